@@ -18,6 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 use crate::sys::libpcp::log;
+use crate::sys::lock::Mutex;
 use crate::sys::reentrancy::ReentrancyGuard;
 use pmda_core::error::{self, Error};
 use pmda_core::log::Level;
@@ -171,6 +172,9 @@ fn ended<C, D: CReturn>(end: Outcome<C, D>) -> D::C {
 #[cfg(debug_assertions)]
 const PROVOKE: &str = "PCP_PMDA_PANIC";
 
+#[cfg(debug_assertions)]
+static PROVOKED: std::sync::LazyLock<Option<String>> = std::sync::LazyLock::new(|| std::env::var(PROVOKE).ok());
+
 /// Runs the body of an exported function and turns its result into what C gets.
 ///
 /// A panic must not cross the edge: pmcd loads this library into its own process. It is logged, and
@@ -185,6 +189,29 @@ pub(crate) fn guard<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
     let outcome = inner(body);
     entered.leave();
     outcome
+}
+
+/// Does a call of some ten instructions, with the lock, and without what [`guard`] has for a
+/// panic: the work has none, allocates nothing and calls nobody (`tests/short.rs` proves it of the
+/// finished library). `None` if the work gives that, and with several threads, on top of another
+/// call, or where a handler has left one: then nothing was done, and [`guard_apart`] does it.
+#[inline(always)]
+pub(crate) fn short<T, R>(state: &Mutex<T>, work: impl FnOnce(&mut T) -> Option<R>) -> Option<R> {
+    #[cfg(debug_assertions)]
+    if PROVOKED.is_some() {
+        return None;
+    }
+    let entered = ReentrancyGuard::enter_unmarked()?;
+    let outcome = state.alone(work);
+    entered.leave();
+    outcome
+}
+
+/// [`guard`] in a frame of its own, so that a short call need not save what only the other way
+/// uses. As a function of C it never unwinds, so that its callers have no landing pad.
+#[inline(never)]
+pub(crate) extern "C" fn guard_apart<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
+    guard(body)
 }
 
 /// The result of a step, or the exported function's return value without it.
@@ -260,8 +287,7 @@ fn run_body<R>(body: impl FnOnce() -> R) -> R {
 /// Runs the body, or panics in its place when a test asks for it.
 #[cfg(debug_assertions)]
 fn run_body<R, F: FnOnce() -> R>(body: F) -> R {
-    static WANTED: std::sync::LazyLock<Option<String>> = std::sync::LazyLock::new(|| std::env::var(PROVOKE).ok());
-    if let Some(wanted) = &*WANTED {
+    if let Some(wanted) = &*PROVOKED {
         // The type of the body is "…::FUNCTION::{{closure}}"; that of a driven one has this inside,
         // as the driver is generic.
         let body = std::any::type_name::<F>();

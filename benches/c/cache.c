@@ -218,6 +218,29 @@ walk_over(long n, struct outcome *out, long hidden)
 static void walk(long n, struct outcome *out) { walk_over(n, out, 0); }
 static void walk_a_third_inactive(long n, struct outcome *out) { walk_over(n, out, 3); }
 
+/* What an agent's refresh does: the whole domain, with the name and the private pointer of each instance. */
+static void
+walk_and_look_up(long n, struct outcome *out)
+{
+    long turn, turns = rounds(2000000) / n + 1, seen = 0;
+    double start;
+    char *name;
+    void *private;
+    int inst;
+
+    filled(1, n);
+    start = now();
+    for (turn = 0; turn < turns; turn++) {
+	pmdaCacheOp(indom(1), PMDA_CACHE_WALK_REWIND);
+	while ((inst = pmdaCacheOp(indom(1), PMDA_CACHE_WALK_NEXT)) >= 0) {
+	    add(out, pmdaCacheLookup(indom(1), inst, &name, &private));
+	    add(out, inst + name[0] + (private != NULL));
+	    seen++;
+	}
+    }
+    took(out, now() - start, seen);
+}
+
 /* A million instances at some time, and ten now: what is done to the ten. */
 static void
 after_peak(long n, struct outcome *out)
@@ -282,6 +305,7 @@ const struct scenario cache_scenarios[] = {
     { "lookups over many domains", domains },
     { "walk", walk },
     { "walk, a third inactive", walk_a_third_inactive },
+    { "walk, each with name and private pointer", walk_and_look_up },
     { "ten instances after a peak", after_peak },
     { "purge", purge },
     { "bytes per instance", memory },

@@ -36,6 +36,21 @@ decode(int handle, void *data, size_t size, struct timeval *when, void *cookie)
     return 1;
 }
 
+/* A record of one parameter, as most decoders make it: a text. */
+static int
+decode_text(int handle, void *data, size_t size, struct timeval *when, void *cookie)
+{
+    pmAtomValue atom = { .cp = data };
+
+    (void)size;
+    (void)cookie;
+    pmdaEventAddRecord(handle, when, PM_EVENT_FLAG_POINT);
+    pmdaEventAddParam(handle, PMDA_PMID(0, 1), PM_TYPE_STRING, &atom);
+    return 1;
+}
+
+static pmdaEventDecodeCallBack decoder = decode;
+
 static int
 clients(int queue, long n, struct outcome *out)
 {
@@ -66,13 +81,14 @@ append_fetch_by(long n, struct outcome *out, int readers)
 	    add(out, pmdaEventQueueAppend(queue, event, sizeof(event), &when));
 	}
 	for (client = 0; client < readers; client++) {
-	    add(out, pmdaEventQueueRecords(queue, &atom, client, decode, NULL));
+	    add(out, pmdaEventQueueRecords(queue, &atom, client, decoder, NULL));
 	    add(out, ((pmEventArray *)atom.vbp)->ea_nrecords);
 	}
     }
     took(out, now() - start, turns * n * readers);
 }
 
+static void texts(long n, struct outcome *out) { decoder = decode_text; append_fetch_by(100, out, n); }
 static void append_fetch(long n, struct outcome *out) { append_fetch_by(n, out, 1); }
 static void one_event(long n, struct outcome *out) { append_fetch_by(1, out, n); }
 static void ten_events(long n, struct outcome *out) { append_fetch_by(10, out, n); }
@@ -102,6 +118,7 @@ const struct scenario event_scenarios[] = {
     { "queue, one event for n clients", one_event },
     { "queue, 10 events for n clients", ten_events },
     { "queue, 100 events for n clients", hundred_events },
+    { "queue, 100 events for n clients, a text each", texts },
     { "append to a full queue, many clients", append_full },
     { NULL, NULL },
 };

@@ -4,7 +4,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use crate::boundary::{drive, guard};
+use crate::boundary::{drive, guard, guard_apart};
 use crate::cache::{self, Purge, open, with};
 use crate::sys::process::CFile;
 use crate::view::arg::{CText, Out, Private};
@@ -250,7 +250,10 @@ pub unsafe extern "C" fn pmdaCacheOp(indom: pmInDom, op: c_int) -> c_int {
     let indom = InDom(indom);
     // The one operation that is asked for once an instance.
     if op == PMDA_CACHE_WALK_NEXT {
-        return guard(|| cache::walk_next(indom));
+        return match cache::step(indom) {
+            Some(inst) => inst,
+            None => guard_apart(move || cache::walk_next(indom)),
+        };
     }
     match op {
         PMDA_CACHE_LOAD | PMDA_CACHE_SAVE | PMDA_CACHE_SYNC | PMDA_CACHE_WRITE => persist(indom, op),

@@ -69,6 +69,12 @@ pub(crate) fn dump_all(chains: bool) -> impl Iterator<Item = Vec<u8>> {
     (0..count).rev().filter_map(dump)
 }
 
+/// [`walk_next`] as a short call.
+#[inline(always)]
+pub(crate) fn step(indom: InDom) -> Option<c_int> {
+    state::short(|globals| Some(globals.caches.last(indom)?.walk().unwrap_or(-1)))
+}
+
 /// The next active instance of a walk, or -1. Walking has nothing to say, but it makes the cache if
 /// there is none (CACHE-5).
 ///

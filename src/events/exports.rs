@@ -6,8 +6,8 @@
 use std::ffi::{c_char, c_int};
 use std::ptr;
 
-use crate::boundary::guard;
-use crate::events::{add_record, address, create, high, low, release, with};
+use crate::boundary::{guard, guard_apart};
+use crate::events::{add_record, address, create, high, low, release, short, short_record, with};
 use crate::sys::libpcp::bindings as pcp;
 use crate::view::arg::In;
 use crate::view::buffer::{CBuffer, CBytes, Parameter};
@@ -75,7 +75,10 @@ pub extern "C" fn pmdaEventReleaseHighResArray(idx: c_int) -> c_int {
 /// `tp` is NULL or points to a `struct timeval`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventAddRecord(idx: c_int, tp: In<'_, timeval>, flags: c_int) -> c_int {
-    guard(|| with(idx, |array| add_record(array, flags, || low(tp))))
+    if short_record(idx, flags, || low(tp).ok()) {
+        return 0;
+    }
+    guard_apart(move || with(idx, |array| add_record(array, flags, || low(tp))))
 }
 
 /// Starts a record with a time stamp in nanoseconds (EVENT-20).
@@ -87,7 +90,10 @@ pub unsafe extern "C" fn pmdaEventAddRecord(idx: c_int, tp: In<'_, timeval>, fla
 /// `ts` is NULL or points to a `struct timespec`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventAddHighResRecord(idx: c_int, ts: In<'_, timespec>, flags: c_int) -> c_int {
-    guard(|| with(idx, |array| add_record(array, flags, || high(ts))))
+    if short_record(idx, flags, || high(ts).ok()) {
+        return 0;
+    }
+    guard_apart(move || with(idx, |array| add_record(array, flags, || high(ts))))
 }
 
 /// Adds a record that says that `nmissed` events were missed (EVENT-21).
@@ -148,7 +154,21 @@ fn add_parameter(array: &mut EventArray, metric: pmID, kind: c_int, atom: Option
 
 /// The body of the three functions that add a parameter, each by a jump here.
 extern "C" fn parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option<Parameter<'_>>) -> c_int {
-    guard(|| with(idx, |array| add_parameter(array, pmid, kind, value)))
+    let number = match (kind as u32, value) {
+        (pcp::PM_TYPE_32 | pcp::PM_TYPE_U32 | pcp::PM_TYPE_FLOAT, Some(atom)) => {
+            Some(ParameterValue::Word(atom.word()))
+        }
+        (pcp::PM_TYPE_64 | pcp::PM_TYPE_U64 | pcp::PM_TYPE_DOUBLE, Some(atom)) => {
+            Some(ParameterValue::Long(atom.long()))
+        }
+        _ => None,
+    };
+    // The types that are known are small numbers.
+    let added = number.and_then(|number| short(idx, |array| array.fit_parameter(pmid, kind as u8, number)));
+    if added == Some(()) {
+        return 0;
+    }
+    guard_apart(move || with(idx, |array| add_parameter(array, pmid, kind, value)))
 }
 
 /// Adds a parameter to the newest record, of either form (EVENT-22, E-3). The value is copied.

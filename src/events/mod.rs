@@ -16,6 +16,21 @@ pub(crate) fn with<T>(handle: c_int, work: impl FnOnce(&mut EventArray) -> Resul
     state::lock()?.arrays.get(handle).and_then(work)
 }
 
+/// What fits into the array of a handle, as a short call; `None` if it was not done.
+#[inline(always)]
+pub(crate) fn short(handle: c_int, fit: impl FnOnce(&mut EventArray) -> bool) -> Option<()> {
+    state::short(|globals| fit(globals.arrays.get(handle).ok()?).then_some(()))
+}
+
+/// Starts a record as a short call; whether it was done.
+#[inline(always)]
+pub(crate) fn short_record(handle: c_int, flags: c_int, stamp: impl FnOnce() -> Option<Stamp>) -> bool {
+    short(handle, |array| {
+        stamp().is_some_and(|stamp| array.fit_record(stamp, flags as u32))
+    })
+    .is_some()
+}
+
 /// Makes an array, for a caller or for a queue.
 pub(crate) fn create() -> Result<c_int> {
     state::lock()?.arrays.create()

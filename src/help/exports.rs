@@ -5,11 +5,11 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use crate::boundary::guard;
+use crate::boundary::{guard, guard_apart};
 use crate::view::arg::{CText, Out};
 use crate::view::interface::Ext;
 use crate::view::types::{pmID, pmInDom};
-use crate::{agent, fetch, help};
+use crate::{agent, fetch, help, state};
 use pmda_core::constants::PM_TEXT_PMID;
 use pmda_core::error::{Error, Result};
 use pmda_core::help::HelpKey;
@@ -34,6 +34,15 @@ pub extern "C" fn pmdaCloseHelp(handle: c_int) {
     guard(|| help::close(handle));
 }
 
+/// What both of the next two do.
+#[inline(always)]
+fn get(handle: c_int, entry: HelpKey, kind: c_int) -> *mut c_char {
+    match state::short(|globals| help::recent_text(globals, handle, entry, kind)) {
+        Some(text) => text,
+        None => guard_apart(move || help::text(handle, entry, kind)),
+    }
+}
+
 /// Looks up a text of a metric: the one-line text when bit `PM_TEXT_ONELINE` is set in `kind`, else
 /// the long one.
 ///
@@ -42,7 +51,7 @@ pub extern "C" fn pmdaCloseHelp(handle: c_int) {
 /// HELP-28, HELP-29).
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaGetHelp(handle: c_int, pmid: pmID, kind: c_int) -> *mut c_char {
-    guard(|| help::text(handle, HelpKey::Metric(MetricId(pmid)), kind))
+    get(handle, HelpKey::Metric(MetricId(pmid)), kind)
 }
 
 /// Looks up a text of an instance domain: the one-line text when bit `PM_TEXT_ONELINE` is set in
@@ -53,7 +62,7 @@ pub extern "C" fn pmdaGetHelp(handle: c_int, pmid: pmID, kind: c_int) -> *mut c_
 /// HELP-28, HELP-29).
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaGetInDomHelp(handle: c_int, indom: pmInDom, kind: c_int) -> *mut c_char {
-    guard(|| help::text(handle, HelpKey::InDom(InDom(indom)), kind))
+    get(handle, HelpKey::InDom(InDom(indom)), kind)
 }
 
 /// The table of open help databases, for `chkhelp`.
@@ -81,18 +90,29 @@ pub unsafe extern "C-unwind" fn pmdaText(
     buffer: Out<'_, *mut c_char>,
     pmda: Option<Ext<'_>>,
 ) -> c_int {
-    guard(|| -> Result<()> {
+    let ident = ident as u32;
+    // Without this bit the identifier is that of an instance domain (FETCH-91).
+    let entry = if kind & PM_TEXT_PMID != 0 {
+        HelpKey::Metric(MetricId(ident))
+    } else {
+        HelpKey::InDom(InDom(ident))
+    };
+    let recent = state::short(|globals| {
+        let ext = pmda?;
+        let interface = globals.records.last(ext.record())?.interface();
+        let text = help::recent_text(globals, ext.help(), entry, kind)?;
+        fetch::enter_context(ext, interface);
+        Some(text)
+    });
+    if let Some(text) = recent {
+        // SAFETY: a text of the help database, which stays until it is closed.
+        unsafe { buffer.put(text) };
+        return 0;
+    }
+    guard_apart(move || -> Result<()> {
         let ext = pmda.ok_or(Error::EINVAL)?;
         fetch::enter_context(ext, agent::interface(ext));
-        let handle = ext.help();
-        let ident = ident as u32;
-        // Without this bit the identifier is that of an instance domain (FETCH-91).
-        let entry = if kind & PM_TEXT_PMID != 0 {
-            HelpKey::Metric(MetricId(ident))
-        } else {
-            HelpKey::InDom(InDom(ident))
-        };
-        let text = help::text(handle, entry, kind);
+        let text = help::text(ext.help(), entry, kind);
         // SAFETY: NULL, or a text of the help database, which stays until it is closed.
         unsafe { buffer.put(text) };
         if text.is_null() { Err(Error::TEXT) } else { Ok(()) }

@@ -5,8 +5,8 @@ pub(crate) mod exports;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
-use crate::state;
 use crate::state::databases::Databases;
+use crate::state::{self, Globals};
 use crate::sys::libpcp::cancel;
 use crate::sys::libpcp::log;
 use pmda_core::constants::PM_TEXT_ONELINE;
@@ -39,6 +39,14 @@ pub(crate) fn text(handle: c_int, entry: HelpKey, kind: c_int) -> *mut c_char {
     let globals = state::peek();
     let base = globals.as_ref().and_then(|globals| globals.help.first()?.get(handle));
     text_pointer(base.and_then(|base| base.text_of(entry, text_kind(kind))))
+}
+
+/// [`text()`] as a short call, for an entry that was found last, or the one behind it.
+#[inline(always)]
+pub(crate) fn recent_text(globals: &Globals, handle: c_int, entry: HelpKey, kind: c_int) -> Option<*mut c_char> {
+    let base = globals.help.first()?.get(handle)?;
+    let text = base.recent_text_of(entry, text_kind(kind))?;
+    Some(text_pointer(Some(text)))
 }
 
 /// No other bit of a text type is looked at (HELP-27).

@@ -141,6 +141,12 @@ impl Records {
         }
     }
 
+    /// The record at an address, if it was found last.
+    #[inline(always)]
+    pub(crate) fn last(&self, address: *mut c_void) -> Option<&'static AgentRecord> {
+        self.last.filter(|last| ptr::eq(*last, address.cast()))
+    }
+
     /// The record at an address, if it is one of these; nothing is read through the address before
     /// that is known.
     pub(crate) fn find(&mut self, address: *mut c_void) -> Option<&'static AgentRecord> {

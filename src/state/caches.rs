@@ -45,6 +45,13 @@ impl Caches {
         self.caches.get_mut(place).map(|made| &mut *made.cache)
     }
 
+    /// The cache of a domain, if that was found last.
+    #[inline(always)]
+    pub(crate) fn last(&mut self, indom: InDom) -> Option<&mut Cache<Private>> {
+        let place = self.recent(indom)?;
+        self.caches.get_mut(place).map(|made| &mut *made.cache)
+    }
+
     /// The cache of a domain; it is made if there is none (CACHE-5).
     ///
     /// # Errors

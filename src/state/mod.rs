@@ -18,6 +18,7 @@ use std::ptr;
 
 use once_cell::race::OnceBox;
 
+use crate::boundary;
 use crate::state::agents::Records;
 use crate::state::caches::Caches;
 use crate::state::callbacks::Callbacks;
@@ -74,6 +75,14 @@ pub(crate) fn lock() -> Result<Guard<'static, Globals>> {
 /// When this thread has the lock already.
 pub(crate) fn peek() -> Option<Guard<'static, Globals>> {
     GLOBALS.get().map(|[globals]| globals.lock())
+}
+
+/// A call of some ten instructions on the state ([`boundary::short`]); `None` as well if there is
+/// no state.
+#[inline(always)]
+pub(crate) fn short<R>(work: impl FnOnce(&mut Globals) -> Option<R>) -> Option<R> {
+    let [globals] = GLOBALS.get()?;
+    boundary::short(globals, work)
 }
 
 /// The address of the state, for leak checkers when the library has been unloaded.

@@ -330,6 +330,22 @@ impl<T> Mutex<T> {
     }
 }
 
+impl<T> Mutex<T> {
+    /// Does work that cannot panic, with the lock, if this is the only thread and the lock is free.
+    #[inline(always)]
+    pub(crate) fn alone<R>(&self, work: impl FnOnce(&mut T) -> Option<R>) -> Option<R> {
+        if !single_threaded() || LOCK.state.load(Ordering::Relaxed) != FREE {
+            return None;
+        }
+        LOCK.state.store(ALONE, Ordering::Relaxed);
+        // SAFETY: as in `lock`. If the work panicked after all, the lock would stay taken, and
+        // refuse every other call.
+        let result = work(unsafe { &mut *self.0.get() });
+        LOCK.state.store(FREE, Ordering::Release);
+        result
+    }
+}
+
 /// The value that a [`Mutex`] guards, as long as this thread has the lock.
 pub(crate) struct Guard<'a, T> {
     value: &'a mut T,

@@ -46,16 +46,32 @@ impl ReentrancyGuard {
         ReentrancyGuard::enter_at(frame.as_ptr().cast_mut())
     }
 
+    /// [`ReentrancyGuard::enter`] where nothing has to be looked into: `None` whenever this thread
+    /// is marked.
+    #[inline(always)]
+    pub(crate) fn enter_unmarked() -> Option<ReentrancyGuard> {
+        let (frame, mark) = (MaybeUninit::<u8>::uninit(), mark());
+        if !mark.load(Ordering::Relaxed).is_null() {
+            return None;
+        }
+        Some(ReentrancyGuard::set(mark, frame.as_ptr().cast_mut()))
+    }
+
     #[inline(always)]
     fn enter_at(frame: *mut u8) -> Option<ReentrancyGuard> {
         let mark = mark();
         if !mark.load(Ordering::Relaxed).is_null() && !leave_what_was_left(mark) {
             return None;
         }
+        Some(ReentrancyGuard::set(mark, frame))
+    }
+
+    #[inline(always)]
+    fn set(mark: &'static AtomicPtr<u8>, frame: *mut u8) -> ReentrancyGuard {
         mark.store(frame, Ordering::Relaxed);
         // For the signal handlers of this thread: first the mark, then the work.
         compiler_fence(Ordering::SeqCst);
-        Some(ReentrancyGuard(mark))
+        ReentrancyGuard(mark)
     }
 
     /// Ends the step. No thread has started meanwhile, so it has the same mark.

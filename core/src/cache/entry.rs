@@ -176,7 +176,7 @@ impl<T> Slab<T> {
     /// As [`Slab::get`], for a slot that may not be there.
     pub(super) fn guess(&self, slot: u32) -> Option<&Entry<T>> {
         let (chunk, place) = Slab::<T>::place(slot);
-        Some(&self.chunks.get(chunk)?[place])
+        self.chunks.get(chunk)?.get(place)
     }
 
     /// Number of slots, free ones among them.

@@ -202,6 +202,44 @@ impl EventArray {
         Ok(())
     }
 
+    /// Starts a record if it fits, without allocating; `false` if anything is in the way.
+    #[inline(always)]
+    pub fn fit_record(&mut self, stamp: Stamp, flags: u32) -> bool {
+        let fits = flags & PM_EVENT_FLAG_MISSED == 0
+            && match stamp {
+                Stamp::Low(seconds, fraction) => self.fit([low_word(seconds), low_word(fraction), flags, 0]),
+                Stamp::High(seconds, fraction) => {
+                    let [s0, s1] = two_words(seconds.to_ne_bytes());
+                    let [f0, f1] = two_words(fraction.to_ne_bytes());
+                    self.fit([s0, s1, f0, f1, flags, 0])
+                }
+            };
+        if fits {
+            self.count(1);
+            self.parameters = self.used - 1;
+        }
+        fits
+    }
+
+    /// Adds a parameter that is no bytes, if it fits, without allocating; `false` if anything is in
+    /// the way.
+    #[inline(always)]
+    pub fn fit_parameter(&mut self, metric: u32, kind: u8, value: ParameterValue<'_>) -> bool {
+        let fits = self.parameters != NOWHERE
+            && match value {
+                ParameterValue::Word(word) => self.fit([metric, length_and_type(8, kind), word]),
+                ParameterValue::Long(long) => {
+                    let [first, second] = two_words(long.to_ne_bytes());
+                    self.fit([metric, length_and_type(12, kind), first, second])
+                }
+                ParameterValue::Bytes(_) => false,
+            };
+        if fits {
+            self.count(self.parameters);
+        }
+        fits
+    }
+
     /// Adds a parameter to the newest record. `kind` is its `PM_TYPE_*` code (EVENT-22).
     ///
     /// # Errors
@@ -262,15 +300,23 @@ impl EventArray {
 
     /// Adds a few words.
     fn push<const N: usize>(&mut self, words: [u32; N]) -> Result<()> {
-        let range = self.used as usize..self.used as usize + N;
-        if range.end > self.words.len() {
+        if !self.fit(words) {
             self.grow(N)?;
+            self.fit(words);
         }
-        if let Some(place) = self.words.get_mut(range) {
-            place.copy_from_slice(&words);
-        }
-        self.used += N as u32;
         Ok(())
+    }
+
+    /// Adds a few words if there is room for them.
+    #[inline(always)]
+    fn fit<const N: usize>(&mut self, words: [u32; N]) -> bool {
+        let rest = self.words.get_mut(self.used as usize..);
+        let Some(place) = rest.and_then(<[u32]>::first_chunk_mut) else {
+            return false;
+        };
+        *place = words;
+        self.used += N as u32;
+        true
     }
 
     /// Makes room for `more` words, and doubles the memory: growing costs a constant time a word on

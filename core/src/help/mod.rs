@@ -140,6 +140,19 @@ impl Database {
         let key = entry.key();
         let near = self.hits.get_at(key, self.recent.get());
         let (place, hit) = near.or_else(|| self.hits.get_anywhere(key))?;
+        self.text_in(place, hit, entry, kind)
+    }
+
+    /// [`Database::text_of`] for the entry that was found last, or the next one; `None` for others.
+    #[must_use]
+    #[inline(always)]
+    pub fn recent_text_of(&self, entry: HelpKey, kind: HelpKind) -> Option<&[u8]> {
+        let (place, hit) = self.hits.get_at(entry.key(), self.recent.get())?;
+        self.text_in(place, hit, entry, kind)
+    }
+
+    #[inline(always)]
+    fn text_in(&self, place: usize, hit: &Hit, entry: HelpKey, kind: HelpKind) -> Option<&[u8]> {
         self.recent.set(place);
         let texts = match entry {
             HelpKey::Metric(_) => hit.first,

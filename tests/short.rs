@@ -1,0 +1,66 @@
+//! The short calls of the finished library have no panic guard (`boundary::short`): so nothing in
+//! them can panic, allocate or call back. All that they call is the function that does the whole
+//! work under the guard.
+
+#![cfg(target_arch = "x86_64")]
+
+use std::process::Command;
+
+use pcp_pmda_test::root;
+use regex::Regex;
+
+/// The exported functions that begin with a short call.
+const SHORT: [&str; 9] = [
+    "pmdaCacheOp",
+    "pmdaEventAddHighResParam",
+    "pmdaEventAddHighResRecord",
+    "pmdaEventAddParam",
+    "pmdaEventAddRecord",
+    "pmdaEventHighResAddParam",
+    "pmdaGetHelp",
+    "pmdaGetInDomHelp",
+    "pmdaText",
+];
+
+/// The three that add a parameter are one function.
+const FUNCTIONS: usize = SHORT.len() - 2;
+
+/// What they may go on with: the other way.
+const OTHER_WAY: [&str; 3] = ["guard_apart", "persist", "operate"];
+
+#[test]
+fn short_calls_cannot_panic() {
+    // Fresh when `make check` has built it.
+    let built = Command::new(root().join("packaging/build.sh")).status();
+    assert!(built.expect("a script").success());
+    let folder = std::fs::read_to_string(root().join("target/built")).expect("written by the script");
+    let output = Command::new("objdump")
+        .args(["-d", "--no-show-raw-insn"])
+        .arg(format!("{}/libpcp_pmda.so", folder.trim()))
+        .output()
+        .expect("binutils are installed");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let head = Regex::new(r"^[0-9a-f]+ <(.*)>:$").expect("valid");
+    let jump = Regex::new(r"\t(?:call|j[a-z]+) +[0-9a-f]+ <([^+>]+)").expect("valid");
+    let indirect = Regex::new(r"\t(?:call|jmp) +\*").expect("valid");
+    let (mut seen, mut name) = (0, String::new());
+    for line in text.lines() {
+        if let Some(found) = head.captures(line) {
+            name = found[1].to_owned();
+            seen += usize::from(SHORT.contains(&name.as_str()));
+            continue;
+        }
+        if !SHORT.contains(&name.as_str()) {
+            continue;
+        }
+        assert!(!indirect.is_match(line), "{name}: {line}");
+        if let Some(target) = jump.captures(line) {
+            let target = &target[1];
+            let is_other_way = OTHER_WAY
+                .iter()
+                .any(|way| target.contains(&format!("{}{way}", way.len())));
+            assert!(target == name || is_other_way, "{name} calls {target}");
+        }
+    }
+    assert_eq!(seen, FUNCTIONS, "functions that were found");
+}
