@@ -38,7 +38,7 @@ pub(crate) struct Atom {
 }
 
 impl Atom {
-    /// What a callback has stored, and what it has returned.
+    /// An atom that a callback has stored, and its return value.
     ///
     /// # Safety
     /// All bytes of the atom were zero before the callback ran. With an encoding of pointers it has
@@ -53,7 +53,7 @@ impl Atom {
         }
     }
 
-    /// What the callback has returned.
+    /// The return value of the callback.
     #[inline(always)]
     pub(crate) fn returned(&self) -> c_int {
         self.returned
