@@ -60,6 +60,8 @@ const NOT_COMPARED: &[(&str, Option<&str>, &str)] = &[
     ("label_merge", Some("desperate"), "sets -Dlabels itself"),
     ("label_request", Some("desperate"), "sets -Dlabels itself"),
     ("log_buffered", Some("desperate"), "sets -Dlabels itself"),
+    ("loop_debug", Some("desperate"), "sets -Dpdu itself"),
+    ("loop_lost", Some("desperate"), "sets -Dpdu itself"),
     (
         "loop_empty",
         Some("libpmda"),

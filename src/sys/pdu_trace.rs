@@ -15,15 +15,13 @@ use pmda_core::wire::{Kind, Way, debug_libpcp, decode, number};
 
 /// Shows a PDU as it is sent or was received.
 pub(crate) fn show(way: Way, fd: RawFd, pdu: &[u8]) {
+    // libpcp shows a list of instances while it encodes it, so before the PDU.
+    let kind = Kind(number(pdu, 4).unwrap_or(0));
+    if way == Way::Out && kind == Kind::PDU_INSTANCE && log::debug(Debug::Indom) {
+        log::trace!("{}", debug_libpcp::Instances(pdu));
+    }
     if log::debug(Debug::Pdu) {
         log::trace(debug_libpcp::dump(std::process::id(), way, fd, pdu).bytes());
-    }
-    let kind = Kind(number(pdu, 4).unwrap_or(0));
-    match (way, kind) {
-        (Way::Out, Kind::PDU_INSTANCE) if log::debug(Debug::Indom) => {
-            log::trace!("{}", debug_libpcp::Instances(pdu));
-        }
-        _ => {}
     }
 }
 
