@@ -26,7 +26,8 @@
 //!
 //! # What is made at first use
 //!
-//! What a [`StaticPtr`] leads to stays until the process ends, and is read without the lock.
+//! What a [`OnceBox`](once_cell::race::OnceBox) holds stays until the process ends, and is read
+//! without the lock.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_long, c_void};

@@ -1,8 +1,8 @@
 //! PCP's agent `openmetrics`: the endpoints of Prometheus and OpenMetrics as metrics of PCP.
 //!
-//! A request that needs values of sources fetches their documents side by side ([`fetch`]), reads
-//! each as it comes ([`exposition`]), and keeps its values in the [`model`]; what is new there is
-//! then declared ([`agent`]). Numbers are in the files of PCP's agent in Python ([`cache`]), so that
+//! A request that needs values of sources fetches their documents side by side (`fetch`), reads
+//! each as it comes (`exposition`), and keeps its values in the `model`; what is new there is
+//! then declared (`agent`). Numbers are in the files of PCP's agent in Python (`cache`), so that
 //! either one can take the other's place.
 
 #![forbid(unsafe_code)]

@@ -161,7 +161,7 @@ impl<S> Metrics<S> {
     /// other clusters are not concerned.
     ///
     /// Several for one cluster are called in order. Those that are given in a later call of
-    /// [`Agent::dynamic`](crate::Agent::dynamic) take the place of all earlier ones.
+    /// [`Agent::dynamic`] take the place of all earlier ones.
     pub fn refresh(&mut self, refresh: impl Fn(&mut S, &Request<'_>) -> Result<()> + 'static) -> &mut Self {
         let round = self.round;
         self.current().add_refresh(round, Box::new(refresh));
@@ -283,7 +283,7 @@ impl<S> Metrics<S> {
     }
 
     /// Labels have changed, such as those of instances: clients that keep them ask again. For
-    /// [`Agent::dynamic`](crate::Agent::dynamic). Labels that are given to something by its name
+    /// [`Agent::dynamic`]. Labels that are given to something by its name
     /// need not be told of.
     pub fn labels_changed(&mut self) {
         self.changes |= LABEL_CHANGE;
