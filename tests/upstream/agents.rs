@@ -129,7 +129,7 @@ fn agent_with_big_values() {
         names: "bigun/root",
         domain: 249,
     };
-    agent.same(50);
+    agent.same(40);
 }
 
 /// One agent in six builds, five of them defective: tables that are missing or contradict each
@@ -166,7 +166,7 @@ fn agents_of_the_bindings() {
             "memory_python",
             Form::Python,
             "memory_python/pmdamemory_python.python",
-            60,
+            40,
         ),
     ] {
         let agent = Agent {

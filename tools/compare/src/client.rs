@@ -28,7 +28,8 @@ impl Client {
     /// Connects to the pmcd that listens at `socket`.
     ///
     /// # Errors
-    /// What the operating system says; what pmcd says, or `PM_ERR_IPC` if that is not a pmcd.
+    /// What the operating system says; what pmcd says, or `PM_ERR_IPC` or `PM_ERR_EOF` if that is
+    /// not a pmcd.
     pub fn connect(socket: &Path) -> Result<Client> {
         let stream = UnixStream::connect(socket)?;
         stream.set_read_timeout(Some(PATIENCE))?;
@@ -58,11 +59,16 @@ impl Client {
     /// Sends a request, and returns its reply, which is of this kind.
     ///
     /// # Errors
-    /// The status that pmcd sends in its place; `PM_ERR_IPC` for any other reply; what the operating
-    /// system says.
+    /// The status that pmcd sends in its place; `PM_ERR_IPC` for any other reply; `PM_ERR_EOF` when
+    /// the connection has ended or pmcd is silent; what the operating system says.
     pub fn ask(&mut self, write: impl FnOnce(&mut ClientRequest) -> Result<()>, kind: Kind) -> Result<Vec<u8>> {
         self.tell(write)?;
-        let reply = self.receive()?;
+        let mut reply = self.receive()?;
+        // Before the values, pmcd says in a positive status which changes it has seen meanwhile:
+        // agents that have come or gone, names (PMCD_AGENT_CHANGE, PMCD_NAMES_CHANGE …).
+        while expect_kind(&reply, Kind::PDU_ERROR).is_ok() && decode::error(&reply)? > 0 {
+            reply = self.receive()?;
+        }
         expect(&reply, kind)?;
         Ok(reply)
     }
@@ -80,7 +86,7 @@ impl Client {
 
     fn receive(&mut self) -> Result<Vec<u8>> {
         let pdu = self.receiver.next(&mut self.stream, ReadMode::Ahead);
-        let pdu = pdu.map_err(|_| Error::IPC)?;
+        let pdu = pdu.map_err(|_| Error::EOF)?;
         let bytes = pdu.bytes().to_vec();
         self.receiver.recycle(pdu);
         Ok(bytes)

@@ -292,7 +292,7 @@ impl Whole<'_> {
 
 fn reason(error: Error) -> String {
     match error {
-        Error::IPC => "pmcd has ended the connection".to_owned(),
+        Error::EOF => "pmcd has ended the connection".to_owned(),
         Error::NOAGENT => "pmcd has lost it".to_owned(),
         other => format!("pmcd says {other}"),
     }
@@ -303,7 +303,7 @@ fn status(client: &mut Client, agent: &Agent) -> WireResult<()> {
     // Whether or not there is such a metric, the agent has to say so.
     let metric = MetricId::new(agent.domain, 0, 0);
     match client.ask(|request| request.desc(metric), Kind::PDU_DESC) {
-        Err(error @ (Error::AGAIN | Error::NOAGENT | Error::IPC)) => Err(error),
+        Err(error @ (Error::AGAIN | Error::NOAGENT | Error::IPC | Error::EOF)) => Err(error),
         _ => Ok(()),
     }
 }

@@ -125,7 +125,7 @@ struct Survey<'a> {
 fn answer<T>(outcome: Result<T>, show: impl FnOnce(T) -> String) -> Result<String> {
     match outcome {
         Ok(found) => Ok(show(found)),
-        Err(Error::IPC) => Err(Error::IPC),
+        Err(Error::EOF) => Err(Error::EOF),
         Err(error) => Ok(format!("error {error}")),
     }
 }

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
 use std::thread;
+use std::time::Duration;
 
 use pcp_pmda_test::pcp::{Pmcd, text};
 
@@ -96,6 +97,8 @@ fn sources_come_change_and_go() {
         }
         host.remove_source("one.url");
         host.add_script("four.sh", "echo 'd 4'");
+        // PCP's agent does not see each change that comes within a second of its last reading.
+        thread::sleep(Duration::from_millis(1100));
         host.point_to("two", "three");
         for source in ["one", "two", "three", "four"] {
             questions::about(&pmcd, &host, source, "one less", &mut answers);
