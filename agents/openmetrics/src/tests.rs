@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use pmda::testing::Harness;
 use pmda::{Error, Semantics};
+use pmda_core::constants::PM_LABEL_CLUSTER;
+use pmda_core::ident::MetricId;
 
 use crate::OpenMetrics;
 
@@ -260,6 +262,21 @@ fn labels_of_a_metric() {
         labels.contains("\"a\":\"4\"") && labels.contains("\"b\":\"3\""),
         "{labels}"
     );
+}
+
+/// OM-64: a cluster has its labels for the very first request, too; its number is known from before.
+#[test]
+fn labels_of_a_source_are_there_at_once() {
+    let host = Host::new();
+    host.page("a", "m 1\n");
+    // PDU_LABEL_REQ of 20 bytes: cluster 144.1, PM_LABEL_CLUSTER.
+    let mut request: Vec<u8> = Vec::new();
+    let ident = MetricId::new(144, 1, 0).0;
+    for word in [20, 0x7012, 0, ident, PM_LABEL_CLUSTER as u32] {
+        request.extend_from_slice(&word.to_be_bytes());
+    }
+    let reply = String::from_utf8_lossy(&host.agent().raw(&request)).into_owned();
+    assert!(reply.contains("\"source\":\"a\""), "{reply:?}");
 }
 
 #[test]

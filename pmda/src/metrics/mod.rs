@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt::{self, Display};
 use std::time::Duration;
 
+pub(crate) use clusters::Cluster;
 pub(crate) use declared::help_parts;
 pub use declared::{Declared, DeclaredIndom};
 pub use define::Def;
@@ -23,7 +24,7 @@ pub use metric::{MetricRef, Problem};
 pub(crate) use table::Child;
 
 use crate::{Agent, Env, Error, Labels, Request, Result};
-use clusters::{Cluster, Clusters};
+use clusters::Clusters;
 use numbers::Numbers;
 use table::Table;
 

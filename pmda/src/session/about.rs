@@ -107,7 +107,7 @@ impl<A: Agent> Handler<A> {
                 domain.map(|domain| domain.labels.clone())
             }
             PM_LABEL_CLUSTER => {
-                let cluster = self.state.metrics.clusters.get(of_metric.cluster());
+                let cluster = self.state.cluster(of_metric.cluster(), self.clients.get(from));
                 cluster.map(|cluster| cluster.labels.clone())
             }
             PM_LABEL_ITEM if self.state.has(of_metric, self.clients.get(from)) => {

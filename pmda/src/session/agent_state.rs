@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use pmda_core::ident::{InDom, MetricId};
 
-use crate::metrics::{Metrics, is_name};
+use crate::metrics::{Cluster, Metrics, is_name};
 use crate::profile::Profile;
 use crate::request::{Clock, Wanted};
 use crate::result_sink::ResultSink;
@@ -200,6 +200,14 @@ impl<A: Agent> AgentState<A> {
             self.declare_missing(client);
         }
         is_there(&self.metrics)
+    }
+
+    /// A cluster. One that is not there may be one that the agent declares now.
+    pub(super) fn cluster(&mut self, number: u32, client: &Client) -> Option<&Cluster<A>> {
+        if self.metrics.clusters.get(number).is_none() {
+            self.declare_missing(client);
+        }
+        self.metrics.clusters.get(number)
     }
 
     /// The serial of one of the agent's instance domains. One that is not there may be one that the

@@ -187,7 +187,7 @@ pub fn numbers(pmcd: &Pmcd<'_>) -> BTreeMap<String, String> {
 /// request is answered one later.
 pub fn by_dbpmda(host: &Host, answers: &mut Answers) {
     let script = format!(
-        "open pipe {}\nwait 5\nchildren openmetrics\nfetch 144.1.0\nlabel cluster 144.1\nlabel cluster 144.0\nlabel cluster 144.4000\nlabel indom 144.0\nlabel indom 144.5120\n\
+        "open pipe {}\nwait 5\nlabel cluster 144.1\nlabel cluster 144.0\nlabel cluster 144.4000\nlabel indom 144.0\nlabel indom 144.5120\n\
          label item 144.0.1\nlabel item 144.1.0\nlabel instances 144.5120\nlabel instances 144.0\ninstance 144.0\ninstance 144.5120\n\
          instance 144.4194303\ninstance 144.1\ntext 144.0.1\ntext 144.1.0\ntext 144.1.1000\ntext 511.0.144\ntext indom 144.0\n\
          text indom 144.5120\nchildren openmetrics\nname 144.0.2\nname 144.1.0\npmid openmetrics.control.calls\npmid openmetrics.nope\n\

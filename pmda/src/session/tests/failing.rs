@@ -2,6 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use pmda_core::constants::PM_LABEL_CLUSTER;
+use pmda_core::ident::MetricId;
+
 use crate::prelude::*;
 use crate::testing::Harness;
 use crate::{Encoder, Type};
@@ -71,7 +74,7 @@ impl Agent for Faulty {
     fn dynamic(&mut self, m: &mut Metrics<Faulty>, _: &Request<'_>) {
         self.maybe("dynamic");
         if self.rows.len() > 2 && !m.has("late") {
-            m.cluster(3).value("late", |_| 5);
+            m.cluster(3).cluster_label("late", "yes").value("late", |_| 5);
         }
         if self.rows.len() == 4 {
             m.labels_changed();
@@ -249,6 +252,25 @@ fn dynamic() {
     assert_eq!((fetched.value(), fetched.names_changed()), (Some(5), true));
     let fetched = pmcd.fetch("faulty.good").expect("a value");
     assert_eq!((fetched.names_changed(), fetched.labels_changed()), (false, false));
+}
+
+/// The labels of a cluster that is to be declared yet are there for the first request that asks for
+/// them, as those of a metric are.
+#[test]
+fn labels_of_a_late_cluster() {
+    let mut pmcd = Harness::<Faulty>::new().expect("it starts");
+    pmcd.agent().rows.change().set("three", 1).expect("a name");
+    // PDU_LABEL_REQ of 20 bytes.
+    let words = [
+        20,
+        0x7012,
+        0,
+        MetricId::new(Faulty::DOMAIN, 3, 0).0,
+        PM_LABEL_CLUSTER as u32,
+    ];
+    let request: Vec<u8> = words.iter().flat_map(|word: &u32| word.to_be_bytes()).collect();
+    let reply = String::from_utf8_lossy(&pmcd.raw(&request)).into_owned();
+    assert!(reply.contains(r#"{"late":"yes"}"#), "{reply:?}");
 }
 
 /// FETCH-60: clients are told when labels have changed.
