@@ -9,7 +9,7 @@
 //! or a cancellation.
 //!
 //! Each step runs under the panic guard, as every exported function does; what such a function
-//! returns becomes what C gets.
+//! returns becomes what C gets. And each gets a [`Token`], by which it may take the lock.
 
 use std::any::Any;
 use std::ffi::c_int;
@@ -18,7 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 use crate::sys::libpcp::log;
-use crate::sys::lock::Mutex;
+use crate::sys::lock::{Mutex, Token};
 use crate::sys::reentrancy::ReentrancyGuard;
 use pmda_core::error::{self, Error};
 use pmda_core::log::Level;
@@ -44,10 +44,10 @@ pub(crate) trait Machine {
     type Done;
 
     /// The first step.
-    fn start(&mut self) -> Step<Self::Call, Self::Done>;
+    fn start(&mut self, token: &mut Token) -> Step<Self::Call, Self::Done>;
 
     /// The next step, after the call that the last one has asked for.
-    fn resume(&mut self, answer: Self::Answer) -> Step<Self::Call, Self::Done>;
+    fn resume(&mut self, token: &mut Token, answer: Self::Answer) -> Step<Self::Call, Self::Done>;
 }
 
 /// Something that a machine owns across a call into C. It leaks when the call does not return: no
@@ -96,7 +96,7 @@ impl<T> NoDropCell<T> {
 pub(crate) fn drive<M: Machine, B>(begin: B, call: impl Fn(M::Call) -> M::Answer) -> <M::Done as CReturn>::C
 where
     M::Done: CReturn,
-    B: FnOnce() -> Result<M, M::Done>,
+    B: FnOnce(&mut Token) -> Result<M, M::Done>,
 {
     drive_reading(begin, |_, wanted| call(wanted))
 }
@@ -110,7 +110,7 @@ pub(crate) fn drive_reading<M: Machine, B>(
 ) -> <M::Done as CReturn>::C
 where
     M::Done: CReturn,
-    B: FnOnce() -> Result<M, M::Done>,
+    B: FnOnce(&mut Token) -> Result<M, M::Done>,
 {
     const {
         assert!(!std::mem::needs_drop::<M>() && !std::mem::needs_drop::<B>());
@@ -118,8 +118,8 @@ where
         assert!(!std::mem::needs_drop::<M::Done>());
     }
     let mut place = None;
-    let begin = || match begin() {
-        Ok(machine) => place.insert(machine).start(),
+    let begin = |token: &mut Token| match begin(token) {
+        Ok(machine) => place.insert(machine).start(token),
         Err(done) => Step::Done(done),
     };
     let first = step(begin);
@@ -135,7 +135,7 @@ pub(crate) fn run<M: Machine>(machine: &mut M, call: impl Fn(&mut M, M::Call) ->
 where
     M::Done: CReturn,
 {
-    match step(|| machine.start()) {
+    match step(|token| machine.start(token)) {
         Outcome::Call(wanted) => ended(go_on(machine, wanted, call)),
         end => ended(end),
     }
@@ -150,7 +150,7 @@ fn go_on<M: Machine>(
 ) -> Outcome<M::Call, M::Done> {
     loop {
         let answer = call(machine, wanted);
-        match step(|| machine.resume(answer)) {
+        match step(|token| machine.resume(token, answer)) {
             Outcome::Call(next) => wanted = next,
             end => return end,
         }
@@ -182,11 +182,11 @@ static PROVOKED: std::sync::LazyLock<Option<String>> = std::sync::LazyLock::new(
 ///
 /// A signal handler may call us on top of a call of the same thread. It gets `-EBUSY` (or NULL, or
 /// nothing) at once: nothing is allocated, locked, waited for or said.
-pub(crate) fn guard<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
-    let Some(entered) = ReentrancyGuard::enter() else {
+pub(crate) fn guard<R: CReturn>(body: impl FnOnce(&mut Token) -> R) -> R::C {
+    let Some(mut entered) = ReentrancyGuard::enter() else {
         return R::BUSY;
     };
-    let outcome = inner(body);
+    let outcome = inner(|| body(&mut entered.token));
     entered.leave();
     outcome
 }
@@ -210,7 +210,7 @@ pub(crate) fn short<T, R>(state: &Mutex<T>, work: impl FnOnce(&mut T) -> Option<
 /// [`guard`] in a frame of its own, so that a short call need not save what only the other way
 /// uses. As a function of C it never unwinds, so that its callers have no landing pad.
 #[inline(never)]
-pub(crate) extern "C" fn guard_apart<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
+pub(crate) extern "C" fn guard_apart<R: CReturn>(body: impl FnOnce(&mut Token) -> R) -> R::C {
     guard(body)
 }
 
@@ -220,9 +220,9 @@ pub(crate) type Guarded<T> = Result<T, c_int>;
 /// [`guard`] for a step of a function that makes its calls into C itself, one behind the other. As
 /// with a driver, its frame then has nothing to drop, to unlock or to catch: what the steps own
 /// meanwhile is in a [`NoDropCell`].
-pub(crate) fn guarded<T>(body: impl FnOnce() -> T) -> Guarded<T> {
+pub(crate) fn guarded<T>(body: impl FnOnce(&mut Token) -> T) -> Guarded<T> {
     const { assert!(!std::mem::needs_drop::<T>()) };
-    guard(|| Stepped(body()))
+    guard(|token| Stepped(body(token)))
 }
 
 /// The outcome of a step of a machine.
@@ -240,14 +240,14 @@ enum Outcome<C, D> {
 /// [`guard`] for a step of a machine, whose outcome is for the driver. It does not pass through the
 /// hands of the catcher, so that it can stay in registers.
 #[inline(always)]
-fn step<C, D>(body: impl FnOnce() -> Step<C, D>) -> Outcome<C, D> {
-    let Some(entered) = ReentrancyGuard::enter() else {
+fn step<C, D>(body: impl FnOnce(&mut Token) -> Step<C, D>) -> Outcome<C, D> {
+    let Some(mut entered) = ReentrancyGuard::enter() else {
         return Outcome::Busy;
     };
     let mut outcome = Outcome::Failed;
     // Unwind safety: as in `inner`.
     let end = catch_unwind(AssertUnwindSafe(|| {
-        outcome = match run_body(body) {
+        outcome = match run_body(|| body(&mut entered.token)) {
             Step::Call(wanted) => Outcome::Call(wanted),
             Step::Done(done) => Outcome::Done(done),
         };
@@ -438,25 +438,25 @@ mod tests {
     #[test]
     fn panics_become_failures() {
         assert_eq!(
-            guard(|| -> error::Result<c_int> { panic!("a text") }),
+            guard(|_| -> error::Result<c_int> { panic!("a text") }),
             Error::GENERIC.code()
         );
         assert_eq!(
-            guard(|| -> error::Result<()> { panic!("a number: {}", 1) }),
+            guard(|_| -> error::Result<()> { panic!("a number: {}", 1) }),
             Error::GENERIC.code()
         );
-        assert_eq!(guard(|| -> *mut c_int { std::panic::panic_any(7) }), ptr::null_mut());
-        guard(|| -> () { panic!("nothing to return") });
+        assert_eq!(guard(|_| -> *mut c_int { std::panic::panic_any(7) }), ptr::null_mut());
+        guard(|_| -> () { panic!("nothing to return") });
     }
 
     /// A result that is not a panic passes unchanged.
     #[test]
     fn results_pass() {
-        assert_eq!(guard(|| -> error::Result<c_int> { Ok(5) }), 5);
+        assert_eq!(guard(|_| -> error::Result<c_int> { Ok(5) }), 5);
         assert_eq!(
-            guard(|| -> error::Result<c_int> { Err(Error::EINVAL) }),
+            guard(|_| -> error::Result<c_int> { Err(Error::EINVAL) }),
             Error::EINVAL.code()
         );
-        assert_eq!(guard(|| -> error::Result<()> { Ok(()) }), 0);
+        assert_eq!(guard(|_| -> error::Result<()> { Ok(()) }), 0);
     }
 }

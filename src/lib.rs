@@ -27,6 +27,6 @@ mod open;
 mod queues;
 mod root;
 mod state;
-mod sys;
+pub mod sys;
 mod tree;
 pub mod view;

@@ -2,6 +2,7 @@
 
 use crate::agent::{self, HashedTable};
 use crate::sys::libpcp::log::{self, Debug};
+use crate::sys::lock::Token;
 use crate::view::arg::CText;
 use crate::view::interface::Ext;
 use crate::view::memory::Lasting;
@@ -13,39 +14,39 @@ use pmda_core::log::{Bytes, Level};
 use pmda_core::table_index::Hashed;
 
 /// The first element of `e_indoms` for an instance domain.
-pub(crate) fn find_indom(ext: Ext<'_>, indom: InDom) -> Option<Indom<'_>> {
+pub(crate) fn find_indom<'call>(token: &mut Token, ext: Ext<'call>, indom: InDom) -> Option<Indom<'call>> {
     let indoms = ext.indoms();
     match indoms.entries().first() {
         Some(first) if first.get().it_indom == indom.0 => indoms.entry(0),
-        _ => indoms.entry(place_of_indom(ext, indoms, indom)?),
+        _ => indoms.entry(place_of_indom(token, ext, indoms, indom)?),
     }
 }
 
 /// The place of a domain in a table.
 #[inline(never)]
-fn place_of_indom(ext: Ext<'_>, indoms: IndomTable<'_>, indom: InDom) -> Option<usize> {
+fn place_of_indom(token: &mut Token, ext: Ext<'_>, indoms: IndomTable<'_>, indom: InDom) -> Option<usize> {
     let is_it = |place| indoms.indom(place) == indom;
     if indoms.is_short() {
         return (0..indoms.len()).find(|place| is_it(*place));
     }
-    let mut places = agent::of_any(ext).ok()?.indoms.lock();
+    let mut places = agent::of_any(token, ext).ok()?.indoms.lock(token);
     places.find(indoms.extent(), indom.0.into(), is_it, |place, add| {
         add(indoms.indom(place).0.into());
     })
 }
 
 /// The body of `pmdaRehash`; `pmdaInit` and the dynamic metrics call it as well (INIT-44, INIT-46).
-pub(crate) fn rehash(ext: Ext<'_>, lasting: Lasting<pmdaMetric>) {
+pub(crate) fn rehash(token: &mut Token, ext: Ext<'_>, lasting: Lasting<pmdaMetric>) {
     let table = lasting.seen();
-    let built = agent::of_any(ext).and_then(|agent| {
-        let before = agent.hash.lock().index.entered();
+    let built = agent::of_any(token, ext).and_then(|agent| {
+        let before = agent.hash.lock(token).index.entered();
         let pmids = (0..table.len()).map(|place| table.pmid(place));
         let built = Hashed::build(pmids, before);
         let (new, outcome) = match built {
             Ok(index) => (HashedTable { index, table: lasting }, Ok(())),
             Err(error) => (HashedTable::default(), Err(error)),
         };
-        let old = std::mem::replace(&mut *agent.hash.lock(), new);
+        let old = std::mem::replace(&mut *agent.hash.lock(token), new);
         drop(old);
         outcome
     });

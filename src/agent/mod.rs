@@ -12,6 +12,7 @@ pub(crate) use crate::state::agents::{AgentRecord, HashedTable, LoopState, Table
 pub(crate) mod lookup;
 
 use crate::state::agents::address_of;
+use crate::sys::lock::Token;
 
 use std::ptr;
 use std::sync::atomic::Ordering;
@@ -30,11 +31,12 @@ use pmda_core::leak::try_box;
 /// # Errors
 /// `-ENOMEM`, and nothing was made.
 pub(crate) fn register(
+    token: &mut Token,
     dispatch: Dispatch<'_>,
     daemon: bool,
     extension: impl FnOnce() -> Result<Ext<'static>>,
 ) -> Result<Ext<'static>> {
-    let all = &mut state::lock()?.records.all;
+    let all = &mut state::lock(token)?.records.all;
     if all.is_empty() {
         // Most processes have one agent, and the list stays when the library is unloaded.
         all.try_reserve_exact(1)
@@ -57,12 +59,12 @@ pub(crate) fn register(
 }
 
 /// The record of an agent; `None` when this library has not set it up.
-pub(crate) fn of(ext: Ext<'_>) -> Option<&'static AgentRecord> {
+pub(crate) fn of(token: &mut Token, ext: Ext<'_>) -> Option<&'static AgentRecord> {
     let record = ext.record();
     if record.is_null() {
         return None;
     }
-    state::peek()?.records.find(record)
+    state::peek(token)?.records.find(record)
 }
 
 /// The record of any agent. Callers may use a `pmdaExt` that they have zeroed themselves: it gets a
@@ -70,21 +72,21 @@ pub(crate) fn of(ext: Ext<'_>) -> Option<&'static AgentRecord> {
 ///
 /// # Errors
 /// `-ENOMEM` for such a one.
-pub(crate) fn of_any(ext: Ext<'_>) -> Result<&'static AgentRecord> {
-    of(ext).map_or_else(|| external(ext), Ok)
+pub(crate) fn of_any(token: &mut Token, ext: Ext<'_>) -> Result<&'static AgentRecord> {
+    of(token, ext).map_or_else(|| external(token, ext), Ok)
 }
 
 #[cold]
-fn external(ext: Ext<'_>) -> Result<&'static AgentRecord> {
-    state::lock()?.records.external(ext, state::address())
+fn external(token: &mut Token, ext: Ext<'_>) -> Result<&'static AgentRecord> {
+    state::lock(token)?.records.external(ext, state::address())
 }
 
 /// The main loop's part of any agent.
 ///
 /// # Errors
 /// `-ENOMEM`.
-pub(crate) fn loop_state(ext: Ext<'_>) -> Result<&'static LoopState> {
-    let record = of_any(ext)?;
+pub(crate) fn loop_state(token: &mut Token, ext: Ext<'_>) -> Result<&'static LoopState> {
+    let record = of_any(token, ext)?;
     match record.loop_state.get() {
         Some([loop_state]) => Ok(loop_state),
         None => make_loop_state(record),
@@ -98,25 +100,25 @@ fn make_loop_state(record: &'static AgentRecord) -> Result<&'static LoopState> {
 }
 
 /// The interface version of an agent; 0 when this library has not set it up.
-pub(crate) fn interface(ext: Ext<'_>) -> Interface {
-    of(ext).map_or(Interface(0), AgentRecord::interface)
+pub(crate) fn interface(token: &mut Token, ext: Ext<'_>) -> Interface {
+    of(token, ext).map_or(Interface(0), AgentRecord::interface)
 }
 
 /// Updates the way back from the extension to its dispatch table, which has moved; gives the
 /// extension if its record is not one of ours.
-pub(crate) fn moved(dispatch: Dispatch<'_>) -> Option<Ext<'_>> {
+pub(crate) fn moved<'call>(token: &mut Token, dispatch: Dispatch<'call>) -> Option<Ext<'call>> {
     let ext = dispatch.ext()?;
-    if of(ext).is_none() {
+    if of(token, ext).is_none() {
         return Some(ext);
     }
-    refresh(dispatch);
+    refresh(token, dispatch);
     None
 }
 
 /// Takes over what the default methods need from a dispatch table: they have only the `pmdaExt`,
 /// and the table may move or go without notice (MAIN-56).
-pub(crate) fn refresh(dispatch: Dispatch<'_>) {
-    if let Some(record) = dispatch.ext().and_then(of) {
+pub(crate) fn refresh(token: &mut Token, dispatch: Dispatch<'_>) {
+    if let Some(record) = dispatch.ext().and_then(|ext| of(token, ext)) {
         record.dispatch.note(dispatch);
         record.interface.store(dispatch.interface().0, Ordering::Relaxed);
     }

@@ -4,6 +4,7 @@ use std::ffi::c_int;
 
 use crate::cache::peek;
 use crate::state::iteration::InstanceWalk;
+use crate::sys::lock::Token;
 use crate::view::arg::Private;
 use crate::view::table::ListPlace;
 use pmda_core::cache::{Cache, EntryState, Position, WalkEntry, WalkStart, changes};
@@ -12,18 +13,20 @@ use pmda_core::ident::InDom;
 
 /// Returns whether the domain has a cache; then its table is not looked at (INST-10).
 #[inline(always)]
-pub(crate) fn exists(indom: InDom) -> bool {
-    peek(indom, |_| ()).is_some()
+pub(crate) fn exists(token: &mut Token, indom: InDom) -> bool {
+    peek(token, indom, |_| ()).is_some()
 }
 
 /// The state for a walk over the domain that begins now; `None` without a cache.
-pub(crate) fn start(indom: InDom) -> Option<WalkStart> {
-    peek(indom, |cache| cache.start())
+pub(crate) fn start(token: &mut Token, indom: InDom) -> Option<WalkStart> {
+    peek(token, indom, |cache| cache.start())
 }
 
 /// Number of active instances, `None` without a cache.
-pub(crate) fn active_count(indom: InDom) -> Option<c_int> {
-    peek(indom, |cache| c_int::try_from(cache.active()).unwrap_or(c_int::MAX))
+pub(crate) fn active_count(token: &mut Token, indom: InDom) -> Option<c_int> {
+    peek(token, indom, |cache| {
+        c_int::try_from(cache.active()).unwrap_or(c_int::MAX)
+    })
 }
 
 /// Number of instances that are read at once: for callers that take a single step it is one the
@@ -71,10 +74,10 @@ impl InstancesAhead {
 
     /// The next active instance of a walk, which goes on behind it.
     #[inline(always)]
-    pub(crate) fn next(&mut self, walk: &InstanceWalk, indom: InDom) -> Option<i32> {
+    pub(crate) fn next(&mut self, token: &mut Token, walk: &InstanceWalk, indom: InDom) -> Option<i32> {
         match self.next_read(walk, indom, None) {
             Some(inst) => Some(inst),
-            None => self.read(walk, indom, None, Cache::read_active),
+            None => self.read(token, walk, indom, None, Cache::read_active),
         }
     }
 
@@ -109,12 +112,13 @@ impl InstancesAhead {
     /// what the list at a place has.
     pub(crate) fn read_listed(
         &mut self,
+        token: &mut Token,
         walk: &InstanceWalk,
         indom: InDom,
         place: ListPlace,
         listed: &[i32],
     ) -> Option<i32> {
-        self.read(walk, indom, Some(place), |cache, from, room| {
+        self.read(token, walk, indom, Some(place), |cache, from, room| {
             cache.read_listed(from, listed, room)
         })
     }
@@ -123,6 +127,7 @@ impl InstancesAhead {
     #[inline(never)]
     fn read(
         &mut self,
+        token: &mut Token,
         walk: &InstanceWalk,
         indom: InDom,
         list: Option<ListPlace>,
@@ -142,7 +147,7 @@ impl InstancesAhead {
             next: Position::END,
         };
         let room = &mut self.read.get_or_insert([nothing; AHEAD])[..self.room];
-        self.len = peek(indom, |cache| {
+        self.len = peek(token, indom, |cache| {
             let from = walk.resume(cache.inserted());
             read(cache, from, room)
         })?;
@@ -161,8 +166,8 @@ impl InstancesAhead {
 }
 
 /// The active instance with a name, as `pmdaCacheLookupName` finds it (INST-65).
-pub(crate) fn find_name(indom: InDom, name: &[u8]) -> Option<i32> {
-    peek(indom, |cache| {
+pub(crate) fn find_name(token: &mut Token, indom: InDom, name: &[u8]) -> Option<i32> {
+    peek(token, indom, |cache| {
         let hit = cache
             .lookup_name(name)
             .ok()
@@ -172,8 +177,13 @@ pub(crate) fn find_name(indom: InDom, name: &[u8]) -> Option<i32> {
 }
 
 /// Calls `use_it` with the name of an active instance.
-pub(crate) fn with_name<R>(indom: InDom, inst: i32, use_it: impl FnOnce(&[u8]) -> Result<R>) -> Result<R> {
-    let found = peek(indom, |cache| {
+pub(crate) fn with_name<R>(
+    token: &mut Token,
+    indom: InDom,
+    inst: i32,
+    use_it: impl FnOnce(&[u8]) -> Result<R>,
+) -> Result<R> {
+    let found = peek(token, indom, |cache| {
         let hit = cache.lookup(inst)?;
         match hit.state() {
             EntryState::Active => use_it(hit.name()),
@@ -184,6 +194,10 @@ pub(crate) fn with_name<R>(indom: InDom, inst: i32, use_it: impl FnOnce(&[u8]) -
 }
 
 /// Calls `use_them` with a cache, for its active instances.
-pub(crate) fn with_all<R>(indom: InDom, use_them: impl FnOnce(&mut Cache<Private>) -> Result<R>) -> Result<R> {
-    peek(indom, use_them).unwrap_or(Err(Error::INDOM))
+pub(crate) fn with_all<R>(
+    token: &mut Token,
+    indom: InDom,
+    use_them: impl FnOnce(&mut Cache<Private>) -> Result<R>,
+) -> Result<R> {
+    peek(token, indom, use_them).unwrap_or(Err(Error::INDOM))
 }

@@ -52,9 +52,9 @@ pub unsafe extern "C" fn pmdaCacheStore(
     name: Option<CText<'_>>,
     private_: Option<Private>,
 ) -> c_int {
-    guard(|| {
+    guard(|token| {
         let name = name.as_ref().map(CText::bytes);
-        with(InDom(indom), |cache| cache.store(flags, name, private_))
+        with(token, InDom(indom), |cache| cache.store(flags, name, private_))
     })
 }
 
@@ -78,9 +78,9 @@ pub unsafe extern "C" fn pmdaCacheStoreKey(
     // SAFETY: the caller gives NULL or a key of that length, which is copied before C code can
     // change it.
     let key = unsafe { CBytes::new(key, keylen) };
-    guard(|| {
+    guard(|token| {
         let name = name.as_ref().map(CText::bytes);
-        with(InDom(indom), |cache| {
+        with(token, InDom(indom), |cache| {
             cache.store_key(flags, name, key.bytes(), private_)
         })
     })
@@ -101,8 +101,8 @@ pub unsafe extern "C" fn pmdaCacheLookup(
     name: Out<'_, *mut c_char>,
     private_: Out<'_, *mut c_void>,
 ) -> c_int {
-    guard(|| {
-        open(InDom(indom), |cache| {
+    guard(|token| {
+        open(token, InDom(indom), |cache| {
             // SAFETY: an entry of a cache of the state.
             Ok(unsafe { give(cache.lookup(inst)?, name, Out::NONE, private_) })
         })
@@ -124,8 +124,8 @@ pub unsafe extern "C" fn pmdaCacheLookupName(
     inst: Out<'_, c_int>,
     private_: Out<'_, *mut c_void>,
 ) -> c_int {
-    guard(|| {
-        open(InDom(indom), |cache| {
+    guard(|token| {
+        open(token, InDom(indom), |cache| {
             let found = cache.lookup_name(name.ok_or(Error::INST)?.bytes())?;
             // SAFETY: an entry of a cache of the state.
             Ok(unsafe { give(found, Out::NONE, inst, private_) })
@@ -154,8 +154,8 @@ pub unsafe extern "C" fn pmdaCacheLookupKey(
     // SAFETY: the caller gives NULL or a key of that length; nothing of C runs while it is looked
     // at.
     let key = unsafe { CBytes::new(key, keylen) };
-    guard(|| {
-        with(InDom(indom), |cache| {
+    guard(|token| {
+        with(token, InDom(indom), |cache| {
             let name = name.as_ref().map(CText::bytes);
             // SAFETY: an entry of a cache of the state.
             Ok(unsafe { give(cache.lookup_key(name, key.bytes())?, oname, inst, private_) })
@@ -172,7 +172,7 @@ pub unsafe extern "C" fn pmdaCacheLookupKey(
 /// None of its own.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaCachePurge(indom: pmInDom, recent: time_t) -> c_int {
-    guard(|| cache::purge(InDom(indom), wide(recent), None))
+    guard(|token| cache::purge(token, InDom(indom), wide(recent), None))
 }
 
 /// As [`pmdaCachePurge`]; `callback` gets what was attached to each instance, in ascending order of
@@ -191,7 +191,7 @@ pub unsafe extern "C-unwind" fn pmdaCachePurgeCallback(
     callback: Option<unsafe extern "C-unwind" fn(*mut c_void)>,
 ) -> c_int {
     drive(
-        || Purge::new(InDom(indom), wide(recent), callback).map_err(Err),
+        |token| Purge::new(token, InDom(indom), wide(recent), callback).map_err(Err),
         // SAFETY: the caller gives a function for what the agent has attached; the instance has
         // gone, so the cache does not return the pointer again.
         |(callback, private)| unsafe { callback(private.as_ptr()) },
@@ -207,7 +207,7 @@ pub unsafe extern "C-unwind" fn pmdaCachePurgeCallback(
 /// None of its own.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaCacheResize(indom: pmInDom, maximum: c_int) -> c_int {
-    guard(|| with(InDom(indom), |cache| cache.resize(maximum)))
+    guard(|token| with(token, InDom(indom), |cache| cache.resize(maximum)))
 }
 
 /// Prints a cache, with its hash chains if `do_hash` is not 0; nothing if there is none.
@@ -216,9 +216,9 @@ pub unsafe extern "C" fn pmdaCacheResize(indom: pmInDom, maximum: c_int) -> c_in
 /// `stream` is an open stdio stream or NULL, for which nothing is printed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pmdaCacheDump(stream: Option<CFile>, indom: pmInDom, do_hash: c_int) {
-    guard(|| {
+    guard(|token| {
         if let Some(stream) = stream {
-            stream.write(&cache::dump(InDom(indom), do_hash != 0));
+            stream.write(&cache::dump(token, InDom(indom), do_hash != 0));
         }
     });
 }
@@ -229,9 +229,9 @@ pub unsafe extern "C" fn __pmdaCacheDump(stream: Option<CFile>, indom: pmInDom, 
 /// `stream` is an open stdio stream or NULL, for which nothing is printed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pmdaCacheDumpAll(stream: Option<CFile>, do_hash: c_int) {
-    guard(|| {
+    guard(|token| {
         if let Some(stream) = stream {
-            cache::dump_all(do_hash != 0).for_each(|text| stream.write(&text));
+            cache::dump_all(token, do_hash != 0).for_each(|text| stream.write(&text));
         }
     });
 }
@@ -252,7 +252,7 @@ pub unsafe extern "C" fn pmdaCacheOp(indom: pmInDom, op: c_int) -> c_int {
     if op == PMDA_CACHE_WALK_NEXT {
         return match cache::step(indom) {
             Some(inst) => inst,
-            None => guard_apart(move || cache::walk_next(indom)),
+            None => guard_apart(move |token| cache::walk_next(token, indom)),
         };
     }
     match op {
@@ -265,11 +265,11 @@ pub unsafe extern "C" fn pmdaCacheOp(indom: pmInDom, op: c_int) -> c_int {
 #[cold]
 #[inline(never)]
 extern "C" fn persist(indom: InDom, op: c_int) -> c_int {
-    guard(|| cache::persist(indom, op))
+    guard(|token| cache::persist(token, indom, op))
 }
 
 /// As [`persist`].
 #[inline(never)]
 extern "C" fn operate(indom: InDom, op: c_int) -> c_int {
-    guard(|| cache::operate(indom, op))
+    guard(|token| cache::operate(token, indom, op))
 }

@@ -6,6 +6,7 @@
 pub(crate) mod cached_indom;
 pub(crate) mod exports;
 
+use crate::sys::lock::Token;
 use std::ffi::{CStr, c_int};
 use std::{io, mem, vec};
 
@@ -24,8 +25,8 @@ use pmda_core::log::Bytes;
 use pmda_core::path::FilePath;
 
 /// Works on the cache of a domain if there is one.
-pub(crate) fn peek<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> R) -> Option<R> {
-    let mut globals = state::peek()?;
+pub(crate) fn peek<R>(token: &mut Token, indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> R) -> Option<R> {
+    let mut globals = state::peek(token)?;
     Some(work(globals.caches.find(indom)?))
 }
 
@@ -33,14 +34,22 @@ pub(crate) fn peek<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> R)
 ///
 /// # Errors
 /// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-ENOMEM`; what the work gives.
-pub(crate) fn open<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> Result<R>) -> Result<R> {
-    let mut globals = state::lock()?;
+pub(crate) fn open<R>(
+    token: &mut Token,
+    indom: InDom,
+    work: impl FnOnce(&mut Cache<Private>) -> Result<R>,
+) -> Result<R> {
+    let mut globals = state::lock(token)?;
     work(globals.caches.open(indom)?)
 }
 
 /// [`open`], and then writes out what the cache has to say.
-pub(crate) fn with<R>(indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> Result<R>) -> Result<R> {
-    let mut globals = state::lock()?;
+pub(crate) fn with<R>(
+    token: &mut Token,
+    indom: InDom,
+    work: impl FnOnce(&mut Cache<Private>) -> Result<R>,
+) -> Result<R> {
+    let mut globals = state::lock(token)?;
     let cache = globals.caches.open(indom)?;
     cache.debug = log::debug(Debug::Indom);
     let result = work(cache);
@@ -58,14 +67,14 @@ fn count(number: usize) -> c_int {
 }
 
 /// A cache as text, with its hash chains if they are asked for; nothing if there is none.
-pub(crate) fn dump(indom: InDom, chains: bool) -> Vec<u8> {
-    peek(indom, |cache| cache.dump(chains)).unwrap_or_default()
+pub(crate) fn dump(token: &mut Token, indom: InDom, chains: bool) -> Vec<u8> {
+    peek(token, indom, |cache| cache.dump(chains)).unwrap_or_default()
 }
 
 /// All caches as text, one by one, the newest first.
-pub(crate) fn dump_all(chains: bool) -> impl Iterator<Item = Vec<u8>> {
-    let count = state::peek().map_or(0, |globals| globals.caches.caches.len());
-    let dump = move |before: usize| Some(state::peek()?.caches.made(before)?.dump(chains));
+pub(crate) fn dump_all(token: &mut Token, chains: bool) -> impl Iterator<Item = Vec<u8>> {
+    let count = state::peek(token).map_or(0, |globals| globals.caches.caches.len());
+    let dump = move |before: usize| Some(state::peek(token)?.caches.made(before)?.dump(chains));
     (0..count).rev().filter_map(dump)
 }
 
@@ -80,8 +89,8 @@ pub(crate) fn step(indom: InDom) -> Option<c_int> {
 ///
 /// # Errors
 /// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-ENOMEM`.
-pub(crate) fn walk_next(indom: InDom) -> Result<c_int> {
-    open(indom, |cache| Ok(cache.walk().unwrap_or(-1)))
+pub(crate) fn walk_next(token: &mut Token, indom: InDom) -> Result<c_int> {
+    open(token, indom, |cache| Ok(cache.walk().unwrap_or(-1)))
 }
 
 /// Reads or writes the file of a domain. This needs much of the stack, as finding the directory
@@ -89,7 +98,7 @@ pub(crate) fn walk_next(indom: InDom) -> Result<c_int> {
 ///
 /// # Errors
 /// `PM_ERR_INDOM` for `PM_INDOM_NULL`, and what reading or writing a file may give.
-pub(crate) fn persist(indom: InDom, op: c_int) -> Result<c_int> {
+pub(crate) fn persist(token: &mut Token, indom: InDom, op: c_int) -> Result<c_int> {
     if indom.is_null() {
         return Err(Error::INDOM);
     }
@@ -99,18 +108,18 @@ pub(crate) fn persist(indom: InDom, op: c_int) -> Result<c_int> {
         PMDA_CACHE_WRITE => Write::Always,
         _ => {
             return keeping_errno(|| {
-                find_directory()?;
-                load(indom)
+                find_directory(token)?;
+                load(token, indom)
             });
         }
     };
     // Nothing is touched, not even the directory, when nothing is to be written (CACHE-70).
-    if !is_due(indom, when)? {
+    if !is_due(token, indom, when)? {
         return Ok(0);
     }
     keeping_errno(|| {
-        find_directory()?;
-        save(indom, when)
+        find_directory(token)?;
+        save(token, indom, when)
     })
 }
 
@@ -118,15 +127,15 @@ pub(crate) fn persist(indom: InDom, op: c_int) -> Result<c_int> {
 ///
 /// # Errors
 /// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-EINVAL` for an unknown operation, `-ENOMEM`.
-pub(crate) fn operate(indom: InDom, op: c_int) -> Result<c_int> {
+pub(crate) fn operate(token: &mut Token, indom: InDom, op: c_int) -> Result<c_int> {
     if indom.is_null() {
         return Err(Error::INDOM);
     }
     if op == PMDA_CACHE_CHECK {
-        return Ok(c_int::from(peek(indom, |_| ()).is_some()));
+        return Ok(c_int::from(peek(token, indom, |_| ()).is_some()));
     }
     // An unknown operation makes the cache, too.
-    with(indom, |cache| match op {
+    with(token, indom, |cache| match op {
         PMDA_CACHE_CULL => Ok(count(cache.cull_all())),
         PMDA_CACHE_STRINGS => cache.use_strings().map(|()| 0),
         PMDA_CACHE_ACTIVE => Ok(count(cache.activate_all())),
@@ -155,74 +164,74 @@ pub(crate) fn operate(indom: InDom, op: c_int) -> Result<c_int> {
 /// LOAD. The file is read while nothing is locked, and each piece is applied before the next one is
 /// read.
 #[inline(never)]
-fn load(indom: InDom) -> Result<c_int> {
+fn load(token: &mut Token, indom: InDom) -> Result<c_int> {
     // The domain gets a cache, whatever becomes of the file (CACHE-5).
-    let path = path(indom)?;
-    with(indom, |_| Ok(()))?;
+    let path = path(token, indom)?;
+    with(token, indom, |_| Ok(()))?;
     let mut file = cancel::disabled(|| CacheFile::open(path))?;
     loop {
         cancel::disabled(|| file.read());
-        if let Some(loaded) = with(indom, |cache| cache.load(&mut file))? {
+        if let Some(loaded) = with(token, indom, |cache| cache.load(&mut file))? {
             return Ok(count(loaded));
         }
     }
 }
 
 #[inline(never)]
-fn is_due(indom: InDom, when: Write) -> Result<bool> {
-    with(indom, |cache| Ok(cache.is_due(when)))
+fn is_due(token: &mut Token, indom: InDom, when: Write) -> Result<bool> {
+    with(token, indom, |cache| Ok(cache.is_due(when)))
 }
 
 /// SAVE, SYNC and WRITE: writes the file if that is due, while nothing is locked. When another
 /// thread has done so meanwhile, it is written once more.
 #[inline(never)]
-fn save(indom: InDom, when: Write) -> Result<c_int> {
+fn save(token: &mut Token, indom: InDom, when: Write) -> Result<c_int> {
     let now = now();
     loop {
-        let Some(snapshot) = begin_save(indom, when, now)? else {
+        let Some(snapshot) = begin_save(token, indom, when, now)? else {
             return Ok(0);
         };
         let result = cancel::disabled(|| snapshot.write());
-        if let Some(saved) = end_save(indom, &snapshot, result)? {
+        if let Some(saved) = end_save(token, indom, &snapshot, result)? {
             return Ok(count(saved));
         }
     }
 }
 
 #[inline(never)]
-fn begin_save(indom: InDom, when: Write, now: i64) -> Result<Option<Snapshot>> {
-    let path = path(indom)?;
-    with(indom, |cache| cache.begin_save(when, path, now))
+fn begin_save(token: &mut Token, indom: InDom, when: Write, now: i64) -> Result<Option<Snapshot>> {
+    let path = path(token, indom)?;
+    with(token, indom, |cache| cache.begin_save(when, path, now))
 }
 
 #[inline(never)]
-fn end_save(indom: InDom, snapshot: &Snapshot, result: io::Result<()>) -> Result<Option<usize>> {
-    with(indom, |cache| cache.saved(snapshot, result))
+fn end_save(token: &mut Token, indom: InDom, snapshot: &Snapshot, result: io::Result<()>) -> Result<Option<usize>> {
+    with(token, indom, |cache| cache.saved(snapshot, result))
 }
 
 /// Finds the directory of the cache files at its first use (CACHE-72). libpcp is asked while
 /// nothing is held, and what it could not say for want of memory is asked again. It takes much of
 /// the stack, so nothing else is there meanwhile.
 #[inline(never)]
-fn find_directory() -> Result<()> {
-    if state::lock()?.caches.directory.is_some() {
+fn find_directory(token: &mut Token) -> Result<()> {
+    if state::lock(token)?.caches.directory.is_some() {
         return Ok(());
     }
-    config::with_optional(c"PCP_VAR_DIR", remember_directory).unwrap_or(Err(Error::GENERIC))
+    config::with_optional(c"PCP_VAR_DIR", |variable| remember_directory(token, variable)).unwrap_or(Err(Error::GENERIC))
 }
 
 /// Out of line: its frame is not there while libpcp reads pcp.conf.
 #[inline(never)]
-fn remember_directory(variable: &CStr) -> Result<()> {
+fn remember_directory(token: &mut Token, variable: &CStr) -> Result<()> {
     let path = cancel::disabled(|| directory_below(variable.to_bytes()))?;
     // Another thread may have been first.
-    state::lock()?.caches.directory.get_or_insert(path);
+    state::lock(token)?.caches.directory.get_or_insert(path);
     Ok(())
 }
 
 /// The file of a domain's cache, below the directory that was found.
-fn path(indom: InDom) -> Result<FilePath> {
-    let globals = state::lock()?;
+fn path(token: &mut Token, indom: InDom) -> Result<FilePath> {
+    let globals = state::lock(token)?;
     let directory = globals.caches.directory.as_ref().ok_or(Error::GENERIC)?;
     file_path(directory, indom)
 }
@@ -232,9 +241,14 @@ fn path(indom: InDom) -> Result<FilePath> {
 ///
 /// # Errors
 /// `PM_ERR_INDOM`, `-ENOMEM`.
-pub(crate) fn purge(indom: InDom, recent: i64, attached: Option<&mut Vec<Private>>) -> Result<c_int> {
+pub(crate) fn purge(
+    token: &mut Token,
+    indom: InDom,
+    recent: i64,
+    attached: Option<&mut Vec<Private>>,
+) -> Result<c_int> {
     let limit = now().saturating_sub(recent);
-    with(indom, |cache| cache.purge(limit, attached)).map(count)
+    with(token, indom, |cache| cache.purge(limit, attached)).map(count)
 }
 
 /// Tells the agent about each culled instance, after all were culled.
@@ -249,9 +263,9 @@ impl Purge {
     ///
     /// # Errors
     /// As [`purge`].
-    pub(crate) fn new(indom: InDom, recent: i64, callback: Option<Free>) -> Result<Purge> {
+    pub(crate) fn new(token: &mut Token, indom: InDom, recent: i64, callback: Option<Free>) -> Result<Purge> {
         let mut attached = Vec::new();
-        let number = purge(indom, recent, Some(&mut attached))?;
+        let number = purge(token, indom, recent, Some(&mut attached))?;
         Ok(Purge {
             callback,
             number,
@@ -274,11 +288,11 @@ impl Machine for Purge {
     type Answer = ();
     type Done = Result<c_int>;
 
-    fn start(&mut self) -> Step<(Free, Private), Result<c_int>> {
+    fn start(&mut self, _: &mut Token) -> Step<(Free, Private), Result<c_int>> {
         self.step()
     }
 
-    fn resume(&mut self, (): ()) -> Step<(Free, Private), Result<c_int>> {
+    fn resume(&mut self, _: &mut Token, (): ()) -> Step<(Free, Private), Result<c_int>> {
         self.step()
     }
 }

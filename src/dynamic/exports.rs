@@ -13,6 +13,7 @@ use crate::dynamic::rebuild::{Copies, NewTable};
 use crate::dynamic::{CallbacksIter, LookupKey, search};
 use crate::state::callbacks::{Callbacks, Registrations};
 use crate::sys::libpcp::log;
+use crate::sys::lock::Token;
 use crate::view::arg::{CText, Out};
 use crate::view::interface::Ext;
 use crate::view::memory::Lasting;
@@ -30,8 +31,9 @@ use pmda_core::log::Level;
 const NOENT: Error = Error::os(libc::ENOENT);
 
 /// The registrations that count for an agent.
-fn registered(ext: Ext<'_>) -> CallbacksIter {
-    CallbacksIter::new(agent::of(ext).map(|record| &record.dynamic))
+fn registered(token: &mut Token, ext: Ext<'_>) -> CallbacksIter {
+    let agent = agent::of(token, ext);
+    CallbacksIter::new(token, agent.map(|record| &record.dynamic))
 }
 
 /// Has a tree brought up to date; whether metrics have changed (DYN-5).
@@ -46,23 +48,23 @@ fn update(ext: Ext<'_>, callbacks: &Callbacks) -> bool {
 /// trees are searched. For no agent nothing is found.
 fn lookup(ext: Option<Ext<'_>>, key: LookupKey<'_>) -> Guarded<Option<&'static Callbacks>> {
     let Some(ext) = ext else { return Ok(None) };
-    let registrations = guarded(|| registered(ext))?;
+    let registrations = guarded(|token| registered(token, ext))?;
     let (mut walk, mut has_changed) = (registrations, false);
-    while let Some(callbacks) = guarded(|| walk.next())? {
+    while let Some(callbacks) = guarded(|token| walk.next(token))? {
         has_changed |= update(ext, callbacks);
     }
     if has_changed {
         rebuild(ext, registrations)?;
     }
-    guarded(|| search(registrations, key))
+    guarded(|token| search(token, registrations, key))
 }
 
 /// Gives an agent a new metric table.
 fn rebuild(ext: Ext<'_>, registrations: CallbacksIter) -> Guarded<()> {
-    let new = guarded(|| { registrations }.next().map(NewTable::new))?;
+    let new = guarded(|token| { registrations }.next(token).map(NewTable::new))?;
     let Some(mut table) = new else { return Ok(()) };
     let filled = fill(&mut table, ext, registrations);
-    if let Some(old) = guarded(|| table.finish(ext, filled.is_ok()))? {
+    if let Some(old) = guarded(|token| table.finish(token, ext, filled.is_ok()))? {
         // SAFETY: nobody has a view of the table, and its agent has another one (N-17).
         unsafe { old.free() };
     }
@@ -73,26 +75,26 @@ fn rebuild(ext: Ext<'_>, registrations: CallbacksIter) -> Guarded<()> {
 /// brought up to date once more.
 fn fill(table: &mut NewTable, ext: Ext<'_>, registrations: CallbacksIter) -> Guarded<()> {
     let mut walk = registrations;
-    while let Some(callbacks) = guarded(|| walk.next())? {
+    while let Some(callbacks) = guarded(|token| walk.next(token))? {
         let mut counts = Counts::default();
         if let Some(count) = callbacks.counts {
             // SAFETY: the callback was registered with its type, by an agent that has promised
             // that it follows its contract: it writes two numbers, which live in this frame.
             unsafe { count(&raw mut counts.metrics, &raw mut counts.trees) };
         }
-        guarded(|| table.note(counts))?.map_err(Error::code)?;
+        guarded(|_| table.note(counts))?.map_err(Error::code)?;
     }
-    if !guarded(|| table.make())?.map_err(Error::code)? {
+    if !guarded(|_| table.make())?.map_err(Error::code)? {
         return Ok(());
     }
     walk = registrations;
     for place in 0.. {
-        let Some(callbacks) = guarded(|| walk.next())? else {
+        let Some(callbacks) = guarded(|token| walk.next(token))? else {
             break;
         };
         let mut copies = Copies::new(callbacks, table.copies(place));
         update(ext, callbacks);
-        while let Some((copy, source, target, number)) = guarded(|| copies.next(table))?.map_err(Error::code)? {
+        while let Some((copy, source, target, number)) = guarded(|_| copies.next(table))?.map_err(Error::code)? {
             // SAFETY: the callback was registered with its type, by an agent that has promised
             // that it follows its contract: it reads a metric of the registered table, and writes
             // one of the table that is being made, which nobody looks at meanwhile.
@@ -127,7 +129,7 @@ pub unsafe extern "C" fn pmdaDynamicPMNS(
     // SAFETY: the caller promises `nmetrics` entries that are never freed.
     let metrics = unsafe { Lasting::new(metrics, nmetrics) };
     let callbacks = callbacks(update, text, metric, counts, metrics);
-    guard(|| register("pmdaDynamicPMNS", None, prefix, callbacks));
+    guard(|token| register(token, "pmdaDynamicPMNS", None, prefix, callbacks));
 }
 
 /// Registers a tree of dynamic names for one agent, which then does not see those of
@@ -152,8 +154,8 @@ pub unsafe extern "C" fn pmdaExtDynamicPMNS(
     // SAFETY: the caller promises `nmetrics` entries that are never freed.
     let metrics = unsafe { Lasting::new(metrics, nmetrics) };
     let callbacks = callbacks(update, text, metric, counts, metrics);
-    guard(|| match ext.and_then(agent::of) {
-        Some(record) => register("pmdaExtDynamicPMNS", Some(&record.dynamic), prefix, callbacks),
+    guard(|token| match ext.and_then(|ext| agent::of(token, ext)) {
+        Some(record) => register(token, "pmdaExtDynamicPMNS", Some(&record.dynamic), prefix, callbacks),
         None => log::notify!(
             Level::Err,
             "pmdaExtDynamicPMNS: the agent was not set up by pmdaDaemon or pmdaDSO"
@@ -162,11 +164,17 @@ pub unsafe extern "C" fn pmdaExtDynamicPMNS(
 }
 
 /// Appends a registration, or says that there is no memory for it.
-fn register(caller: &str, own: Option<&Registrations>, prefix: Option<CText<'_>>, callbacks: Callbacks) {
+fn register(
+    token: &mut Token,
+    caller: &str,
+    own: Option<&Registrations>,
+    prefix: Option<CText<'_>>,
+    callbacks: Callbacks,
+) {
     let prefix = prefix.as_ref().map(CText::bytes);
     let done = match own {
-        Some(own) => own.lock().add(prefix, callbacks),
-        None => state::lock().and_then(|mut globals| globals.dynamic.add(prefix, callbacks)),
+        Some(own) => own.lock(token).add(prefix, callbacks),
+        None => state::lock(token).and_then(|mut globals| globals.dynamic.add(prefix, callbacks)),
     };
     if let Err(error) = done {
         let reason = log::errstr(error);
@@ -208,9 +216,9 @@ fn callbacks(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaDynamicSetClusterMask(prefix: Option<CText<'_>>, mask: c_uint) -> c_int {
     let _ = mask;
-    guard(|| {
+    guard(|token| {
         let prefix = prefix.ok_or(Error::EINVAL)?;
-        match state::peek() {
+        match state::peek(token) {
             Some(globals) if globals.dynamic.has(prefix.bytes()) => Ok(()),
             _ => Err(Error::EINVAL),
         }
@@ -288,6 +296,6 @@ pub unsafe extern "C-unwind" fn pmdaDynamicLookupText(
 pub unsafe extern "C-unwind" fn pmdaDynamicMetricTable(pmda: Option<Ext<'_>>) {
     if let Some(ext) = pmda {
         // Nobody is told of a failure.
-        let _ = guarded(|| registered(ext)).and_then(|registrations| rebuild(ext, registrations));
+        let _ = guarded(|token| registered(token, ext)).and_then(|registrations| rebuild(ext, registrations));
     }
 }

@@ -10,6 +10,7 @@ mod rebuild;
 
 use crate::state;
 use crate::state::callbacks::{Callbacks, Registrations};
+use crate::sys::lock::Token;
 use crate::view::arg::CText;
 use pmda_core::ident::MetricId;
 
@@ -25,29 +26,28 @@ pub(crate) struct CallbacksIter {
 
 impl CallbacksIter {
     /// Over those of an agent.
-    pub(crate) fn new(own: Option<&'static Registrations>) -> CallbacksIter {
-        let own = own.map(|own| (own, own.lock().len())).filter(|(_, count)| *count > 0);
-        let of_process = || state::peek().map_or(0, |globals| globals.dynamic.len());
+    pub(crate) fn new(token: &mut Token, own: Option<&'static Registrations>) -> CallbacksIter {
+        let own = own
+            .map(|own| (own, own.lock(token).len()))
+            .filter(|(_, count)| *count > 0);
+        let of_process = || state::peek(token).map_or(0, |globals| globals.dynamic.len());
         CallbacksIter {
             own: own.map(|(own, _)| own),
             next: 0,
             end: own.map_or_else(of_process, |(_, count)| count),
         }
     }
-}
 
-impl Iterator for CallbacksIter {
-    type Item = &'static Callbacks;
-
-    fn next(&mut self) -> Option<&'static Callbacks> {
+    /// The callbacks of the next registration.
+    pub(crate) fn next(&mut self, token: &mut Token) -> Option<&'static Callbacks> {
         let place = self.next;
         if place == self.end {
             return None;
         }
         self.next += 1;
         let registration = match self.own {
-            Some(own) => own.lock().get(place),
-            None => state::peek()?.dynamic.get(place),
+            Some(own) => own.lock(token).get(place),
+            None => state::peek(token)?.dynamic.get(place),
         };
         registration.map(|registration| &registration.calls)
     }
@@ -63,11 +63,17 @@ pub(crate) enum LookupKey<'call> {
 }
 
 /// The first callbacks whose tree has what was looked for.
-fn search(mut registrations: CallbacksIter, key: LookupKey<'_>) -> Option<&'static Callbacks> {
-    registrations.find(|callbacks| {
+fn search(token: &mut Token, mut registrations: CallbacksIter, key: LookupKey<'_>) -> Option<&'static Callbacks> {
+    let has = |callbacks: &Callbacks| {
         callbacks.tree.tree().is_some_and(|tree| match &key {
             LookupKey::Name(name) => name.is_some_and(|name| tree.find(name.bytes()).is_some()),
             LookupKey::Metric(pmid) => tree.knows(*pmid),
         })
-    })
+    };
+    loop {
+        let callbacks = registrations.next(token)?;
+        if has(callbacks) {
+            return Some(callbacks);
+        }
+    }
 }

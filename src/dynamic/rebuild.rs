@@ -6,6 +6,7 @@ use crate::agent::lookup::rehash;
 use crate::boundary::NoDropCell;
 use crate::state;
 use crate::state::callbacks::Callbacks;
+use crate::sys::lock::Token;
 use crate::view::interface::{Ext, Function};
 use crate::view::memory::{AnyBytes, CVec, Lasting};
 use crate::view::table::MadeTable;
@@ -79,22 +80,22 @@ impl NewTable {
     /// Gives the table to an agent: the one that was made, or, when there is nothing to add or no
     /// memory, the fixed entries alone. The old table, if it was made here, is to be freed: it is
     /// out of use now (N-17).
-    pub(crate) fn finish(&mut self, ext: Ext<'_>, is_filled: bool) -> Option<MadeTable> {
+    pub(crate) fn finish(&mut self, token: &mut Token, ext: Ext<'_>, is_filled: bool) -> Option<MadeTable> {
         let made = self.table.take().filter(|_| is_filled);
         let made = made.and_then(|mut table| {
             // What was announced and not filled in is zero.
             while table.len() < self.announced {
                 table.push(pmdaMetric::zeroed()).ok()?;
             }
-            state::lock().ok()?.made_tables.hand_over(table).ok()
+            state::lock(token).ok()?.made_tables.hand_over(table).ok()
         });
         drop(self.counts.take());
         let (old, new) = (ext.metrics(), made.unwrap_or(self.fixed));
-        rehash(ext, new);
+        rehash(token, ext, new);
         if old.first() == new.seen().first() {
             return None;
         }
-        state::peek()?.made_tables.take(old)
+        state::peek(token)?.made_tables.take(old)
     }
 }
 

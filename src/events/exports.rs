@@ -36,8 +36,8 @@ pub extern "C" fn pmdaEventNewHighResArray() -> c_int {
 /// 0, or `PM_ERR_NOCONTEXT`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventResetArray(idx: c_int) -> c_int {
-    guard(|| {
-        with(idx, |array| {
+    guard(|token| {
+        with(token, idx, |array| {
             array.reset();
             Ok(())
         })
@@ -56,7 +56,7 @@ pub extern "C" fn pmdaEventResetHighResArray(idx: c_int) -> c_int {
 /// 0, or `PM_ERR_NOCONTEXT`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventReleaseArray(idx: c_int) -> c_int {
-    guard(|| release(idx))
+    guard(|token| release(token, idx))
 }
 
 /// The same as `pmdaEventReleaseArray`.
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn pmdaEventAddRecord(idx: c_int, tp: In<'_, timeval>, fla
     if short_record(idx, flags, || low(tp).ok()) {
         return 0;
     }
-    guard_apart(move || with(idx, |array| add_record(array, flags, || low(tp))))
+    guard_apart(move |token| with(token, idx, |array| add_record(array, flags, || low(tp))))
 }
 
 /// Starts a record with a time stamp in nanoseconds (EVENT-20).
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn pmdaEventAddHighResRecord(idx: c_int, ts: In<'_, timesp
     if short_record(idx, flags, || high(ts).ok()) {
         return 0;
     }
-    guard_apart(move || with(idx, |array| add_record(array, flags, || high(ts))))
+    guard_apart(move |token| with(token, idx, |array| add_record(array, flags, || high(ts))))
 }
 
 /// Adds a record that says that `nmissed` events were missed (EVENT-21).
@@ -105,7 +105,7 @@ pub unsafe extern "C" fn pmdaEventAddHighResRecord(idx: c_int, ts: In<'_, timesp
 /// `tp` is NULL or points to a `struct timeval`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventAddMissedRecord(idx: c_int, tp: In<'_, timeval>, nmissed: c_int) -> c_int {
-    guard(|| with(idx, |array| array.add_missed(low(tp)?, nmissed)))
+    guard(|token| with(token, idx, |array| array.add_missed(low(tp)?, nmissed)))
 }
 
 /// Adds a record that says that `nmissed` events were missed, with all 64 bits of its time stamp
@@ -118,7 +118,7 @@ pub unsafe extern "C" fn pmdaEventAddMissedRecord(idx: c_int, tp: In<'_, timeval
 /// `ts` is NULL or points to a `struct timespec`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventAddHighResMissedRecord(idx: c_int, ts: In<'_, timespec>, nmissed: c_int) -> c_int {
-    guard(|| with(idx, |array| array.add_missed(high(ts)?, nmissed)))
+    guard(|token| with(token, idx, |array| array.add_missed(high(ts)?, nmissed)))
 }
 
 /// Adds a parameter. Its type is judged before the atom is looked at, as in the C library
@@ -168,7 +168,7 @@ extern "C" fn parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option<Param
     if added == Some(()) {
         return 0;
     }
-    guard_apart(move || with(idx, |array| add_parameter(array, pmid, kind, value)))
+    guard_apart(move |token| with(token, idx, |array| add_parameter(array, pmid, kind, value)))
 }
 
 /// Adds a parameter to the newest record, of either form (EVENT-22, E-3). The value is copied.
@@ -220,13 +220,13 @@ pub unsafe extern "C" fn pmdaEventHighResAddParam(
 /// (EVENT-25). NULL for an unknown handle.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventGetAddr(idx: c_int) -> *mut pmEventArray {
-    guard(|| address(idx, Form::Low).cast())
+    guard(|token| address(token, idx, Form::Low).cast())
 }
 
 /// The same as `pmdaEventGetAddr`, of the type `PM_TYPE_HIGHRES_EVENT`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventGetHighResAddr(idx: c_int) -> *mut pmHighResEventArray {
-    guard(|| address(idx, Form::High).cast())
+    guard(|token| address(token, idx, Form::High).cast())
 }
 
 /// An older name of `pmdaEventGetHighResAddr` (EVENT-23).
@@ -258,7 +258,7 @@ pub unsafe extern "C" fn __pmdaEventPrint(
             CBuffer::new(msg, msgsize),
         )
     };
-    guard(|| {
+    guard(|_| {
         let size = usize::try_from(msgsize).unwrap_or(0);
         if size < 4 || msg.is_null() {
             return ptr::null_mut();

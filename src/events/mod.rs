@@ -6,14 +6,15 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use crate::state;
+use crate::sys::lock::Token;
 use crate::view::arg::In;
 use crate::view::types::{timespec, timeval, wide};
 use pmda_core::error::{Error, Result};
 use pmda_core::events::{self, EventArray, Form, Stamp};
 
 /// Works on the array of a handle.
-pub(crate) fn with<T>(handle: c_int, work: impl FnOnce(&mut EventArray) -> Result<T>) -> Result<T> {
-    state::lock()?.arrays.get(handle).and_then(work)
+pub(crate) fn with<T>(token: &mut Token, handle: c_int, work: impl FnOnce(&mut EventArray) -> Result<T>) -> Result<T> {
+    state::lock(token)?.arrays.get(handle).and_then(work)
 }
 
 /// What fits into the array of a handle, as a short call; `None` if it was not done.
@@ -32,20 +33,20 @@ pub(crate) fn short_record(handle: c_int, flags: c_int, stamp: impl FnOnce() -> 
 }
 
 /// Makes an array, for a caller or for a queue.
-pub(crate) fn create() -> Result<c_int> {
-    state::lock()?.arrays.create()
+pub(crate) fn create(token: &mut Token) -> Result<c_int> {
+    state::lock(token)?.arrays.create()
 }
 
 /// Frees an array.
-pub(crate) fn release(handle: c_int) -> Result<()> {
-    state::lock()?.arrays.release(handle)
+pub(crate) fn release(token: &mut Token, handle: c_int) -> Result<()> {
+    state::lock(token)?.arrays.release(handle)
 }
 
 /// The address of an array, NULL for an unknown handle (EVENT-13).
 ///
 /// The block of a vector comes from malloc, so it is aligned for every field of the C structures.
-pub(crate) fn address(handle: c_int, form: Form) -> *mut c_void {
-    with(handle, |array| Ok(array.publish(form).as_mut_ptr().cast())).unwrap_or(ptr::null_mut())
+pub(crate) fn address(token: &mut Token, handle: c_int, form: Form) -> *mut c_void {
+    with(token, handle, |array| Ok(array.publish(form).as_mut_ptr().cast())).unwrap_or(ptr::null_mut())
 }
 
 /// The time stamp of a record in the form of microseconds.

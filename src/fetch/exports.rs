@@ -63,12 +63,12 @@ pub unsafe extern "C-unwind" fn pmdaFetch(
     let list = unsafe { Array::new(pmidlist, numpmid) };
     let spare = Metric::in_frame(&mut spare);
     drive_reading(
-        || {
+        |token| {
             let is_list = list.count() == 0 || (list.count() > 0 && !list.first().is_null());
             let (true, Some(ext), false) = (is_list, pmda, resp.is_null()) else {
                 return Err(Err(Error::EINVAL));
             };
-            let agent = agent::of_any(ext).map_err(Err)?;
+            let agent = agent::of_any(token, ext).map_err(Err)?;
             Ok(Fetch::new(
                 ext,
                 agent,

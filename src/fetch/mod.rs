@@ -7,6 +7,7 @@ pub(crate) mod exports;
 pub(crate) mod messages;
 pub(crate) mod metric;
 
+use crate::sys::lock::Token;
 use std::ffi::c_int;
 
 use crate::agent::{self, AgentRecord};
@@ -89,6 +90,7 @@ enum Next {
 /// place.
 #[inline(always)]
 pub(crate) fn find<'call>(
+    token: &mut Token,
     agent: &AgentRecord,
     ext: Ext<'call>,
     wanted: MetricId,
@@ -102,23 +104,28 @@ pub(crate) fn find<'call>(
             return (table.find(wanted), "linear");
         }
     }
-    indirect(agent, ext, wanted)
+    indirect(token, agent, ext, wanted)
 }
 
 /// [`find`] in a table that is hashed, or long and searched. An agent may set the flag without
 /// calling `pmdaRehash`; a hash that is empty beside a table that is not is therefore ignored
 /// (F-8).
 #[inline(never)]
-fn indirect<'call>(agent: &AgentRecord, ext: Ext<'call>, wanted: MetricId) -> (Option<Metric<'call>>, &'static str) {
+fn indirect<'call>(
+    token: &mut Token,
+    agent: &AgentRecord,
+    ext: Ext<'call>,
+    wanted: MetricId,
+) -> (Option<Metric<'call>>, &'static str) {
     if ext.has(PMDA_EXT_FLAG_HASHED) {
-        let hash = agent.hash.lock();
+        let hash = agent.hash.lock(token);
         if !hash.index.is_empty() || ext.metrics().is_empty() {
             return (hash.find(wanted), "hashed");
         }
     }
     let table = ext.metrics();
     let is_it = |place| table.pmid(place) == wanted;
-    let mut places = agent.metrics.lock();
+    let mut places = agent.metrics.lock(token);
     let place = places.find(table.extent(), wanted.0.into(), is_it, |place, add| {
         add(table.pmid(place).0.into());
     });
@@ -169,14 +176,14 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
 
     /// Prepares the fetch: the check of the agent's record, the context (FETCH-11), and the head of
     /// the result.
-    fn begin(&mut self) -> Result<()> {
+    fn begin(&mut self, token: &mut Token) -> Result<()> {
         if log::debug(Debug::Libpmda) && log::debug(Debug::Desperate) {
             messages::trace_call(&self.list);
         }
         let (ext, interface) = (self.ext, self.agent.interface());
         agent::check_botch(ext, self.agent);
         enter_context(ext, interface);
-        self.output.begin(self.list.len(), || stamp(ext, interface))
+        self.output.begin(token, self.list.len(), || stamp(ext, interface))
     }
 
     /// The list, the result and the cursor of a fetch that is over.
@@ -192,12 +199,12 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
 
     /// Goes on with the next metric of the list.
     #[inline(always)]
-    fn next_metric(&mut self) -> Next {
+    fn next_metric(&mut self, token: &mut Token) -> Next {
         while self.place < self.list.len() {
             let wanted = self.list.pmid(self.place);
-            let next = match find(self.agent, self.ext, wanted).0 {
-                Some(metric) => self.open(wanted, metric),
-                None => self.absent(wanted),
+            let next = match find(token, self.agent, self.ext, wanted).0 {
+                Some(metric) => self.open(token, wanted, metric),
+                None => self.absent(token, wanted),
             };
             if next != Next::Metric {
                 return next;
@@ -208,28 +215,28 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
 
     /// A metric that is not in the table (FETCH-21).
     #[inline(never)]
-    fn absent(&mut self, wanted: MetricId) -> Next {
+    fn absent(&mut self, token: &mut Token, wanted: MetricId) -> Next {
         self.spare.clear();
         if let Some(method) = agent::desc_method(self.ext, self.agent) {
             self.asked.method = Some((method, wanted));
             return Next::Describe;
         }
-        self.open(wanted, self.spare)
+        self.open(token, wanted, self.spare)
     }
 
     /// Goes on with the metric that the desc method was asked for.
     #[cold]
     #[inline(never)]
-    fn described(&mut self) -> Next {
-        self.open(self.list.pmid(self.place), self.spare)
+    fn described(&mut self, token: &mut Token) -> Next {
+        self.open(token, self.list.pmid(self.place), self.spare)
     }
 
     /// Starts the set of a metric, up to its first value.
     #[inline(always)]
-    fn open(&mut self, wanted: MetricId, metric: Metric<'call>) -> Next {
+    fn open(&mut self, token: &mut Token, wanted: MetricId, metric: Metric<'call>) -> Next {
         let pmid = metric.pmid();
         if pmid.0 == 0 {
-            return self.undefined(wanted);
+            return self.undefined(token, wanted);
         }
         let (kind, indom) = (metric.kind(), metric.indom());
         self.current = Current {
@@ -240,24 +247,24 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
         self.asked.metric = metric;
         self.asked.encoding = Encoding::of(kind);
         if !indom.is_null() {
-            return self.open_instances(wanted, indom);
+            return self.open_instances(token, wanted, indom);
         }
         // A metric with one value (FETCH-30).
         self.asked.inst = -1;
         match self.output.open(wanted, 1, self.asked.encoding) {
             Ok(()) => Next::Value,
-            Err(error) => self.fail(error),
+            Err(error) => self.fail(token, error),
         }
     }
 
     #[cold]
     #[inline(never)]
-    fn undefined(&mut self, wanted: MetricId) -> Next {
+    fn undefined(&mut self, token: &mut Token, wanted: MetricId) -> Next {
         if !self.agent.interface().has_names() {
             messages::undefined("pmdaFetch", wanted);
         }
         if let Err(error) = self.output.open(wanted, 0, Encoding::Unknown) {
-            return self.fail(error);
+            return self.fail(token, error);
         }
         self.output.failed(Err(Error::PMID));
         self.close();
@@ -267,36 +274,36 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
     /// A metric with instances. One pass over them does: the room is estimated, and grows
     /// (FETCH-31).
     #[inline(never)]
-    fn open_instances(&mut self, wanted: MetricId, indom: InDom) -> Next {
+    fn open_instances(&mut self, token: &mut Token, wanted: MetricId, indom: InDom) -> Next {
         let mut ordinal = Ordinal::Any;
         if log::debug(Debug::Indom) {
             // Debug output shows the pass in which instances are counted, and ordinals (FETCH-111).
             ordinal = Ordinal::Examined;
-            if !self.shown_pass(indom) {
+            if !self.shown_pass(token, indom) {
                 // Nothing is selected: there is no second pass.
                 if let Err(error) = self.output.open(wanted, 0, self.asked.encoding) {
-                    return self.fail(error);
+                    return self.fail(token, error);
                 }
                 self.close();
                 return Next::Metric;
             }
         }
-        iterate::start(self.agent, indom, self.ext);
-        let room = iterate::estimate(self.agent, self.ext);
+        iterate::start(token, self.agent, indom, self.ext);
+        let room = iterate::estimate(token, self.agent, self.ext);
         if let Err(error) = self.output.open(wanted, room, self.asked.encoding) {
-            return self.fail(error);
+            return self.fail(token, error);
         }
         self.steps.reset(ordinal);
-        self.next_instance()
+        self.next_instance(token)
     }
 
     /// A pass over the instances for debug output alone; whether there are any.
     #[cold]
     #[inline(never)]
-    fn shown_pass(&mut self, indom: InDom) -> bool {
-        iterate::start(self.agent, indom, self.ext);
+    fn shown_pass(&mut self, token: &mut Token, indom: InDom) -> bool {
+        iterate::start(token, self.agent, indom, self.ext);
         self.steps.reset(Ordinal::Examined);
-        let mut next = || iterate::next(self.agent, self.ext, self.steps);
+        let mut next = || iterate::next(token, self.agent, self.ext, self.steps);
         let any = next().is_some();
         while any && next().is_some() {}
         any
@@ -304,8 +311,8 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
 
     /// Goes on with the next instance.
     #[inline(always)]
-    fn next_instance(&mut self) -> Next {
-        let Some(inst) = iterate::next(self.agent, self.ext, self.steps) else {
+    fn next_instance(&mut self, token: &mut Token) -> Next {
+        let Some(inst) = iterate::next(token, self.agent, self.ext, self.steps) else {
             self.close();
             return Next::Metric;
         };
@@ -321,21 +328,21 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
 
     /// Stores what the callback has given, behind the values that the set has, and goes on.
     #[inline(always)]
-    fn store(&mut self, atom: Atom) -> Next {
+    fn store(&mut self, token: &mut Token, atom: Atom) -> Next {
         if atom.returned() != PMDA_FETCH_STATIC {
             if let Err(error) = self.answered(atom) {
-                return self.fail(error);
+                return self.fail(token, error);
             }
         } else if let Err(error) = self.output.add(self.current.kind, self.asked.inst, &atom) {
             if let Err(error) = self.not_stored(error) {
-                return self.fail(error);
+                return self.fail(token, error);
             }
         }
         if self.current.singular {
             self.close();
             return Next::Metric;
         }
-        self.next_instance()
+        self.next_instance(token)
     }
 
     /// Notes that a value could not be stored.
@@ -380,8 +387,12 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
 
     /// The step that follows: a call, or the end.
     #[inline(always)]
-    fn step(&mut self, next: Next) -> Step<(), Result<()>> {
-        let next = if next == Next::Metric { self.next_metric() } else { next };
+    fn step(&mut self, token: &mut Token, next: Next) -> Step<(), Result<()>> {
+        let next = if next == Next::Metric {
+            self.next_metric(token)
+        } else {
+            next
+        };
         if next == Next::Value {
             let callback = self.ext.fetch_callback();
             self.asked.callback = callback;
@@ -389,16 +400,16 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
                 return Step::Call(());
             }
         }
-        self.other_step(next)
+        self.other_step(token, next)
     }
 
     /// [`Fetch::step`] where no value is asked for.
     #[inline(never)]
-    fn other_step(&mut self, next: Next) -> Step<(), Result<()>> {
+    fn other_step(&mut self, token: &mut Token, next: Next) -> Step<(), Result<()>> {
         match next {
             Next::Value => {
                 messages::no_callback();
-                self.fail(Error::GENERIC);
+                self.fail(token, Error::GENERIC);
             }
             Next::Describe => {
                 self.asked.callback = None;
@@ -406,7 +417,7 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
             }
             Next::Finish => {
                 self.ext.set_flags(self.ext.flags() & !CHANGE_FLAGS);
-                self.outcome = self.output.finish();
+                self.outcome = self.output.finish(token);
             }
             Next::Metric | Next::End => {}
         }
@@ -415,8 +426,8 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
 
     #[cold]
     #[inline(never)]
-    fn fail(&mut self, error: Error) -> Next {
-        self.output.abandon();
+    fn fail(&mut self, token: &mut Token, error: Error) -> Next {
+        self.output.abandon(token);
         self.outcome = Err(error);
         Next::End
     }
@@ -428,21 +439,21 @@ impl<L: MetricList, O: ResultWriter> Machine for Fetch<'_, L, O> {
     type Done = Result<()>;
 
     #[inline(never)]
-    fn start(&mut self) -> Step<(), Result<()>> {
-        self.outcome = self.begin();
+    fn start(&mut self, token: &mut Token) -> Step<(), Result<()>> {
+        self.outcome = self.begin(token);
         if self.outcome.is_err() {
             return Step::Done(self.outcome);
         }
-        self.step(Next::Metric)
+        self.step(token, Next::Metric)
     }
 
     #[inline(always)]
-    fn resume(&mut self, answer: FetchAnswer) -> Step<(), Result<()>> {
+    fn resume(&mut self, token: &mut Token, answer: FetchAnswer) -> Step<(), Result<()>> {
         let next = match answer {
-            FetchAnswer::Value(atom) => self.store(atom),
-            FetchAnswer::Described => self.described(),
+            FetchAnswer::Value(atom) => self.store(token, atom),
+            FetchAnswer::Described => self.described(token),
         };
-        self.step(next)
+        self.step(token, next)
     }
 }
 

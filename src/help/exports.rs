@@ -25,13 +25,13 @@ use pmda_core::ident::{InDom, MetricId};
 /// `fname` is NULL or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaOpenHelp(fname: Option<CText<'_>>) -> c_int {
-    guard(|| help::open(fname.ok_or(Error::EINVAL)?.bytes()))
+    guard(|token| help::open(token, fname.ok_or(Error::EINVAL)?.bytes()))
 }
 
 /// Closes a help database and releases its texts; other handles do nothing (HELP-12).
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaCloseHelp(handle: c_int) {
-    guard(|| help::close(handle));
+    guard(|token| help::close(token, handle));
 }
 
 /// What both of the next two do.
@@ -39,7 +39,7 @@ pub extern "C" fn pmdaCloseHelp(handle: c_int) {
 fn get(handle: c_int, entry: HelpKey, kind: c_int) -> *mut c_char {
     match state::short(|globals| help::recent_text(globals, handle, entry, kind)) {
         Some(text) => text,
-        None => guard_apart(move || help::text(handle, entry, kind)),
+        None => guard_apart(move |token| help::text(token, handle, entry, kind)),
     }
 }
 
@@ -109,10 +109,10 @@ pub unsafe extern "C-unwind" fn pmdaText(
         unsafe { buffer.put(text) };
         return 0;
     }
-    guard_apart(move || -> Result<()> {
+    guard_apart(move |token| -> Result<()> {
         let ext = pmda.ok_or(Error::EINVAL)?;
-        fetch::enter_context(ext, agent::interface(ext));
-        let text = help::text(ext.help(), entry, kind);
+        fetch::enter_context(ext, agent::interface(token, ext));
+        let text = help::text(token, ext.help(), entry, kind);
         // SAFETY: NULL, or a text of the help database, which stays until it is closed.
         unsafe { buffer.put(text) };
         if text.is_null() { Err(Error::TEXT) } else { Ok(()) }

@@ -9,6 +9,7 @@ use crate::state::databases::Databases;
 use crate::state::{self, Globals};
 use crate::sys::libpcp::cancel;
 use crate::sys::libpcp::log;
+use crate::sys::lock::Token;
 use pmda_core::constants::PM_TEXT_ONELINE;
 use pmda_core::error::Result;
 use pmda_core::help::{Database, HelpKey, HelpKind};
@@ -18,25 +19,25 @@ use pmda_core::log::Journal;
 ///
 /// # Errors
 /// As [`Database::open`]; `-ENOMEM`.
-pub(crate) fn open(name: &[u8]) -> Result<c_int> {
+pub(crate) fn open(token: &mut Token, name: &[u8]) -> Result<c_int> {
     // A failed open leaves an empty slot behind when it needed a new one, and so a table (HELP-11).
-    Databases::made(&mut state::lock()?.help)?.reserve()?;
+    Databases::made(&mut state::lock(token)?.help)?.reserve()?;
     let mut journal = Journal::new();
     let base = cancel::disabled(|| Database::open(name, &mut journal));
     log::flush(&mut journal);
-    Databases::made(&mut state::lock()?.help)?.insert(base?)
+    Databases::made(&mut state::lock(token)?.help)?.insert(base?)
 }
 
 /// Closes a database and releases its texts; other handles do nothing (HELP-12).
-pub(crate) fn close(handle: c_int) {
-    let base = state::peek().and_then(|mut globals| globals.help.first_mut()?.remove(handle));
+pub(crate) fn close(token: &mut Token, handle: c_int) {
+    let base = state::peek(token).and_then(|mut globals| globals.help.first_mut()?.remove(handle));
     // Released here, when the lock is no longer held.
     drop(base);
 }
 
 /// The text of an entry, NULL when there is none; it stays until the database is closed (HELP-29).
-pub(crate) fn text(handle: c_int, entry: HelpKey, kind: c_int) -> *mut c_char {
-    let globals = state::peek();
+pub(crate) fn text(token: &mut Token, handle: c_int, entry: HelpKey, kind: c_int) -> *mut c_char {
+    let globals = state::peek(token);
     let base = globals.as_ref().and_then(|globals| globals.help.first()?.get(handle));
     text_pointer(base.and_then(|base| base.text_of(entry, text_kind(kind))))
 }
@@ -60,8 +61,8 @@ fn text_kind(kind: c_int) -> HelpKind {
 
 /// The table of open databases for `chkhelp`, NULL before the first open. It may move when another
 /// database is opened (HELP-43); chkhelp only looks at it.
-pub(crate) fn table() -> *mut c_void {
-    let globals = state::peek();
+pub(crate) fn table(token: &mut Token) -> *mut c_void {
+    let globals = state::peek(token);
     let databases = globals.as_ref().and_then(|globals| globals.help.first());
     databases.map_or(ptr::null_mut(), |databases| databases.table.as_ptr().cast_mut().cast())
 }

@@ -36,13 +36,13 @@ pub unsafe extern "C-unwind" fn pmdaInstance(
     result: Out<'_, *mut pmInResult>,
     pmda: Option<Ext<'_>>,
 ) -> c_int {
-    guard(|| {
+    guard(|token| {
         let indom = InDom(indom);
         let name = name.as_ref().map(CText::bytes);
         if result.is_null() {
             return Err(Error::EINVAL);
         }
-        list(indom, inst, name, pmda, InstanceList::new(indom, result))
+        list(token, indom, inst, name, pmda, InstanceList::new(indom, result))
     })
 }
 
@@ -56,7 +56,7 @@ pub unsafe extern "C-unwind" fn pmdaInstance(
 /// `pmda` is NULL or valid, with its instance domains.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pmdaCntInst(indom: pmInDom, pmda: Option<Ext<'_>>) -> c_int {
-    guard(|| Plain::<0>(iterate::count_and_log(InDom(indom), pmda)))
+    guard(|token| Plain::<0>(iterate::count_and_log(token, InDom(indom), pmda)))
 }
 
 /// Starts to go over the instances of a domain.
@@ -65,9 +65,9 @@ pub unsafe extern "C" fn __pmdaCntInst(indom: pmInDom, pmda: Option<Ext<'_>>) ->
 /// `pmda` is NULL or valid, with its instance domains and profile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pmdaStartInst(indom: pmInDom, pmda: Option<Ext<'_>>) {
-    guard(|| {
-        if let Some((ext, agent)) = pmda.and_then(|ext| Some((ext, agent::of_any(ext).ok()?))) {
-            iterate::start(agent, InDom(indom), ext);
+    guard(|token| {
+        if let Some((ext, agent)) = pmda.and_then(|ext| Some((ext, agent::of_any(token, ext).ok()?))) {
+            iterate::start(token, agent, InDom(indom), ext);
         }
     });
 }
@@ -82,10 +82,11 @@ pub unsafe extern "C" fn __pmdaStartInst(indom: pmInDom, pmda: Option<Ext<'_>>) 
 /// that `e_idp` points to.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pmdaNextInst(inst: Out<'_, c_int>, pmda: Option<Ext<'_>>) -> c_int {
-    guard(|| {
+    guard(|token| {
         let next = pmda.and_then(|ext| {
             let mut steps = iterate::InstanceCursor::new(iterate::Ordinal::Examined);
-            iterate::next(agent::of_any(ext).ok()?, ext, &mut steps)
+            let agent = agent::of_any(token, ext).ok()?;
+            iterate::next(token, agent, ext, &mut steps)
         });
         let Some(next) = next else { return Plain::<0>(0) };
         inst.set(next);

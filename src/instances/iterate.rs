@@ -11,6 +11,7 @@ use crate::agent::lookup::find_indom;
 use crate::cache::cached_indom::{self, InstancesAhead};
 use crate::instances::selection::{self, Selection};
 use crate::sys::libpcp::log::{self, Debug};
+use crate::sys::lock::Token;
 use crate::view::interface::Ext;
 use crate::view::table::{Indom, Profile, ProfileElement};
 use pmda_core::ident::InDom;
@@ -56,9 +57,9 @@ impl InstanceCursor {
 
 /// Returns whether looking up `listed` instances one by one is less work than going over a cached
 /// domain.
-fn is_less(listed: usize, indom: InDom) -> bool {
+fn is_less(token: &mut Token, listed: usize, indom: InDom) -> bool {
     // They came in as an int.
-    listed <= FEW_INSTANCES || cached_indom::active_count(indom) > Some(listed as c_int)
+    listed <= FEW_INSTANCES || cached_indom::active_count(token, indom) > Some(listed as c_int)
 }
 
 /// Debug output for a count of instances.
@@ -69,12 +70,11 @@ pub(crate) fn trace_count(indom: InDom, count: c_int) {
 }
 
 /// The body of `__pmdaCntInst` (INST-20).
-pub(crate) fn count_and_log(indom: InDom, ext: Option<Ext<'_>>) -> c_int {
+pub(crate) fn count_and_log(token: &mut Token, indom: InDom, ext: Option<Ext<'_>>) -> c_int {
     if indom.is_null() {
         return 1;
     }
-    let in_table = || find_indom(ext?, indom).map(Indom::numinst);
-    let count = cached_indom::active_count(indom).or_else(in_table);
+    let count = cached_indom::active_count(token, indom).or_else(|| find_indom(token, ext?, indom).map(Indom::numinst));
     if count.is_none() {
         log::notify!(Level::Warning, "__pmdaCntInst: unknown indom {indom}");
     }
@@ -85,13 +85,13 @@ pub(crate) fn count_and_log(indom: InDom, ext: Option<Ext<'_>>) -> c_int {
 
 /// The body of `__pmdaStartInst` (INST-30).
 #[inline(always)]
-pub(crate) fn start(agent: &'static AgentRecord, indom: InDom, ext: Ext<'_>) {
+pub(crate) fn start(token: &mut Token, agent: &'static AgentRecord, indom: InDom, ext: Ext<'_>) {
     let idp = if indom.is_null() {
         None
-    } else if cached_indom::exists(indom) {
-        start_cached(agent, indom)
+    } else if cached_indom::exists(token, indom) {
+        start_cached(token, agent, indom)
     } else {
-        find_indom(ext, indom)
+        find_indom(token, ext, indom)
     };
     ext.set_singular(if indom.is_null() { 0 } else { -1 });
     ext.set_ordinal(if idp.is_some() { 0 } else { -1 });
@@ -108,8 +108,8 @@ pub(crate) fn start(agent: &'static AgentRecord, indom: InDom, ext: Ext<'_>) {
 
 /// Starts to go over a cached domain, and gives the node that stands for it.
 #[inline(never)]
-fn start_cached(agent: &'static AgentRecord, indom: InDom) -> Option<Indom<'static>> {
-    Some(agent.walk.begin(indom, cached_indom::start(indom)?))
+fn start_cached(token: &mut Token, agent: &'static AgentRecord, indom: InDom) -> Option<Indom<'static>> {
+    Some(agent.walk.begin(indom, cached_indom::start(token, indom)?))
 }
 
 /// Debug output for the start of an iteration.
@@ -121,19 +121,19 @@ fn trace_start(ext: Ext<'_>, indom: InDom) {
 
 /// The body of `__pmdaNextInst` (INST-40, INST-41).
 #[inline(always)]
-pub(crate) fn next(agent: &AgentRecord, ext: Ext<'_>, steps: &mut InstanceCursor) -> Option<i32> {
+pub(crate) fn next(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>, steps: &mut InstanceCursor) -> Option<i32> {
     // The steps of a domain of which everything is selected, by far the most frequent case, are
     // taken without a call. All that the agent may have changed since the last step is looked at
     // all the same.
     let ordinal = ext.ordinal();
     let Some(idp) = ext.walked().filter(|_| ordinal >= 0) else {
-        return step(agent, ext, steps);
+        return step(token, agent, ext, steps);
     };
     if ext.singular() == 0 || !ext.profile().is_none_or(Profile::selects_all) || log::debug(Debug::Indom) {
-        return step(agent, ext, steps);
+        return step(token, agent, ext, steps);
     }
     if agent.walk.is_at(idp) {
-        if let Some(inst) = steps.ahead.next(&agent.walk, idp.indom()) {
+        if let Some(inst) = steps.ahead.next(token, &agent.walk, idp.indom()) {
             ext.set_ordinal(ordinal.saturating_add(1));
             return Some(inst);
         }
@@ -147,7 +147,7 @@ pub(crate) fn next(agent: &AgentRecord, ext: Ext<'_>, steps: &mut InstanceCursor
 
 /// One step, in any case.
 #[inline(never)]
-fn step(agent: &AgentRecord, ext: Ext<'_>, steps: &mut InstanceCursor) -> Option<i32> {
+fn step(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>, steps: &mut InstanceCursor) -> Option<i32> {
     if ext.singular() == 0 {
         ext.set_singular(-1);
         return Some(0);
@@ -161,8 +161,8 @@ fn step(agent: &AgentRecord, ext: Ext<'_>, steps: &mut InstanceCursor) -> Option
     let selected = selection::current(agent, ext, indom);
     let found = match selected {
         Selection::Nothing => None,
-        _ if is_cached => next_cached(agent, ext, indom, selected, steps),
-        _ => next_in_table(agent, ext, idp, selected),
+        _ if is_cached => next_cached(token, agent, ext, indom, selected, steps),
+        _ => next_in_table(token, agent, ext, idp, selected),
     };
     if found.is_none() {
         ext.set_ordinal(-1);
@@ -176,14 +176,20 @@ fn step(agent: &AgentRecord, ext: Ext<'_>, steps: &mut InstanceCursor) -> Option
 }
 
 /// The next selected element of a classic table, in table order.
-fn next_in_table(agent: &AgentRecord, ext: Ext<'_>, idp: Indom<'_>, selected: Selection<'_>) -> Option<i32> {
+fn next_in_table(
+    token: &mut Token,
+    agent: &AgentRecord,
+    ext: Ext<'_>,
+    idp: Indom<'_>,
+    selected: Selection<'_>,
+) -> Option<i32> {
     let instances = idp.instances();
     let from = usize::try_from(ext.ordinal()).ok()?;
     let ahead = instances.entries().get(from..).unwrap_or_default();
     let place = match selected {
         Selection::Nothing => None,
         Selection::All => Some(from).filter(|_| !ahead.is_empty()),
-        Selection::Listed(element) => selection::with_list(agent, &element, |profile| {
+        Selection::Listed(element) => selection::with_list(token, agent, &element, |_, profile| {
             let mut ahead = ahead.iter().map(|entry| entry.get().i_inst);
             let found = match profile {
                 Some(profile) => profile.position(ahead),
@@ -198,6 +204,7 @@ fn next_in_table(agent: &AgentRecord, ext: Ext<'_>, idp: Indom<'_>, selected: Se
 
 /// The next selected active instance of a cached domain, in ascending order of ids.
 fn next_cached(
+    token: &mut Token,
     agent: &AgentRecord,
     ext: Ext<'_>,
     indom: InDom,
@@ -205,9 +212,9 @@ fn next_cached(
     steps: &mut InstanceCursor,
 ) -> Option<i32> {
     let (found, examined) = match selected {
-        Selection::All => (steps.ahead.next(&agent.walk, indom), 1),
+        Selection::All => (steps.ahead.next(token, &agent.walk, indom), 1),
         Selection::Nothing => (None, 0),
-        Selection::Listed(element) => next_listed(agent, indom, &element, steps),
+        Selection::Listed(element) => next_listed(token, agent, indom, &element, steps),
     };
     if found.is_some() {
         ext.set_ordinal(ext.ordinal().saturating_add(examined));
@@ -218,6 +225,7 @@ fn next_cached(
 /// [`next_cached`] with a profile that lists instances. Where it lists those to include, and they
 /// are fewer than the domain has, they are looked up, some of them ahead.
 fn next_listed(
+    token: &mut Token,
     agent: &AgentRecord,
     indom: InDom,
     element: &ProfileElement<'_>,
@@ -230,35 +238,39 @@ fn next_listed(
             return (Some(inst), 1);
         }
     }
-    selection::with_list(agent, element, |profile| match profile.and_then(Compiled::candidates) {
-        Some(candidates) if is_any && is_less(candidates.len(), indom) => {
-            let found = steps.ahead.read_listed(&agent.walk, indom, element.place, candidates);
-            (found, 1)
-        }
-        _ => {
-            let selects = |inst: &i32| match profile {
-                Some(profile) => profile.selects(*inst),
-                None => element.element().selects(*inst),
-            };
-            let mut examined: c_int = 0;
-            let mut next = || {
-                examined = examined.saturating_add(1);
-                steps.ahead.next(&agent.walk, indom)
-            };
-            let found = std::iter::from_fn(&mut next).find(selects);
-            (found, examined)
+    selection::with_list(token, agent, element, |token, profile| {
+        match profile.and_then(Compiled::candidates) {
+            Some(candidates) if is_any && is_less(token, candidates.len(), indom) => {
+                let found = steps
+                    .ahead
+                    .read_listed(token, &agent.walk, indom, element.place, candidates);
+                (found, 1)
+            }
+            _ => {
+                let selects = |inst: &i32| match profile {
+                    Some(profile) => profile.selects(*inst),
+                    None => element.element().selects(*inst),
+                };
+                let mut examined: c_int = 0;
+                let mut next = || {
+                    examined = examined.saturating_add(1);
+                    steps.ahead.next(token, &agent.walk, indom)
+                };
+                let found = std::iter::from_fn(&mut next).find(selects);
+                (found, examined)
+            }
         }
     })
 }
 
 /// About how many instances an iteration that was just started will give: exact when the profile
 /// has no list for the domain, else no less than that unless a table holds an id more than once.
-pub(crate) fn estimate(agent: &AgentRecord, ext: Ext<'_>) -> usize {
+pub(crate) fn estimate(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>) -> usize {
     let Some(idp) = ext.walked().filter(|_| ext.ordinal() >= 0) else {
         return 0;
     };
     let all = if agent.walk.is_at(idp) {
-        cached_indom::active_count(idp.indom()).unwrap_or(0)
+        cached_indom::active_count(token, idp.indom()).unwrap_or(0)
     } else {
         idp.numinst()
     };

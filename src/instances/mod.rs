@@ -11,6 +11,7 @@ use crate::agent::TablePlaces;
 use crate::agent::lookup::find_indom;
 use crate::cache::cached_indom;
 use crate::sys::libpcp::log::{self, Debug};
+use crate::sys::lock::Token;
 use crate::view::interface::Ext;
 pub(crate) use crate::view::names::InstanceSink;
 use crate::view::table::{Indom, InstanceTable};
@@ -24,6 +25,7 @@ use pmda_core::log::Bytes;
 /// # Errors
 /// As `pmdaInstance`.
 pub(crate) fn list(
+    token: &mut Token,
     indom: InDom,
     inst: c_int,
     name: Option<&[u8]>,
@@ -38,29 +40,30 @@ pub(crate) fn list(
             _ => Error::INST,
         });
     }
-    if cached_indom::exists(indom) {
+    if cached_indom::exists(token, indom) {
         let request = request?;
         if matches!(request, InstanceQuery::All) {
-            iterate::trace_count(indom, cached_indom::active_count(indom).unwrap_or(0));
+            iterate::trace_count(indom, cached_indom::active_count(token, indom).unwrap_or(0));
         }
-        return from_cache(indom, request, sink);
+        return from_cache(token, indom, request, sink);
     }
     let ext = ext.ok_or(Error::INDOM)?;
-    let idp = find_indom(ext, indom).ok_or(Error::INDOM)?;
-    from_table(ext, idp, request?, name, sink)
+    let idp = find_indom(token, ext, indom).ok_or(Error::INDOM)?;
+    from_table(token, ext, idp, request?, name, sink)
 }
 
 /// Answers from a cache.
-fn from_cache(indom: InDom, request: InstanceQuery<'_>, sink: impl InstanceSink) -> Result<()> {
+fn from_cache(token: &mut Token, indom: InDom, request: InstanceQuery<'_>, sink: impl InstanceSink) -> Result<()> {
     match request {
-        InstanceQuery::All => cached_indom::with_all(indom, |cache| sink.all(cache.active(), cache.actives())),
-        InstanceQuery::NameOf(inst) => cached_indom::with_name(indom, inst, |name| sink.name(name)),
-        InstanceQuery::IdOf(name) => sink.id(cached_indom::find_name(indom, name).ok_or(Error::INST)?),
+        InstanceQuery::All => cached_indom::with_all(token, indom, |cache| sink.all(cache.active(), cache.actives())),
+        InstanceQuery::NameOf(inst) => cached_indom::with_name(token, indom, inst, |name| sink.name(name)),
+        InstanceQuery::IdOf(name) => sink.id(cached_indom::find_name(token, indom, name).ok_or(Error::INST)?),
     }
 }
 
 /// Answers from a classic table.
 fn from_table(
+    token: &mut Token,
     ext: Ext<'_>,
     idp: Indom<'_>,
     request: InstanceQuery<'_>,
@@ -78,12 +81,12 @@ fn from_table(
             sink.all(instances.len(), all)
         }
         InstanceQuery::NameOf(inst) => {
-            let place = place_of(ext, idp, instances, inst).ok_or(Error::INST)?;
+            let place = place_of(token, ext, idp, instances, inst).ok_or(Error::INST)?;
             sink.name(instances.name(place).ok_or(Error::INST)?.bytes())
         }
         InstanceQuery::IdOf(_) => {
             let name = name.ok_or(Error::INST)?;
-            let place = place_named(ext, idp, instances, name).ok_or(Error::INST)?;
+            let place = place_named(token, ext, idp, instances, name).ok_or(Error::INST)?;
             if log::debug(Debug::Libpmda) {
                 trace_match(name, instances.inst(place), instances.name_bytes(place));
             }
@@ -94,19 +97,31 @@ fn from_table(
 
 /// The first place of an instance in a table.
 #[inline(always)]
-fn place_of(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTable<'_>, inst: c_int) -> Option<usize> {
+fn place_of(
+    token: &mut Token,
+    ext: Ext<'_>,
+    idp: Indom<'_>,
+    instances: InstanceTable<'_>,
+    inst: c_int,
+) -> Option<usize> {
     if instances.is_short() {
         return instances.entries().iter().position(|entry| entry.get().i_inst == inst);
     }
-    place_in_long_table(ext, idp, instances, inst)
+    place_in_long_table(token, ext, idp, instances, inst)
 }
 
 /// [`place_of`] in a table that is indexed.
 #[inline(never)]
-fn place_in_long_table(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTable<'_>, inst: c_int) -> Option<usize> {
+fn place_in_long_table(
+    token: &mut Token,
+    ext: Ext<'_>,
+    idp: Indom<'_>,
+    instances: InstanceTable<'_>,
+    inst: c_int,
+) -> Option<usize> {
     let is_it = |place| instances.inst(place) == inst;
     let key = |inst: c_int| u64::from(inst as u32);
-    with_places(ext, idp, |TablePlaces { by_id, .. }| {
+    with_places(token, ext, idp, |TablePlaces { by_id, .. }| {
         by_id.find(instances.extent(), key(inst), is_it, |place, add| {
             add(key(instances.inst(place)));
         })
@@ -115,19 +130,31 @@ fn place_in_long_table(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTable<'_
 
 /// The first place of an instance whose name, or whose name's part before a space, is this one.
 #[inline(always)]
-fn place_named(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTable<'_>, name: &[u8]) -> Option<usize> {
+fn place_named(
+    token: &mut Token,
+    ext: Ext<'_>,
+    idp: Indom<'_>,
+    instances: InstanceTable<'_>,
+    name: &[u8],
+) -> Option<usize> {
     if instances.is_short() {
         return (0..instances.len()).find(|place| is_named(instances, *place, name));
     }
-    place_named_in_long_table(ext, idp, instances, name)
+    place_named_in_long_table(token, ext, idp, instances, name)
 }
 
 /// [`place_named`] in a table that is indexed.
 #[inline(never)]
-fn place_named_in_long_table(ext: Ext<'_>, idp: Indom<'_>, instances: InstanceTable<'_>, name: &[u8]) -> Option<usize> {
+fn place_named_in_long_table(
+    token: &mut Token,
+    ext: Ext<'_>,
+    idp: Indom<'_>,
+    instances: InstanceTable<'_>,
+    name: &[u8],
+) -> Option<usize> {
     let key = pmda_core::instances::key(name);
     let is_it = |place| is_named(instances, place, name);
-    with_places(ext, idp, |TablePlaces { by_name, .. }| {
+    with_places(token, ext, idp, |TablePlaces { by_name, .. }| {
         by_name.find(instances.extent(), key, is_it, |place, add| {
             if let Some(name) = instances.name(place) {
                 pmda_core::instances::keys(name.bytes(), add);
@@ -153,12 +180,12 @@ fn is_without_space(name: &[u8]) -> bool {
 }
 
 /// Searches with what is known of the table of a domain; without memory nothing is.
-fn with_places<R>(ext: Ext<'_>, idp: Indom<'_>, search: impl FnOnce(&mut TablePlaces) -> R) -> R {
+fn with_places<R>(token: &mut Token, ext: Ext<'_>, idp: Indom<'_>, search: impl FnOnce(&mut TablePlaces) -> R) -> R {
     let (indom, mut unknown) = (idp.indom(), TablePlaces::default());
-    let Ok(agent) = agent::of_any(ext) else {
+    let Ok(agent) = agent::of_any(token, ext) else {
         return search(&mut unknown);
     };
-    let mut tables = agent.instances.lock();
+    let mut tables = agent.instances.lock(token);
     let place = tables.iter().position(|(other, _)| *other == indom);
     let place = place.unwrap_or(tables.len());
     if place == tables.len() && tables.try_reserve(1).is_ok() {

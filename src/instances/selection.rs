@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use crate::agent::AgentRecord;
 use crate::state::iteration::CompiledList;
+use crate::sys::lock::Token;
 use crate::view::interface::Ext;
 use crate::view::table::ProfileElement;
 use pmda_core::ident::InDom;
@@ -41,17 +42,18 @@ pub(crate) fn forget(agent: &AgentRecord) {
 /// Calls `use_it` with the compiled form of a list; without memory there is none.
 #[inline(never)]
 pub(crate) fn with_list<R>(
+    token: &mut Token,
     agent: &AgentRecord,
     element: &ProfileElement<'_>,
-    use_it: impl FnOnce(Option<&Compiled>) -> R,
+    use_it: impl FnOnce(&mut Token, Option<&Compiled>) -> R,
 ) -> R {
     // It is taken out while it is used: what uses it may take the lock.
-    let mut lists = std::mem::take(&mut *agent.list.lock());
+    let mut lists = std::mem::take(&mut *agent.list.lock(token));
     if lists.is_empty() && lists.try_reserve_exact(1).is_ok() {
         lists.push(CompiledList::default());
     }
-    let result = use_it(lists.first_mut().and_then(|list| list.of(element)));
-    let other = std::mem::replace(&mut *agent.list.lock(), lists);
+    let result = use_it(token, lists.first_mut().and_then(|list| list.of(element)));
+    let other = std::mem::replace(&mut *agent.list.lock(token), lists);
     drop(other);
     result
 }

@@ -55,7 +55,7 @@ pub unsafe extern "C-unwind" fn pmdaLabel(
     pmda: Option<Ext<'_>>,
 ) -> c_int {
     drive(
-        || InstanceLabels::new(ident as u32, kind, lpp, pmda),
+        |token| InstanceLabels::new(token, ident as u32, kind, lpp, pmda),
         |call: LabelCall| {
             let mut place = call.set;
             // SAFETY: the callback was read from the agent's extension, whose view demands that it
@@ -79,7 +79,7 @@ pub unsafe extern "C-unwind" fn pmdaLabel(
 /// `set` is NULL or a valid label set.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaAddLabelFlags(set: Option<LabelSet<'_>>, flags: c_int) -> c_int {
-    guard(|| {
+    guard(|_| {
         set.map_or(0, |mut set| {
             set.add_flags(flags as u8);
             1

@@ -3,6 +3,7 @@
 
 pub(crate) mod exports;
 
+use crate::sys::lock::Token;
 use std::ffi::{CStr, c_int};
 
 use crate::agent::AgentRecord;
@@ -159,6 +160,7 @@ impl<'call> InstanceLabels<'call> {
     /// has put into `sets` itself. `PM_ERR_TYPE` for what is no type, `-EINVAL` for a missing
     /// argument or a domain without a name, `-ENOMEM`, and what libpcp's defaults give.
     pub(crate) fn new(
+        token: &mut Token,
         ident: u32,
         kind: c_int,
         sets: Option<LabelSets<'call>>,
@@ -167,7 +169,7 @@ impl<'call> InstanceLabels<'call> {
         let (Some(sets), Some(ext)) = (sets, ext) else {
             return Err(Err(Error::EINVAL));
         };
-        let interface = agent::interface(ext);
+        let interface = agent::interface(token, ext);
         fetch::enter_context(ext, interface);
         let kind = kind_of(kind).map_err(Err)?;
         if kind != PM_LABEL_INSTANCES {
@@ -176,11 +178,11 @@ impl<'call> InstanceLabels<'call> {
         if !interface.has_labels() {
             return Err(Ok(0));
         }
-        InstanceLabels::instances(InDom(ident), sets, ext)
+        InstanceLabels::instances(token, InDom(ident), sets, ext)
     }
 
-    fn instances(indom: InDom, mut sets: LabelSets<'call>, ext: Ext<'call>) -> Begun<'call> {
-        let count = iterate::count_and_log(indom, Some(ext));
+    fn instances(token: &mut Token, indom: InDom, mut sets: LabelSets<'call>, ext: Ext<'call>) -> Begun<'call> {
+        let count = iterate::count_and_log(token, indom, Some(ext));
         if log::debug(Debug::Labels) {
             log::trace!("pmdaLabel: InDom {indom} {count} instance labels request\n");
         }
@@ -191,9 +193,9 @@ impl<'call> InstanceLabels<'call> {
         // What was there was never ours.
         sets.store_none();
         let array = LabelArray::new(room).map_err(Err)?;
-        let agent = agent::of_any(ext).map_err(Err)?;
+        let agent = agent::of_any(token, ext).map_err(Err)?;
         if !indom.is_null() {
-            iterate::start(agent, indom, ext);
+            iterate::start(token, agent, indom, ext);
         }
         Ok(InstanceLabels {
             ext,
@@ -207,16 +209,16 @@ impl<'call> InstanceLabels<'call> {
         })
     }
 
-    fn next_instance(&mut self) -> Option<c_int> {
+    fn next_instance(&mut self, token: &mut Token) -> Option<c_int> {
         if self.indom.is_null() {
             return (!std::mem::replace(&mut self.is_over, true)).then_some(PM_IN_NULL);
         }
-        iterate::next(self.agent, self.ext, &mut self.steps)
+        iterate::next(token, self.agent, self.ext, &mut self.steps)
     }
 
     /// The next call; an agent without a callback gives empty sets.
-    fn next(&mut self) -> Result<Option<LabelCall>> {
-        while let Some(inst) = self.next_instance() {
+    fn next(&mut self, token: &mut Token) -> Result<Option<LabelCall>> {
+        while let Some(inst) = self.next_instance(token) {
             let mut set = self.array.get().ok_or(Error::GENERIC)?.push()?;
             let Some(callback) = self.ext.label_callback() else {
                 settle(&mut set, inst, 0);
@@ -250,8 +252,8 @@ impl<'call> InstanceLabels<'call> {
     }
 
     /// The next call, or the end: then the array is handed over.
-    fn step(&mut self) -> Step<LabelCall, Result<c_int>> {
-        let outcome = match self.next() {
+    fn step(&mut self, token: &mut Token) -> Step<LabelCall, Result<c_int>> {
+        let outcome = match self.next(token) {
             Ok(Some(call)) => return Step::Call(call),
             Ok(None) => Ok(()),
             Err(error) => Err(error),
@@ -274,15 +276,15 @@ impl<'call> Machine for InstanceLabels<'call> {
     type Answer = LabelAnswer<'call>;
     type Done = Result<c_int>;
 
-    fn start(&mut self) -> Step<LabelCall, Result<c_int>> {
-        self.step()
+    fn start(&mut self, token: &mut Token) -> Step<LabelCall, Result<c_int>> {
+        self.step(token)
     }
 
-    fn resume(&mut self, answer: LabelAnswer<'call>) -> Step<LabelCall, Result<c_int>> {
+    fn resume(&mut self, token: &mut Token, answer: LabelAnswer<'call>) -> Step<LabelCall, Result<c_int>> {
         if let Some(inst) = self.asked.take() {
             self.filled(inst, answer);
         }
-        self.step()
+        self.step(token)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::sys::descriptor;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::libpcp::{config, ipc};
-use crate::sys::lock::Mutex;
+use crate::sys::lock::{Mutex, Token};
 use crate::sys::pdu_trace;
 use crate::view::value::WireResult;
 use pmda_core::error::{Error, Result};
@@ -35,14 +35,14 @@ impl IoResult {
 /// The PDUs of this process that went by last; shown when a handshake fails (WIRE-77).
 static RECENT: Mutex<RecentPdus> = Mutex::new(RecentPdus::new());
 
-fn note(way: Way, fd: c_int, pdu: &[u8]) {
+fn note(token: &mut Token, way: Way, fd: c_int, pdu: &[u8]) {
     let kind = Kind(number(pdu, 4).unwrap_or(0));
-    RECENT.lock().note(way, kind, fd, pdu.len());
+    RECENT.lock(token).note(way, kind, fd, pdu.len());
 }
 
 /// Shows the PDUs that went by last.
-pub(crate) fn show_recent() {
-    let text = RECENT.lock().lines();
+pub(crate) fn show_recent(token: &mut Token) {
+    let text = RECENT.lock(token).lines();
     log::trace(text.bytes());
 }
 
@@ -79,7 +79,7 @@ impl Incoming {
     /// Starts to receive from a descriptor. Read ahead are only sockets and pipes without a name:
     /// what is in a FIFO or a file when the agent closes and opens it again is not for this library
     /// to know. The kernel is asked once for each number, as it takes as long as another read.
-    pub(crate) fn begin(&mut self, fd: c_int, mode: ReadMode) {
+    pub(crate) fn begin(&mut self, token: &mut Token, fd: c_int, mode: ReadMode) {
         if self.fd != fd {
             (self.fd, self.nameless) = (fd, None);
         }
@@ -88,24 +88,28 @@ impl Incoming {
             ReadMode::Ahead if nameless() => ReadMode::Ahead,
             _ => ReadMode::Exact,
         };
-        self.receiver.set(self.loop_state.take_ahead(fd));
+        self.receiver.set(self.loop_state.take_ahead(token, fd));
     }
 
     /// The next read, given what came of the last one: a descriptor, and a place for so many bytes,
     /// which stays until then. Without one, [`Incoming::take`] has the outcome.
-    pub(crate) fn next(&mut self, read: Option<IoResult>) -> Option<(c_int, *mut u8, usize)> {
-        match self.go_on(read) {
+    pub(crate) fn next(&mut self, token: &mut Token, read: Option<IoResult>) -> Option<(c_int, *mut u8, usize)> {
+        match self.go_on(token, read) {
             Ok(Some((place, size))) => return Some((self.fd, place, size)),
             Ok(None) => {}
             Err(failure) => {
-                self.give_up(failure);
+                self.give_up(token, failure);
                 self.outcome.set(Err(failure));
             }
         }
         None
     }
 
-    fn go_on(&mut self, read: Option<IoResult>) -> std::result::Result<Option<(*mut u8, usize)>, Failure> {
+    fn go_on(
+        &mut self,
+        token: &mut Token,
+        read: Option<IoResult>,
+    ) -> std::result::Result<Option<(*mut u8, usize)>, Failure> {
         let receiver = self.receiver.get().ok_or(Failure::NoMemory)?;
         if let Some(read) = read {
             receiver.filled(read.result())?;
@@ -115,12 +119,12 @@ impl Incoming {
         }
         let pdu = receiver.take()?;
         if let Some(receiver) = self.receiver.take() {
-            self.loop_state.keep(self.fd, receiver)?;
+            self.loop_state.keep(token, self.fd, receiver)?;
         }
         if is_any_shown() {
             pdu_trace::show(Way::In, self.fd, pdu.bytes());
         }
-        note(Way::In, self.fd, pdu.bytes());
+        note(token, Way::In, self.fd, pdu.bytes());
         if pdu.is_end() {
             return Err(Failure::End);
         }
@@ -135,9 +139,9 @@ impl Incoming {
     }
 
     /// Ends without a PDU.
-    pub(crate) fn give_up(&mut self, failure: Failure) {
+    pub(crate) fn give_up(&mut self, token: &mut Token, failure: Failure) {
         if let Some(receiver) = self.receiver.take() {
-            self.loop_state.give_up(self.fd, receiver, failure);
+            self.loop_state.give_up(token, self.fd, receiver, failure);
         }
     }
 }
@@ -204,8 +208,8 @@ impl Outgoing {
     }
 
     /// Starts to send an ERROR with a code.
-    pub(crate) fn begin_status(&mut self, fd: c_int, purpose: SendPurpose, code: c_int) {
-        let mut reply = self.loop_state.take_reply();
+    pub(crate) fn begin_status(&mut self, token: &mut Token, fd: c_int, purpose: SendPurpose, code: c_int) {
+        let mut reply = self.loop_state.take_reply(token);
         reply.error(code);
         self.begin(fd, purpose, reply);
     }
@@ -239,14 +243,14 @@ impl Outgoing {
     /// The next step, given the result of the last write; `None` when all is sent, or
     /// cannot be, or there was nothing to send. Interruptions do not cut a PDU short, and a
     /// descriptor that does not block is waited for (WIRE-23).
-    pub(crate) fn next(&mut self, write: Option<IoResult>) -> Option<WriteStep> {
+    pub(crate) fn next(&mut self, token: &mut Token, write: Option<IoResult>) -> Option<WriteStep> {
         match write {
             None | Some(IoResult(_, libc::EINTR)) => {}
             Some(IoResult(count @ 0.., _)) => self.written += count.unsigned_abs(),
             Some(IoResult(_, libc::EAGAIN)) => return Some(WriteStep::Wait(self.fd)),
             Some(IoResult(_, code)) => {
                 let error = self.broken(code);
-                self.end(Err(error));
+                self.end(token, Err(error));
                 return None;
             }
         }
@@ -256,7 +260,7 @@ impl Outgoing {
             return Some(WriteStep::Write(fd, rest.as_ptr(), rest.len()));
         }
         if written > 0 {
-            self.end(Ok(()));
+            self.end(token, Ok(()));
         }
         None
     }
@@ -271,10 +275,10 @@ impl Outgoing {
     }
 
     /// Gives the buffer back; a failure is said and forgotten (MAIN-6, WIRE-22).
-    fn end(&mut self, outcome: Result<()>) {
+    fn end(&mut self, token: &mut Token, outcome: Result<()>) {
         let fd = self.fd;
         match outcome {
-            Ok(()) => note(Way::Out, fd, self.bytes()),
+            Ok(()) => note(token, Way::Out, fd, self.bytes()),
             Err(error) => {
                 let reason = log::errstr(error);
                 match self.purpose {
@@ -288,10 +292,10 @@ impl Outgoing {
         }
         (self.outcome, self.written) = (outcome, 0);
         if let Some(draft) = self.draft.take() {
-            draft.give_back(&self.loop_state.draft);
+            draft.give_back(token, &self.loop_state.draft);
         }
         if let Some(reply) = self.reply.take() {
-            self.loop_state.give_reply(reply);
+            self.loop_state.give_reply(token, reply);
         }
     }
 }

@@ -79,14 +79,14 @@ fn is_interposed(function: *const ()) -> bool {
 fn serve(dispatch: Option<Dispatch<'_>>, once: bool) -> c_int {
     // A callback may leave with longjmp.
     const { assert!(!std::mem::needs_drop::<MainLoop>()) };
-    let mut main = match guarded(|| MainLoop::new(dispatch, once)) {
+    let mut main = match guarded(|token| MainLoop::new(token, dispatch, once)) {
         Ok(Ok(main)) => main,
         Ok(Err(end)) | Err(end) => return end,
     };
     loop {
         if let Err(end) = serve_next(&mut main) {
             // A panic here is logged, as any.
-            let _ = guarded(|| main.let_go());
+            let _ = guarded(|token| main.let_go(token));
             return end;
         }
     }
@@ -98,18 +98,18 @@ fn serve(dispatch: Option<Dispatch<'_>>, once: bool) -> c_int {
 /// what their types say: that is what each call relies on, here and in the functions that follow.
 /// What a method has stored is looked at only when it has succeeded; names are freed in any case.
 fn serve_next(main: &mut MainLoop<'_>) -> Guarded<()> {
-    guarded(|| main.receive())?;
+    guarded(|token| main.receive(token))?;
     receive(&mut main.incoming)?;
-    if let Some(callback) = guarded(|| main.arrived())?? {
+    if let Some(callback) = guarded(|token| main.arrived(token))?? {
         // SAFETY: the agent's own callback.
         let verdict = unsafe { callback() };
         if verdict < 0 {
-            guarded(|| main.refuse(verdict))?;
+            guarded(|token| main.refuse(token, verdict))?;
             send(&mut main.outgoing)?;
-            return guarded(|| main.served())?;
+            return guarded(|token| main.served(token))?;
         }
     }
-    guarded(|| main.show())?;
+    guarded(|_| main.show())?;
     let mut values = None;
     match main.kind {
         Kind::PDU_PROFILE => profile(main)?,
@@ -127,7 +127,7 @@ fn serve_next(main: &mut MainLoop<'_>) -> Guarded<()> {
         Kind::PDU_PMNS_CHILD => children(main, false)?,
         Kind::PDU_PMNS_TRAVERSE => children(main, true)?,
         Kind::PDU_LABEL_REQ => label(main)?,
-        _ => guarded(|| main.log_unknown())?,
+        _ => guarded(|_| main.log_unknown())?,
     }
     send(&mut main.outgoing)?;
     // MAIN-20: whatever has become of the reply.
@@ -139,23 +139,23 @@ fn serve_next(main: &mut MainLoop<'_>) -> Guarded<()> {
         // SAFETY: the agent's own callback.
         unsafe { callback() };
     }
-    guarded(|| main.served())?
+    guarded(|token| main.served(token))?
 }
 
 /// Reads until a PDU is there, or the stream cannot be read.
 pub(crate) fn receive(incoming: &mut Incoming) -> Guarded<()> {
-    let mut wanted = guarded(|| incoming.next(None))?;
+    let mut wanted = guarded(|token| incoming.next(token, None))?;
     while let Some((fd, place, size)) = wanted {
         // SAFETY: the place stays until the next step, for so many bytes.
         let read = transferred(unsafe { blocking::read(fd, place.cast(), size) });
-        wanted = guarded(|| incoming.next(Some(read)))?;
+        wanted = guarded(|token| incoming.next(token, Some(read)))?;
     }
     Ok(())
 }
 
 /// Writes what is to be sent, if there is something.
 pub(crate) fn send(outgoing: &mut Outgoing) -> Guarded<()> {
-    let mut wanted = guarded(|| outgoing.next(None))?;
+    let mut wanted = guarded(|token| outgoing.next(token, None))?;
     while let Some(what) = wanted {
         let written = match what {
             // SAFETY: the bytes stay until the next step.
@@ -165,7 +165,7 @@ pub(crate) fn send(outgoing: &mut Outgoing) -> Guarded<()> {
                 None
             }
         };
-        wanted = guarded(|| outgoing.next(written))?;
+        wanted = guarded(|token| outgoing.next(token, written))?;
     }
     Ok(())
 }
@@ -185,26 +185,26 @@ fn transferred(count: isize) -> IoResult {
 /// address.
 fn profile(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut profile = NoDropCell::none();
-    let Ok((method, place)) = guarded(|| main.find(|agent, pdu| requests::profile(agent, pdu, &mut profile)))? else {
+    let Ok((method, place)) = guarded(|_| main.find(|agent, pdu| requests::profile(agent, pdu, &mut profile)))? else {
         return Ok(());
     };
     // SAFETY: the profile stays as long as the agent may use it.
     let status = unsafe { method(place, Some(main.agent.ext)) };
-    guarded(|| main.keep_profile(profile.take(), status))
+    guarded(|token| main.keep_profile(token, profile.take(), status))
 }
 
 /// ATTR: an attribute of a client.
 fn attribute(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut value = NoDropCell::none();
     let Ok((method, key, place, length)) =
-        guarded(|| main.find(|agent, pdu| requests::attribute(agent, pdu, &mut value)))?
+        guarded(|_| main.find(|agent, pdu| requests::attribute(agent, pdu, &mut value)))?
     else {
         return Ok(());
     };
     let context = main.context();
     // SAFETY: NULL or a string that stays until the method has returned.
     let status = unsafe { method(context, key, CText::new(place), length, Some(main.agent.ext)) };
-    guarded(|| {
+    guarded(|_| {
         drop(value.take());
         if let Err(error) = Error::check(status) {
             main.log_attribute(error);
@@ -214,7 +214,7 @@ fn attribute(main: &mut MainLoop<'_>) -> Guarded<()> {
 
 /// ERROR: tells the agent that a context ends.
 fn end_context(main: &mut MainLoop<'_>) -> Guarded<()> {
-    if let Some((callback, context)) = guarded(|| main.notice())? {
+    if let Some((callback, context)) = guarded(|_| main.notice())? {
         // SAFETY: the agent's own callback.
         unsafe { callback(context) };
     }
@@ -224,14 +224,14 @@ fn end_context(main: &mut MainLoop<'_>) -> Guarded<()> {
 /// RESULT: values to be stored. What the method returns is the answer.
 fn store(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut values = NoDropCell::none();
-    let status = match guarded(|| main.find(|agent, pdu| requests::store(agent, pdu, &mut values)))? {
+    let status = match guarded(|_| main.find(|agent, pdu| requests::store(agent, pdu, &mut values)))? {
         // SAFETY: the result stays until the method has returned.
         Ok((method, place)) => unsafe { method(place, Some(main.agent.ext)) },
         Err(error) => error.code(),
     };
-    guarded(|| {
+    guarded(|token| {
         drop(values.take());
-        main.send_status(status);
+        main.send_status(token, status);
     })
 }
 
@@ -257,7 +257,7 @@ fn fetch(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut steps = InstanceCursor::new(Ordinal::Any);
     let mut spare = pmdaMetric::zeroed();
     let (spare, ext) = (Metric::in_frame(&mut spare), main.agent.ext);
-    let outcome = match guarded(|| main.fetch(&mut steps, spare))? {
+    let outcome = match guarded(|token| main.fetch(token, &mut steps, spare))? {
         Ok(mut fetch) => {
             let status = run(&mut fetch, |fetch, ()| exports::make(fetch.asked(), spare, Some(ext)));
             let (_, draft, _) = fetch.into_parts();
@@ -265,17 +265,18 @@ fn fetch(main: &mut MainLoop<'_>) -> Guarded<()> {
         }
         Err(error) => Err(error),
     };
-    guarded(|| match outcome {
+    guarded(|token| match outcome {
         // A panic ends in an error reply, as that of a method does.
         Ok((draft, status)) => main.send_draft(draft, Error::check(status).map(drop)),
-        Err(error) => main.reply(|_| Err(error)),
+        Err(error) => main.reply(token, |_| Err(error)),
     })
 }
 
 /// FETCH by the agent's method. Its values are for the result callback, too.
 fn fetch_with_method<'call>(main: &mut MainLoop<'call>) -> Guarded<Option<MethodResult<'call>>> {
     let mut metrics = NoDropCell::none();
-    let Some((method, count, list)) = guarded(|| main.ask(|agent, pdu| requests::fetch(agent, pdu, &mut metrics)))?
+    let Some((method, count, list)) =
+        guarded(|token| main.ask(token, |agent, pdu| requests::fetch(agent, pdu, &mut metrics)))?
     else {
         return Ok(None);
     };
@@ -284,9 +285,9 @@ fn fetch_with_method<'call>(main: &mut MainLoop<'call>) -> Guarded<Option<Method
     let status = Error::check(unsafe { method(count, list, Out::to(&mut values), Some(main.agent.ext)) });
     // SAFETY: a method that has succeeded has stored NULL or a result.
     let values = status.map_or(None, |_| unsafe { MethodResult::new(values) });
-    guarded(|| {
+    guarded(|token| {
         drop(metrics.take());
-        main.reply(|reply| {
+        main.reply(token, |reply| {
             status?;
             values.ok_or(Error::GENERIC)?.encode(reply)
         });
@@ -296,14 +297,14 @@ fn fetch_with_method<'call>(main: &mut MainLoop<'call>) -> Guarded<Option<Method
 
 /// DESC_REQ: describes a metric.
 fn desc(main: &mut MainLoop<'_>) -> Guarded<()> {
-    let Some((method, metric)) = guarded(|| main.ask(requests::desc))? else {
+    let Some((method, metric)) = guarded(|token| main.ask(token, requests::desc))? else {
         return Ok(());
     };
     let mut desc = pmDesc::zeroed();
     // SAFETY: the agent's own method.
     let status = unsafe { method(metric.0, Out::to(&mut desc), Some(main.agent.ext)) };
-    guarded(|| {
-        main.reply(|reply| {
+    guarded(|token| {
+        main.reply(token, |reply| {
             Error::check(status)?;
             reply::desc(reply, &desc)
         });
@@ -315,11 +316,11 @@ fn instance(main: &mut MainLoop<'_>) -> Guarded<()> {
     let own: InstanceMethod = pmdaInstance;
     let method = main.agent.dispatch.instance().map(|method| method as *const ());
     if is_own(method, own as *const ()) {
-        return guarded(|| main.list_instances());
+        return guarded(|token| main.list_instances(token));
     }
     let mut name = NoDropCell::none();
     let Some((method, indom, inst, place)) =
-        guarded(|| main.ask(|agent, pdu| requests::instance(agent, pdu, &mut name)))?
+        guarded(|token| main.ask(token, |agent, pdu| requests::instance(agent, pdu, &mut name)))?
     else {
         return Ok(());
     };
@@ -334,9 +335,9 @@ fn instance(main: &mut MainLoop<'_>) -> Guarded<()> {
             Some(main.agent.ext),
         )
     };
-    guarded(|| {
+    guarded(|token| {
         drop(name.take());
-        main.reply(|reply| {
+        main.reply(token, |reply| {
             Error::check(status)?;
             // SAFETY: a method that has succeeded has stored NULL or a list, which it hands over.
             unsafe { OwnedInstances::new(Instances::new(list)) }.encode(reply)
@@ -346,14 +347,14 @@ fn instance(main: &mut MainLoop<'_>) -> Guarded<()> {
 
 /// TEXT_REQ: gives help.
 fn text(main: &mut MainLoop<'_>) -> Guarded<()> {
-    let Some((method, About { ident, kind })) = guarded(|| main.ask(requests::text))? else {
+    let Some((method, About { ident, kind })) = guarded(|token| main.ask(token, requests::text))? else {
         return Ok(());
     };
     let mut text = ptr::null_mut();
     // SAFETY: the agent's own method.
     let status = unsafe { method(ident as i32, kind, Out::to(&mut text), Some(main.agent.ext)) };
-    guarded(|| {
-        main.reply(|reply| {
+    guarded(|token| {
+        main.reply(token, |reply| {
             Error::check(status)?;
             // SAFETY: a method that has succeeded has stored NULL or a text, which stays its own.
             reply::text(reply, ident, unsafe { CText::new(text) })
@@ -364,30 +365,31 @@ fn text(main: &mut MainLoop<'_>) -> Guarded<()> {
 /// PMNS_NAMES: gives the identifier of a name.
 fn pmid(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut name = NoDropCell::none();
-    let Some((method, place)) = guarded(|| main.ask(|agent, pdu| requests::pmid(agent, pdu, &mut name)))? else {
+    let Some((method, place)) = guarded(|token| main.ask(token, |agent, pdu| requests::pmid(agent, pdu, &mut name)))?
+    else {
         return Ok(());
     };
     let mut metric = 0;
     // SAFETY: the name stays until the method has returned.
     let status = unsafe { method(CText::new(place), Out::to(&mut metric), Some(main.agent.ext)) };
-    guarded(|| {
+    guarded(|token| {
         drop(name.take());
-        main.reply(|reply| reply.ids(Error::check(status)?, MetricId(metric)));
+        main.reply(token, |reply| reply.ids(Error::check(status)?, MetricId(metric)));
     })
 }
 
 /// PMNS_IDS: gives the names of a metric.
 fn name(main: &mut MainLoop<'_>) -> Guarded<()> {
-    let Some((method, metric)) = guarded(|| main.ask(requests::name))? else {
+    let Some((method, metric)) = guarded(|token| main.ask(token, requests::name))? else {
         return Ok(());
     };
     let mut names = ptr::null_mut();
     // SAFETY: the agent's own method.
     let status = unsafe { method(metric.0, Out::to(&mut names), Some(main.agent.ext)) };
-    guarded(|| {
+    guarded(|token| {
         // SAFETY: what the method has stored it has handed over.
         let names = unsafe { OwnedNames::new(names, ptr::null_mut(), status) };
-        main.reply(|reply| names.encode(reply, false));
+        main.reply(token, |reply| names.encode(reply, false));
     })
 }
 
@@ -396,7 +398,7 @@ fn name(main: &mut MainLoop<'_>) -> Guarded<()> {
 fn children(main: &mut MainLoop<'_>, all: bool) -> Guarded<()> {
     let mut below = NoDropCell::none();
     let Some((method, place, with_states)) =
-        guarded(|| main.ask(|agent, pdu| requests::children(agent, pdu, all, &mut below)))?
+        guarded(|token| main.ask(token, |agent, pdu| requests::children(agent, pdu, all, &mut below)))?
     else {
         return Ok(());
     };
@@ -404,17 +406,17 @@ fn children(main: &mut MainLoop<'_>, all: bool) -> Guarded<()> {
     let (list, kinds) = (Out::to(&mut names), Out::to(&mut states));
     // SAFETY: the name stays until the method has returned.
     let status = unsafe { method(CText::new(place), c_int::from(all), list, kinds, Some(main.agent.ext)) };
-    guarded(|| {
+    guarded(|token| {
         drop(below.take());
         // SAFETY: what the method has stored it has handed over.
         let names = unsafe { OwnedNames::new(names, states, status) };
-        main.reply(|reply| names.encode(reply, with_states));
+        main.reply(token, |reply| names.encode(reply, with_states));
     })
 }
 
 /// LABEL_REQ: gives labels.
 fn label(main: &mut MainLoop<'_>) -> Guarded<()> {
-    let Some((method, About { ident, kind })) = guarded(|| main.ask(requests::label))? else {
+    let Some((method, About { ident, kind })) = guarded(|token| main.ask(token, requests::label))? else {
         return Ok(());
     };
     let mut first = ptr::null_mut();
@@ -423,8 +425,8 @@ fn label(main: &mut MainLoop<'_>) -> Guarded<()> {
         Some(method) => unsafe { method(ident as i32, kind, LabelSets::new(&raw mut first), Some(main.agent.ext)) },
         None => 0,
     };
-    guarded(|| {
-        main.reply(|reply| {
+    guarded(|token| {
+        main.reply(token, |reply| {
             let count = Error::check(status)?;
             // SAFETY: a method that has succeeded has stored that many sets, which it hands over.
             unsafe { OwnedLabels::new(first, count, kind) }.encode(reply, ident)
@@ -441,10 +443,10 @@ fn label(main: &mut MainLoop<'_>) -> Guarded<()> {
 /// `dispatch` is NULL or a dispatch table with a valid extension.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pmdaInFd(dispatch: Option<Dispatch<'_>>) -> c_int {
-    guard(|| {
+    guard(|token| {
         let supported = dispatch.filter(|dispatch| is_supported(*dispatch));
         supported.and_then(Dispatch::ext).map_or(-1, |ext| {
-            if let Ok(loop_state) = agent::loop_state(ext) {
+            if let Ok(loop_state) = agent::loop_state(token, ext) {
                 loop_state.watch();
             }
             ext.infd()
@@ -458,10 +460,10 @@ pub unsafe extern "C" fn __pmdaInFd(dispatch: Option<Dispatch<'_>>) -> c_int {
 /// `dispatch` is NULL or a dispatch table with a valid extension.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaSendError(dispatch: Option<Dispatch<'_>>, error: c_int) {
-    let begun = guard(|| {
+    let begun = guard(|token| {
         let ext = dispatch.and_then(Dispatch::ext)?;
-        let mut outgoing = Outgoing::nothing(agent::loop_state(ext).ok()?);
-        outgoing.begin_status(ext.outfd(), SendPurpose::Status, error);
+        let mut outgoing = Outgoing::nothing(agent::loop_state(token, ext).ok()?);
+        outgoing.begin_status(token, ext.outfd(), SendPurpose::Status, error);
         Some(outgoing)
     });
     if let Some(mut outgoing) = begun {

@@ -23,6 +23,7 @@ use crate::instances::{self, InstanceSink, selection};
 use crate::mainloop::connection::{Incoming, Outgoing, SendPurpose};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::{PMAPI, SINCE_6_0_5};
+use crate::sys::lock::Token;
 use crate::sys::pdu_trace;
 use crate::view::from_wire::OwnedProfile;
 use crate::view::interface::{Check, Dispatch, EndContext, Ext};
@@ -54,12 +55,12 @@ impl<'call> Agent<'call> {
     ///
     /// # Errors
     /// What the loop returns without it.
-    fn enter(dispatch: Option<Dispatch<'call>>) -> std::result::Result<Agent<'call>, c_int> {
+    fn enter(token: &mut Token, dispatch: Option<Dispatch<'call>>) -> std::result::Result<Agent<'call>, c_int> {
         let Some((dispatch, ext)) = dispatch.and_then(|dispatch| Some((dispatch, dispatch.ext()?))) else {
             log::notify!(Level::Err, "PMDA Initialisation Failed");
             return Err(NO_START);
         };
-        let loop_state = agent::loop_state(ext).map_err(Error::code)?;
+        let loop_state = agent::loop_state(token, ext).map_err(Error::code)?;
         if !loop_state.has_begun() {
             if dispatch.status() != 0 {
                 log::notify!(Level::Err, "PMDA Initialisation Failed");
@@ -125,8 +126,12 @@ impl<'call> MainLoop<'call> {
     ///
     /// # Errors
     /// What a loop returns that cannot start.
-    fn new(dispatch: Option<Dispatch<'call>>, once: bool) -> std::result::Result<MainLoop<'call>, c_int> {
-        let agent = Agent::enter(dispatch)?;
+    fn new(
+        token: &mut Token,
+        dispatch: Option<Dispatch<'call>>,
+        once: bool,
+    ) -> std::result::Result<MainLoop<'call>, c_int> {
+        let agent = Agent::enter(token, dispatch)?;
         Ok(MainLoop {
             agent,
             once,
@@ -138,7 +143,7 @@ impl<'call> MainLoop<'call> {
     }
 
     /// Starts to receive the next PDU.
-    fn receive(&mut self) {
+    fn receive(&mut self, token: &mut Token) {
         let agent = self.agent;
         let callbacks = agent.ext.check_callback().is_some() || agent.ext.done_callback().is_some();
         // An agent with such callbacks, or one that has asked for the descriptor, may wait until
@@ -148,20 +153,20 @@ impl<'call> MainLoop<'call> {
         } else {
             ReadMode::Ahead
         };
-        self.incoming.begin(agent.ext.infd(), mode);
+        self.incoming.begin(token, agent.ext.infd(), mode);
     }
 
     /// A PDU has arrived; gives the check callback.
     ///
     /// # Errors
     /// There are no more PDUs (MAIN-2, MAIN-32): what the loop returns.
-    fn arrived(&mut self) -> std::result::Result<Option<Check>, c_int> {
+    fn arrived(&mut self, token: &mut Token) -> std::result::Result<Option<Check>, c_int> {
         let pdu = self.incoming.take().map_err(|failure| lost(failure.code()))?;
         let (kind, from) = (pdu.header.kind, pdu.header.from);
         self.kind = kind;
         self.pdu.set(pdu);
         log_kind(kind);
-        agent::refresh(self.agent.dispatch);
+        agent::refresh(token, self.agent.dispatch);
         if self.agent.interface().has_contexts() {
             self.agent.ext.set_context(from);
         }
@@ -170,10 +175,10 @@ impl<'call> MainLoop<'call> {
 
     /// Answers a PDU that the check callback has refused (MAIN-5). An end of context gets no
     /// answer, as pmcd would take it for that of its next request (MAIN-52).
-    fn refuse(&mut self, code: c_int) {
+    fn refuse(&mut self, token: &mut Token, code: c_int) {
         if !matches!(self.kind, Kind::PDU_PROFILE | Kind::PDU_ATTR | Kind::PDU_ERROR) {
             let fd = self.agent.out();
-            self.outgoing.begin_status(fd, SendPurpose::Refusal(code), code);
+            self.outgoing.begin_status(token, fd, SendPurpose::Refusal(code), code);
         }
     }
 
@@ -191,20 +196,20 @@ impl<'call> MainLoop<'call> {
     ///
     /// # Errors
     /// The loop has ended, or cannot go on: what it returns.
-    fn served(&mut self) -> std::result::Result<(), c_int> {
+    fn served(&mut self, token: &mut Token) -> std::result::Result<(), c_int> {
         if let Some(pdu) = self.pdu.take() {
-            self.agent.loop_state.recycle(pdu);
+            self.agent.loop_state.recycle(token, pdu);
         }
         if self.once {
             return Err(0);
         }
-        self.agent = Agent::enter(Some(self.agent.dispatch))?;
+        self.agent = Agent::enter(token, Some(self.agent.dispatch))?;
         Ok(())
     }
 
     /// Keeps nothing any more.
-    fn let_go(&mut self) {
-        self.incoming.give_up(Failure::NoMemory);
+    fn let_go(&mut self, token: &mut Token) {
+        self.incoming.give_up(token, Failure::NoMemory);
         drop(self.pdu.take());
     }
 
@@ -218,14 +223,14 @@ impl<'call> MainLoop<'call> {
     }
 
     /// Finds something in the PDU of the request; the answer is an error if it cannot be served.
-    fn ask<T>(&mut self, find: impl FnOnce(Agent<'call>, &[u8]) -> Result<T>) -> Option<T> {
+    fn ask<T>(&mut self, token: &mut Token, find: impl FnOnce(Agent<'call>, &[u8]) -> Result<T>) -> Option<T> {
         let found = self.find(find);
-        found.map_err(|error| self.reply(|_| Err(error))).ok()
+        found.map_err(|error| self.reply(token, |_| Err(error))).ok()
     }
 
     /// Replies with what `fill` makes, or with its error.
-    fn reply(&mut self, fill: impl FnOnce(&mut Reply) -> Result<()>) {
-        let mut reply = self.agent.loop_state.take_reply();
+    fn reply(&mut self, token: &mut Token, fill: impl FnOnce(&mut Reply) -> Result<()>) {
+        let mut reply = self.agent.loop_state.take_reply(token);
         let outcome = fill(&mut reply);
         self.answer(reply, outcome);
     }
@@ -240,18 +245,19 @@ impl<'call> MainLoop<'call> {
     }
 
     /// PROFILE: the profile that a method has accepted is kept.
-    fn keep_profile(&mut self, profile: Option<OwnedProfile>, status: c_int) {
-        if let Ok(agent) = agent::of_any(self.agent.ext) {
+    fn keep_profile(&mut self, token: &mut Token, profile: Option<OwnedProfile>, status: c_int) {
+        if let Ok(agent) = agent::of_any(token, self.agent.ext) {
             selection::forget(agent);
         }
         if let Some(profile) = profile.filter(|_| status >= 0) {
-            self.agent.loop_state.keep_profile(profile);
+            self.agent.loop_state.keep_profile(token, profile);
         }
     }
 
     /// FETCH with the library's own method: its values are encoded as they come.
     fn fetch<'f>(
         &'f self,
+        token: &mut Token,
         steps: &'f mut InstanceCursor,
         spare: Metric<'f>,
     ) -> Result<Fetch<'f, FetchList<'f>, WireResult>>
@@ -259,16 +265,16 @@ impl<'call> MainLoop<'call> {
         'call: 'f,
     {
         let Agent { ext, loop_state, .. } = self.agent;
-        let known = agent::of_any(ext)?;
+        let known = agent::of_any(token, ext)?;
         let pdu = self.pdu.peek().ok_or(Error::GENERIC)?;
         let list = FetchList(decode::fetch_ids(pdu.bytes())?);
-        let draft = WireResult::take(&loop_state.draft)?;
+        let draft = WireResult::take(token, &loop_state.draft)?;
         Ok(Fetch::new(ext, known, list, draft, steps, spare))
     }
 
     /// INSTANCE_REQ with the library's own method: what it would hand over is encoded at once.
-    fn list_instances(&mut self) {
-        let mut reply = self.agent.loop_state.take_reply();
+    fn list_instances(&mut self, token: &mut Token) {
+        let mut reply = self.agent.loop_state.take_reply(token);
         let listed = self.find(|agent, pdu| {
             let decode::InstanceRequest { indom, inst, name } = decode::instance_request(pdu)?;
             // As the method would see it: up to the first NUL.
@@ -276,7 +282,14 @@ impl<'call> MainLoop<'call> {
             let reply = &mut reply;
             // A panic ends in an error reply, as that of a method does.
             Error::check(inner(|| {
-                instances::list(indom, inst, name, Some(agent.ext), InstanceReply { reply, indom })
+                instances::list(
+                    token,
+                    indom,
+                    inst,
+                    name,
+                    Some(agent.ext),
+                    InstanceReply { reply, indom },
+                )
             }))
         });
         self.answer(reply, listed.map(drop));
@@ -294,9 +307,9 @@ impl<'call> MainLoop<'call> {
     }
 
     /// RESULT: what the method has returned is the answer.
-    fn send_status(&mut self, status: c_int) {
+    fn send_status(&mut self, token: &mut Token, status: c_int) {
         let fd = self.agent.out();
-        self.outgoing.begin_status(fd, SendPurpose::Status, status);
+        self.outgoing.begin_status(token, fd, SendPurpose::Status, status);
     }
 
     /// ATTR: the method has failed.

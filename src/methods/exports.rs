@@ -10,6 +10,7 @@ use crate::fetch::messages;
 use crate::instances::selection;
 use crate::sys::libpcp::log;
 use crate::sys::libpcp::log::Debug;
+use crate::sys::lock::Token;
 use crate::view::arg::{CText, Out};
 use crate::view::interface::Ext;
 use crate::view::table::Metric;
@@ -26,11 +27,11 @@ use pmda_core::log::Level;
 /// `pmda` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaProfile(prof: *mut pmProfile, pmda: Option<Ext<'_>>) -> c_int {
-    guard(|| {
+    guard(|token| {
         let ext = pmda.ok_or(Error::EINVAL)?;
         // SAFETY: the caller keeps the profile until the agent gets another one.
         unsafe { ext.set_profile(prof) };
-        selection::forget(agent::of_any(ext)?);
+        selection::forget(agent::of_any(token, ext)?);
         Ok(())
     })
 }
@@ -41,10 +42,10 @@ pub unsafe extern "C-unwind" fn pmdaProfile(prof: *mut pmProfile, pmda: Option<E
 /// `pmda` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaStore(result: *mut pmdaResult, pmda: Option<Ext<'_>>) -> c_int {
-    guard(|| -> Result<()> {
+    guard(|token| -> Result<()> {
         let _ = result;
         if let Some(ext) = pmda {
-            fetch::enter_context(ext, agent::interface(ext));
+            fetch::enter_context(ext, agent::interface(token, ext));
         }
         Err(Error::PERMISSION)
     })
@@ -104,7 +105,7 @@ pub unsafe extern "C-unwind" fn pmdaAttribute(
     _size: c_int,
     _pmda: Option<Ext<'_>>,
 ) -> c_int {
-    guard(|| {
+    guard(|_| {
         if log::debug(Debug::Attr) || log::debug(Debug::Auth) {
             match log::attribute_text(attr, value.as_ref().map_or(c"", CText::c_str)) {
                 Some(text) => log::notify!(Level::Info, "Attribute: ctx={ctx} {text}"),
@@ -124,18 +125,18 @@ pub unsafe extern "C-unwind" fn pmdaAttribute(
 /// `desc` is NULL or valid for one write. `pmda` is NULL or valid, with its metric table.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaDesc(pmid: pmID, desc: Out<'_, pmDesc>, pmda: Option<Ext<'_>>) -> c_int {
-    guard(|| {
-        desc.set(describe(MetricId(pmid), pmda.ok_or(Error::EINVAL)?)?);
+    guard(|token| {
+        desc.set(describe(token, MetricId(pmid), pmda.ok_or(Error::EINVAL)?)?);
         Ok(())
     })
 }
 
 /// The body of `pmdaDesc` (FETCH-80, FETCH-81).
-fn describe(pmid: MetricId, ext: Ext<'_>) -> Result<pmDesc> {
-    let agent = agent::of_any(ext)?;
+fn describe(token: &mut Token, pmid: MetricId, ext: Ext<'_>) -> Result<pmDesc> {
+    let agent = agent::of_any(token, ext)?;
     let interface = agent.interface();
     fetch::enter_context(ext, interface);
-    let (metric, method) = fetch::find(agent, ext, pmid);
+    let (metric, method) = fetch::find(token, agent, ext, pmid);
     if metric.is_none() && !interface.has_names() {
         messages::undefined("pmdaDesc", pmid);
     }

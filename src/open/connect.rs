@@ -12,6 +12,7 @@ use crate::open::{AgentName, is_supported, text};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::libpcp::{cancel, ipc};
+use crate::sys::lock::Token;
 use crate::sys::process;
 use crate::sys::socket::{self, Socket, SocketFailure};
 use crate::view::arg::CText;
@@ -56,12 +57,12 @@ pub(crate) struct Connect<'call> {
 
 impl Connect<'_> {
     /// A connection for an agent that may connect; the status says so when it may not (CONN-1).
-    pub(crate) fn new(dispatch: Dispatch<'_>) -> Option<Connect<'_>> {
+    pub(crate) fn new<'call>(token: &mut Token, dispatch: Dispatch<'call>) -> Option<Connect<'call>> {
         let Some(ext) = check(dispatch) else {
             dispatch.set_status(Error::GENERIC.code());
             return None;
         };
-        let loop_state = agent::loop_state(ext);
+        let loop_state = agent::loop_state(token, ext);
         let loop_state = loop_state.map_err(|error| dispatch.set_status(error.code())).ok()?;
         Some(Connect {
             dispatch,
@@ -165,7 +166,7 @@ impl Connect<'_> {
     }
 
     /// The descriptors are there: starts to send our credentials.
-    pub(crate) fn opened(&mut self, input: c_int, output: c_int) {
+    pub(crate) fn opened(&mut self, token: &mut Token, input: c_int, output: c_int) {
         self.ext.set_infd(input);
         self.ext.set_outfd(output);
         if log::debug(Debug::Libpmda) {
@@ -180,7 +181,7 @@ impl Connect<'_> {
                 self.name()
             );
         }
-        let mut buffer = self.loop_state.take_reply();
+        let mut buffer = self.loop_state.take_reply(token);
         match buffer.credentials(std::process::id() as i32, self.dispatch.comm().flags) {
             Ok(()) => self.outgoing.begin(output, SendPurpose::Status, buffer),
             Err(error) => self.outgoing.outcome = Err(error),
@@ -188,18 +189,18 @@ impl Connect<'_> {
     }
 
     /// Our credentials were sent: starts to receive pmcd's; false when they could not be.
-    pub(crate) fn sent(&mut self) -> bool {
+    pub(crate) fn sent(&mut self, token: &mut Token) -> bool {
         if let Err(error) = self.outgoing.outcome {
             self.end(Err(("send", error)));
             return false;
         }
-        self.incoming.begin(self.ext.infd(), ReadMode::Exact);
+        self.incoming.begin(token, self.ext.infd(), ReadMode::Exact);
         true
     }
 
     /// Takes pmcd's credentials.
-    pub(crate) fn received(&mut self) {
-        let outcome = self.handshake();
+    pub(crate) fn received(&mut self, token: &mut Token) {
+        let outcome = self.handshake(token);
         self.end(outcome);
     }
 
@@ -222,18 +223,18 @@ impl Connect<'_> {
         }
     }
 
-    fn handshake(&mut self) -> Result<u8, (&'static str, Error)> {
+    fn handshake(&mut self, token: &mut Token) -> Result<u8, (&'static str, Error)> {
         let (input, output) = (self.ext.infd(), self.ext.outfd());
         let pdu = match self.incoming.take() {
             Ok(pdu) if pdu.header.kind == Kind::PDU_CREDS => pdu,
             Ok(pdu) => {
-                self.log_exchange_failure(pdu.header.kind);
+                self.log_exchange_failure(token, pdu.header.kind);
                 return Ok(0);
             }
             // Nothing can be read: for the C library that is the end of the stream, and the agent
             // runs on.
             Err(failure) if failure.code() == Error::EOF => {
-                self.log_exchange_failure(Kind(0));
+                self.log_exchange_failure(token, Kind(0));
                 return Ok(0);
             }
             Err(failure) => return Err(("getting", failure.code())),
@@ -259,18 +260,18 @@ impl Connect<'_> {
             ipc::set_version(input, c_int::from(version));
             ipc::set_version(output, c_int::from(version));
         }
-        self.loop_state.recycle(pdu);
+        self.loop_state.recycle(token, pdu);
         Ok(version.unwrap_or(0))
     }
 
     /// The peer did something else than shake hands: the agent runs on (CONN-6, WIRE-77).
-    fn log_exchange_failure(&self, got: Kind) {
+    fn log_exchange_failure(&self, token: &mut Token, got: Kind) {
         log::notify!(
             Level::Crit,
             "__pmdaSetupPDU: PMDA {}: version exchange failure, got PDU type {got} expecting PDU_CREDS)",
             self.name()
         );
-        connection::show_recent();
+        connection::show_recent(token);
     }
 }
 

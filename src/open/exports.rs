@@ -77,10 +77,10 @@ pub unsafe extern "C" fn pmdaDaemon(
         logfile,
         helptext,
     };
-    guard(|| {
+    guard(|token| {
         let Some(dispatch) = dispatch else { return };
         dispatch.set_domain(domain);
-        if set_up(dispatch, interface, &texts, true, &DEFAULT_METHODS) {
+        if set_up(token, dispatch, interface, &texts, true, &DEFAULT_METHODS) {
             config::below_pmapi();
         }
     });
@@ -105,9 +105,9 @@ pub unsafe extern "C" fn pmdaDSO(
         logfile: None,
         helptext,
     };
-    guard(|| {
+    guard(|token| {
         if let Some(dispatch) = dispatch {
-            set_up(dispatch, interface, &texts, false, &DEFAULT_METHODS);
+            set_up(token, dispatch, interface, &texts, false, &DEFAULT_METHODS);
         }
     });
 }
@@ -119,9 +119,9 @@ pub unsafe extern "C" fn pmdaDSO(
 /// library, or has NULL in `e_ext`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaInterfaceMoved(dispatch: Option<Dispatch<'_>>) {
-    guard(|| {
+    guard(|token| {
         let Some(dispatch) = dispatch else { return };
-        if let Some(foreign) = agent::moved(dispatch) {
+        if let Some(foreign) = agent::moved(token, dispatch) {
             // SAFETY: set up by another copy of the library, or not at all: the caller says so, and
             // the record is none of ours.
             unsafe { foreign.tell_other_library(dispatch) };
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn pmdaInterfaceMoved(dispatch: Option<Dispatch<'_>>) {
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` has set up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaOpenLog(dispatch: Option<Dispatch<'_>>) {
-    guard(|| {
+    guard(|_| {
         if let Some((name, file)) = dispatch.and_then(log_file) {
             log::open(name.c_str(), file.c_str());
         }
@@ -164,9 +164,9 @@ pub unsafe extern "C" fn pmdaInit(
     // SAFETY: the caller gives tables of these lengths, and leaves them where they are while they
     // are in use.
     let (indoms, metrics) = unsafe { (Lasting::new(indoms, nindoms), Lasting::new(metrics, nmetrics)) };
-    guard(|| {
+    guard(|token| {
         if let Some(dispatch) = dispatch {
-            init::init(dispatch, indoms, metrics, &DEFAULT_METHODS);
+            init::init(token, dispatch, indoms, metrics, &DEFAULT_METHODS);
         }
     });
 }
@@ -181,9 +181,9 @@ pub unsafe extern "C" fn pmdaRehash(pmda: Option<Ext<'_>>, metrics: *mut pmdaMet
     // SAFETY: the table is the agent's, of the length that it gives, and it leaves it where it is
     // while it is in use.
     let table = unsafe { Lasting::new(metrics, nmetrics) };
-    guard(|| {
+    guard(|token| {
         if let Some(ext) = pmda {
-            lookup::rehash(ext, table);
+            lookup::rehash(token, ext, table);
         }
     });
 }
@@ -204,25 +204,25 @@ pub unsafe extern "C-unwind" fn pmdaConnect(dispatch: Option<Dispatch<'_>>) {
 
 fn connect(dispatch: Option<Dispatch<'_>>) -> Guarded<()> {
     const { assert!(!std::mem::needs_drop::<Connect>()) };
-    let Some(mut connect) = guarded(|| dispatch.and_then(Connect::new))? else {
+    let Some(mut connect) = guarded(|token| Connect::new(token, dispatch?))? else {
         return Ok(());
     };
-    let mut connection = guarded(|| connect.open())?;
+    let mut connection = guarded(|_| connect.open())?;
     let (input, output) = loop {
         connection = match connection {
             Connection::Open(input, output) => break (input, output),
             Connection::Awaited(listener) => {
                 let accepted = socket::accept(listener);
-                guarded(|| connect.accepted(accepted))?
+                guarded(|_| connect.accepted(accepted))?
             }
             Connection::Impossible => process::exit(1),
         };
     };
-    guarded(|| connect.opened(input, output))?;
+    guarded(|token| connect.opened(token, input, output))?;
     send(&mut connect.outgoing)?;
-    if guarded(|| connect.sent())? {
+    if guarded(|token| connect.sent(token))? {
         receive(&mut connect.incoming)?;
-        guarded(|| connect.received())?;
+        guarded(|token| connect.received(token))?;
     }
     Ok(())
 }
@@ -234,7 +234,7 @@ fn connect(dispatch: Option<Dispatch<'_>>) -> Guarded<()> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSetResultCallBack(dispatch: Option<Dispatch<'_>>, callback: pmdaResultCallBack) {
     let set = |ext: Ext| ext.set_result_callback(callback);
-    guard(|| set_callback(dispatch, "result", Interface::is_supported, set));
+    guard(|_| set_callback(dispatch, "result", Interface::is_supported, set));
 }
 
 /// Sets the callback that gives `pmdaFetch` one value.
@@ -244,7 +244,7 @@ pub unsafe extern "C" fn pmdaSetResultCallBack(dispatch: Option<Dispatch<'_>>, c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSetFetchCallBack(dispatch: Option<Dispatch<'_>>, callback: pmdaFetchCallBack) {
     let set = |ext: Ext| ext.set_fetch_callback(callback);
-    guard(|| set_callback(dispatch, "fetch", Interface::is_supported, set));
+    guard(|_| set_callback(dispatch, "fetch", Interface::is_supported, set));
 }
 
 /// Sets the callback that runs when a PDU has arrived; a negative result refuses it. NULL for none.
@@ -254,7 +254,7 @@ pub unsafe extern "C" fn pmdaSetFetchCallBack(dispatch: Option<Dispatch<'_>>, ca
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSetCheckCallBack(dispatch: Option<Dispatch<'_>>, callback: pmdaCheckCallBack) {
     let set = |ext: Ext| ext.set_check_callback(callback);
-    guard(|| set_callback(dispatch, "check", Interface::is_supported, set));
+    guard(|_| set_callback(dispatch, "check", Interface::is_supported, set));
 }
 
 /// Sets the callback that runs when a PDU has been served; NULL for none.
@@ -264,7 +264,7 @@ pub unsafe extern "C" fn pmdaSetCheckCallBack(dispatch: Option<Dispatch<'_>>, ca
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSetDoneCallBack(dispatch: Option<Dispatch<'_>>, callback: pmdaDoneCallBack) {
     let set = |ext: Ext| ext.set_done_callback(callback);
-    guard(|| set_callback(dispatch, "done", Interface::is_supported, set));
+    guard(|_| set_callback(dispatch, "done", Interface::is_supported, set));
 }
 
 /// Sets the callback that runs when a client context ends. It needs interface version 5 or more,
@@ -275,7 +275,7 @@ pub unsafe extern "C" fn pmdaSetDoneCallBack(dispatch: Option<Dispatch<'_>>, cal
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSetEndContextCallBack(dispatch: Option<Dispatch<'_>>, callback: pmdaEndContextCallBack) {
     let has = |interface: Interface| callback.is_none() || interface.has_contexts();
-    guard(|| set_callback(dispatch, "end context", has, |ext| ext.set_end_callback(callback)));
+    guard(|_| set_callback(dispatch, "end context", has, |ext| ext.set_end_callback(callback)));
 }
 
 /// Sets the callback that gives the labels of one instance; NULL for none. It needs interface
@@ -286,7 +286,7 @@ pub unsafe extern "C" fn pmdaSetEndContextCallBack(dispatch: Option<Dispatch<'_>
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSetLabelCallBack(dispatch: Option<Dispatch<'_>>, callback: pmdaLabelCallBack) {
     let set = |ext: Ext| ext.set_label_callback(callback);
-    guard(|| set_callback(dispatch, "label", Interface::has_labels, set));
+    guard(|_| set_callback(dispatch, "label", Interface::has_labels, set));
 }
 
 /// Adds `PMDA_EXT_*` flags to an agent; there is no way to take one away (INIT-47).
@@ -295,7 +295,7 @@ pub unsafe extern "C" fn pmdaSetLabelCallBack(dispatch: Option<Dispatch<'_>>, ca
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSetFlags(dispatch: Option<Dispatch<'_>>, flags: c_int) {
-    guard(|| open::add_flags(open::supported(dispatch, "pmdaSetFlags"), flags as c_uint));
+    guard(|_| open::add_flags(open::supported(dispatch, "pmdaSetFlags"), flags as c_uint));
 }
 
 /// As `pmdaSetFlags`, for callers that have only the extension.
@@ -304,7 +304,7 @@ pub unsafe extern "C" fn pmdaSetFlags(dispatch: Option<Dispatch<'_>>, flags: c_i
 /// `pmda` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaExtSetFlags(pmda: Option<Ext<'_>>, flags: c_int) {
-    guard(|| open::add_flags(pmda, flags as c_uint));
+    guard(|_| open::add_flags(pmda, flags as c_uint));
 }
 
 /// Adds `PMDA_FLAG_*` flags to what the agent tells pmcd when it connects; call it before
@@ -314,7 +314,7 @@ pub unsafe extern "C" fn pmdaExtSetFlags(pmda: Option<Ext<'_>>, flags: c_int) {
 /// `dispatch` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSetCommFlags(dispatch: Option<Dispatch<'_>>, flags: c_int) {
-    guard(|| open::add_comm_flags(dispatch, flags as c_uint));
+    guard(|_| open::add_comm_flags(dispatch, flags as c_uint));
 }
 
 /// Attaches a pointer of the agent's own, which replaces the one before; the library never looks at
@@ -324,7 +324,7 @@ pub unsafe extern "C" fn pmdaSetCommFlags(dispatch: Option<Dispatch<'_>>, flags:
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSetData(dispatch: Option<Dispatch<'_>>, data: *mut c_void) {
-    guard(|| open::attach(open::supported(dispatch, "pmdaSetData"), data));
+    guard(|token| open::attach(token, open::supported(dispatch, "pmdaSetData"), data));
 }
 
 /// As `pmdaSetData`, for callers that have only the extension.
@@ -333,7 +333,7 @@ pub unsafe extern "C" fn pmdaSetData(dispatch: Option<Dispatch<'_>>, data: *mut 
 /// `pmda` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaExtSetData(pmda: Option<Ext<'_>>, data: *mut c_void) {
-    guard(|| open::attach(pmda, data));
+    guard(|token| open::attach(token, pmda, data));
 }
 
 /// The pointer that the agent has attached, at first NULL.
@@ -342,7 +342,7 @@ pub unsafe extern "C" fn pmdaExtSetData(pmda: Option<Ext<'_>>, data: *mut c_void
 /// `pmda` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaExtGetData(pmda: Option<Ext<'_>>) -> *mut c_void {
-    guard(|| open::attached(pmda))
+    guard(|token| open::attached(token, pmda))
 }
 
 /// `PM_OPTFLAG_POSIX`: options end at the first argument that is none.
@@ -358,11 +358,11 @@ fn search(
     let (Some(arguments), Some(options), Some(dispatch)) = (arguments, options, dispatch) else {
         return Ok(END);
     };
-    let Some(search) = guarded(|| OptionSearch::new(arguments, options, dispatch, with_user))? else {
+    let Some(search) = guarded(|_| OptionSearch::new(arguments, options, dispatch, with_user))? else {
         return Ok(END);
     };
     loop {
-        let letter = guarded(|| search.next())?;
+        let letter = guarded(|_| search.next())?;
         if letter == END {
             return Ok(END);
         }
@@ -373,7 +373,7 @@ fn search(
                 return Ok(letter);
             }
         }
-        if !guarded(|| search.is_handled(letter))? {
+        if !guarded(|_| search.is_handled(letter))? {
             return Ok(letter);
         }
     }
@@ -420,7 +420,7 @@ pub unsafe extern "C-unwind" fn pmdaGetOpt(
         return END;
     }
     // A copy, since the lock is not held while libpcp works; the last of several threads wins.
-    let Some(mut state) = guard(|| Some(CLASSIC.lock().0)) else {
+    let Some(mut state) = guard(|token| Some(CLASSIC.lock(token).0)) else {
         return END;
     };
     state.flags |= PM_OPTFLAG_POSIX;
@@ -437,9 +437,9 @@ pub unsafe extern "C-unwind" fn pmdaGetOpt(
         variable.store(value, Ordering::Relaxed);
     }
     libc_getopt::optarg.store(state.optarg, Ordering::Relaxed);
-    guard(|| {
+    guard(|token| {
         err.add(state.errors);
-        CLASSIC.lock().0 = state;
+        CLASSIC.lock(token).0 = state;
     });
     found
 }
@@ -450,7 +450,7 @@ pub unsafe extern "C-unwind" fn pmdaGetOpt(
 /// `opts` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaUsageMessage(opts: Option<Options<'_>>) {
-    guard(|| opts.map_or((), Options::show_usage));
+    guard(|_| opts.map_or((), Options::show_usage));
 }
 
 /// The global variables of the C library's getopt.

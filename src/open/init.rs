@@ -9,6 +9,7 @@ use crate::agent::lookup::rehash;
 use crate::open::{AgentName, is_supported, text};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
+use crate::sys::lock::Token;
 use crate::view::arg::Pointer;
 use crate::view::interface::{Dispatch, Ext, pmdaInterface};
 use crate::view::memory::Lasting;
@@ -25,29 +26,31 @@ struct Reported;
 
 /// Gives an agent its instance domains and metrics; the status says whether that was possible.
 pub(crate) fn init(
+    token: &mut Token,
     dispatch: Dispatch<'_>,
     indoms: Lasting<pmdaIndom>,
     metrics: Lasting<pmdaMetric>,
     defaults: &pmdaInterface,
 ) {
-    let status = set_up(dispatch, indoms, metrics, defaults);
+    let status = set_up(token, dispatch, indoms, metrics, defaults);
     dispatch.set_status(status.unwrap_or(Error::GENERIC.code()));
 }
 
 fn set_up(
+    token: &mut Token,
     dispatch: Dispatch<'_>,
     indoms: Lasting<pmdaIndom>,
     metrics: Lasting<pmdaMetric>,
     defaults: &pmdaInterface,
 ) -> Result<c_int, Reported> {
     let ext = check(dispatch, indoms, metrics, defaults)?;
-    agent::refresh(dispatch);
+    agent::refresh(token, dispatch);
     ext.set_indoms(indoms);
     ext.set_metrics(metrics);
     let domain = dispatch.domain() as u32;
     stamp(ext, domain, indoms.seen(), metrics.seen())?;
-    open_help(ext, dispatch.has_text_of(defaults));
-    choose_lookup(ext, metrics);
+    open_help(token, ext, dispatch.has_text_of(defaults));
+    choose_lookup(token, ext, metrics);
     if log::debug(Debug::Libpmda) {
         summary(dispatch, ext);
     }
@@ -169,10 +172,10 @@ fn log_match(ext: Ext<'_>, (pmid, place): (MetricId, usize), (indom, found): (In
 
 /// Opens the help database, if there is one; a failure is no failure of the agent setup (INIT-43,
 /// HELP-14).
-fn open_help(ext: Ext<'_>, has_default_text: bool) {
+fn open_help(token: &mut Token, ext: Ext<'_>, has_default_text: bool) {
     let name = name(ext);
     if let Some(path) = ext.helptext() {
-        let outcome = help::open(path.bytes());
+        let outcome = help::open(token, path.bytes());
         let path = text(Some(&path));
         match outcome {
             Ok(handle) => {
@@ -201,9 +204,9 @@ fn open_help(ext: Ext<'_>, has_default_text: bool) {
 }
 
 /// Chooses how metrics are looked up (INIT-44).
-fn choose_lookup(ext: Ext<'_>, table: Lasting<pmdaMetric>) {
+fn choose_lookup(token: &mut Token, ext: Ext<'_>, table: Lasting<pmdaMetric>) {
     if ext.has(PMDA_EXT_FLAG_HASHED) {
-        return rehash(ext, table);
+        return rehash(token, ext, table);
     }
     let metrics = table.seen();
     // Direct: the item of each metric is its place in the table.

@@ -14,6 +14,7 @@ use std::sync::atomic::Ordering;
 use crate::agent;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::{PMAPI, SINCE_6_0_5, free_result_values};
+use crate::sys::lock::Token;
 use crate::view::arg::{CText, Pointer};
 use crate::view::interface::{self, Dispatch, Ext, ExtTexts, pmdaInterface};
 use crate::view::transport::Transport;
@@ -40,6 +41,7 @@ impl Display for AgentName<'_> {
 /// Gives a dispatch table an extension, with copies of the `texts`, and the default `methods`;
 /// whether that was possible (INIT-10 … INIT-13). `daemon`: the agent is a process of its own.
 pub(crate) fn set_up(
+    token: &mut Token,
     dispatch: Dispatch<'_>,
     version: c_int,
     texts: &ExtTexts<'_>,
@@ -57,7 +59,7 @@ pub(crate) fn set_up(
         dispatch.set_status(Error::GENERIC.code());
         return false;
     }
-    let Ok(ext) = extension(dispatch, texts, daemon) else {
+    let Ok(ext) = extension(token, dispatch, texts, daemon) else {
         log::notify!(Level::Err, "{name}: Unable to allocate memory for pmdaExt");
         dispatch.set_status(Error::GENERIC.code());
         return false;
@@ -70,13 +72,13 @@ pub(crate) fn set_up(
     });
     dispatch.set_ext(ext);
     dispatch.set_methods(methods, interface);
-    agent::refresh(dispatch);
+    agent::refresh(token, dispatch);
     true
 }
 
 /// A new extension, with everything that is not zero at first (INIT-10).
-fn extension(dispatch: Dispatch<'_>, texts: &ExtTexts<'_>, daemon: bool) -> Result<Ext<'static>> {
-    let ext = agent::register(dispatch, daemon, || interface::create(texts))?;
+fn extension(token: &mut Token, dispatch: Dispatch<'_>, texts: &ExtTexts<'_>, daemon: bool) -> Result<Ext<'static>> {
+    let ext = agent::register(token, dispatch, daemon, || interface::create(texts))?;
     ext.set_infd(-1);
     ext.set_outfd(-1);
     ext.set_port(-1);
@@ -169,8 +171,8 @@ pub(crate) fn add_comm_flags(dispatch: Option<Dispatch<'_>>, flags: c_uint) {
 }
 
 /// Attaches a pointer of the agent's own, which replaces the one before (INIT-49).
-pub(crate) fn attach(ext: Option<Ext<'_>>, data: *mut c_void) {
-    if let Some(record) = ext.and_then(agent::of) {
+pub(crate) fn attach(token: &mut Token, ext: Option<Ext<'_>>, data: *mut c_void) {
+    if let Some(record) = ext.and_then(|ext| agent::of(token, ext)) {
         record.user.store(data, Ordering::Release);
         if log::debug(Debug::Libpmda) {
             log::debug_line!("pmdaExtSetData: data={}", Pointer(data));
@@ -179,7 +181,7 @@ pub(crate) fn attach(ext: Option<Ext<'_>>, data: *mut c_void) {
 }
 
 /// The pointer that the agent has attached, at first NULL.
-pub(crate) fn attached(ext: Option<Ext<'_>>) -> *mut c_void {
-    let record = ext.and_then(agent::of);
+pub(crate) fn attached(token: &mut Token, ext: Option<Ext<'_>>) -> *mut c_void {
+    let record = ext.and_then(|ext| agent::of(token, ext));
     record.map_or(ptr::null_mut(), |record| record.user.load(Ordering::Acquire))
 }

@@ -6,6 +6,7 @@ use std::ffi::{c_int, c_uint, c_void};
 
 use crate::boundary::{Guarded, guard, guarded, run};
 use crate::queues::{self, Filter, QueueFetch, Release, noted, store, with};
+use crate::sys::lock::Token;
 use crate::view::arg::{CText, Cookie, Out};
 use crate::view::event_block::NewEvent;
 use crate::view::types::{
@@ -15,9 +16,9 @@ use pmda_core::error::{Error, Result};
 use pmda_core::queue::{Event, FetchState};
 
 /// Releases filters.
-fn release_filters(begin: impl FnOnce() -> Result<Release>) -> Guarded<()> {
+fn release_filters(begin: impl FnOnce(&mut Token) -> Result<Release>) -> Guarded<()> {
     let mut filters = guarded(begin)?.map_err(Error::code)?;
-    while let Some((release, filter)) = guarded(|| filters.next())? {
+    while let Some((release, filter)) = guarded(|token| filters.next(token))? {
         // SAFETY: the agent gave function and argument of a filter together, for as long as the
         // filter is in use; each is released once, when nobody else has it any more.
         unsafe { release(filter.0) };
@@ -34,7 +35,7 @@ fn release_filters(begin: impl FnOnce() -> Result<Release>) -> Guarded<()> {
 /// `name` is NULL or a terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventNewQueue(name: Option<CText<'_>>, maxmemory: usize) -> c_int {
-    guard(|| queues::create(name.ok_or(Error::EINVAL)?.bytes(), maxmemory, 0))
+    guard(|token| queues::create(token, name.ok_or(Error::EINVAL)?.bytes(), maxmemory, 0))
 }
 
 /// Makes a queue that keeps events for `nclients` clients that will fetch later (QUEUE-1, E-8).
@@ -46,7 +47,7 @@ pub unsafe extern "C" fn pmdaEventNewQueue(name: Option<CText<'_>>, maxmemory: u
 /// As `pmdaEventNewQueue`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventNewActiveQueue(name: Option<CText<'_>>, maxmemory: usize, nclients: c_uint) -> c_int {
-    guard(|| queues::create(name.ok_or(Error::EINVAL)?.bytes(), maxmemory, nclients))
+    guard(|token| queues::create(token, name.ok_or(Error::EINVAL)?.bytes(), maxmemory, nclients))
 }
 
 /// Lets a queue go as soon as it has no clients (QUEUE-40).
@@ -55,7 +56,9 @@ pub unsafe extern "C" fn pmdaEventNewActiveQueue(name: Option<CText<'_>>, maxmem
 /// 0, or `-EINVAL` for a handle that is not in use.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn pmdaEventQueueShutdown(handle: c_int) -> c_int {
-    release_filters(|| Release::queue(handle)).err().unwrap_or(0)
+    release_filters(|token| Release::queue(token, handle))
+        .err()
+        .unwrap_or(0)
 }
 
 /// Looks a queue up by name (QUEUE-3).
@@ -67,9 +70,9 @@ pub extern "C-unwind" fn pmdaEventQueueShutdown(handle: c_int) -> c_int {
 /// `name` is NULL or a terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventQueueHandle(name: Option<CText<'_>>) -> c_int {
-    guard(|| {
+    guard(|token| {
         let name = name.ok_or(Error::ESRCH)?;
-        with(|queues, _| queues.find(name.bytes()))
+        with(token, |queues, _| queues.find(name.bytes()))
     })
 }
 
@@ -90,7 +93,7 @@ pub unsafe extern "C" fn pmdaEventQueueAppend(
 ) -> c_int {
     // SAFETY: the caller gives NULL or memory of these sizes, which is copied before this returns.
     let event = unsafe { NewEvent::new(data, bytes, tv) };
-    guard(|| queues::append(handle, event))
+    guard(|token| queues::append(token, handle, event))
 }
 
 /// Stores the number of clients that a queue keeps events for in `avp->ul` (QUEUE-5).
@@ -102,7 +105,7 @@ pub unsafe extern "C" fn pmdaEventQueueAppend(
 /// `avp` is NULL or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventQueueClients(handle: c_int, avp: Out<'_, pmAtomValue>) -> c_int {
-    guard(|| queues::counter(handle, avp.member(), |counters| counters.clients))
+    guard(|token| queues::counter(token, handle, avp.member(), |counters| counters.clients))
 }
 
 /// Stores the number of events that came to a queue in `avp->ul` (QUEUE-5).
@@ -114,7 +117,7 @@ pub unsafe extern "C" fn pmdaEventQueueClients(handle: c_int, avp: Out<'_, pmAto
 /// `avp` is NULL or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventQueueCounter(handle: c_int, avp: Out<'_, pmAtomValue>) -> c_int {
-    guard(|| queues::counter(handle, avp.member(), |counters| counters.count))
+    guard(|token| queues::counter(token, handle, avp.member(), |counters| counters.count))
 }
 
 /// Stores the number of bytes that came to a queue in `avp->ull` (QUEUE-5).
@@ -126,7 +129,7 @@ pub unsafe extern "C" fn pmdaEventQueueCounter(handle: c_int, avp: Out<'_, pmAto
 /// `avp` is NULL or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventQueueBytes(handle: c_int, avp: Out<'_, pmAtomValue>) -> c_int {
-    guard(|| queues::counter(handle, avp.member(), |counters| counters.bytes))
+    guard(|token| queues::counter(token, handle, avp.member(), |counters| counters.bytes))
 }
 
 /// Stores the number of bytes that a queue keeps in `avp->ull` (QUEUE-5).
@@ -138,7 +141,7 @@ pub unsafe extern "C" fn pmdaEventQueueBytes(handle: c_int, avp: Out<'_, pmAtomV
 /// `avp` is NULL or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventQueueMemory(handle: c_int, avp: Out<'_, pmAtomValue>) -> c_int {
-    guard(|| queues::counter(handle, avp.member(), |counters| counters.memory))
+    guard(|token| queues::counter(token, handle, avp.member(), |counters| counters.memory))
 }
 
 /// Registers a client; a known one keeps its place (QUEUE-20).
@@ -147,7 +150,7 @@ pub unsafe extern "C" fn pmdaEventQueueMemory(handle: c_int, avp: Out<'_, pmAtom
 /// The client's slot.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventNewClient(context: c_int) -> c_int {
-    guard(|| with(|queues, _| queues.register(context)))
+    guard(|token| with(token, |queues, _| queues.register(context)))
 }
 
 /// Ends a client: its filters are released, and queues that were shut down go with their last
@@ -157,7 +160,7 @@ pub extern "C" fn pmdaEventNewClient(context: c_int) -> c_int {
 /// 0, for unknown clients too.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn pmdaEventEndClient(context: c_int) -> c_int {
-    release_filters(|| Ok(Release::client(context))).err().unwrap_or(0)
+    release_filters(|_| Ok(Release::client(context))).err().unwrap_or(0)
 }
 
 /// Stores the number of registered clients in `avp->ul` (QUEUE-21).
@@ -169,7 +172,7 @@ pub extern "C-unwind" fn pmdaEventEndClient(context: c_int) -> c_int {
 /// `avp` is NULL or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventClients(avp: Out<'_, pmAtomValue>) -> c_int {
-    guard(|| store(avp.member(), with(|queues, _| Ok(queues.clients()))?))
+    guard(|token| store(avp.member(), with(token, |queues, _| Ok(queues.clients()))?))
 }
 
 /// Installs a filter for a client and a queue, and grants access; the filter before it is released
@@ -194,7 +197,7 @@ pub unsafe extern "C-unwind" fn pmdaEventSetFilter(
         apply,
         release,
     };
-    release_filters(|| Release::replaced(context, handle, filter))
+    release_filters(|token| Release::replaced(token, context, handle, filter))
         .err()
         .unwrap_or(0)
 }
@@ -205,9 +208,9 @@ pub unsafe extern "C-unwind" fn pmdaEventSetFilter(
 /// 0, or `-EINVAL` for an unknown client or queue.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventSetAccess(context: c_int, handle: c_int, allow: c_int) -> c_int {
-    guard(|| {
-        let done = with(|queues, _| queues.set_access(context, handle, allow != 0));
-        noted(handle, done)
+    guard(|token| {
+        let done = with(token, |queues, _| queues.set_access(context, handle, allow != 0));
+        noted(token, handle, done)
     })
 }
 

@@ -6,6 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::boundary::{Machine, Step};
 use crate::queues::{Filter, log_vacant, with};
+use crate::sys::lock::Token;
 use crate::view::event_block::{EventBlock, EventView};
 use pmda_core::constants::{PMDA_FETCH_NOVALUES, PMDA_FETCH_STATIC};
 use pmda_core::error::{Error, Result};
@@ -84,8 +85,8 @@ impl Machine for QueueFetch {
     type Done = Result<c_int>;
 
     #[inline(always)]
-    fn start(&mut self) -> Step<(), Result<c_int>> {
-        let first = with(|queues, arrays| {
+    fn start(&mut self, token: &mut Token) -> Step<(), Result<c_int>> {
+        let first = with(token, |queues, arrays| {
             queues.begin(&mut self.session, |array| arrays.get(array).map(EventArray::reset))?;
             Ok(self.outcome(arrays, Ok(())))
         });
@@ -95,15 +96,15 @@ impl Machine for QueueFetch {
                 self.shown = Some(None);
             }
             // Queue and client are looked up one after the other.
-            log_vacant(self.session.handle);
-            log_vacant(self.session.handle);
+            log_vacant(token, self.session.handle);
+            log_vacant(token, self.session.handle);
             Step::Done(Err(error))
         })
     }
 
     #[inline(always)]
-    fn resume(&mut self, answer: c_int) -> Step<(), Result<c_int>> {
-        let next = with(|queues, arrays| {
+    fn resume(&mut self, token: &mut Token, answer: c_int) -> Step<(), Result<c_int>> {
+        let next = with(token, |queues, arrays| {
             if let FetchState::Showing(_, Some(_)) = self.session.state {
                 queues.judged(&mut self.session, answer);
                 return Ok(self.outcome(arrays, Ok(())));

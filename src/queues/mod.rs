@@ -13,7 +13,7 @@ pub(crate) use crate::state::filter::Filter;
 use crate::state::{self, Globals};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
-use crate::sys::lock::Guard;
+use crate::sys::lock::{Guard, Token};
 use crate::view::arg::{Cookie, Number, Out};
 use crate::view::event_block::{EventBlock, NewEvent};
 use crate::view::interface::Function;
@@ -29,8 +29,11 @@ use pmda_core::queue::{Counters, Ending, Leftovers, Queues};
 ///
 /// # Errors
 /// `-ENOMEM` when there is no memory for the state of the library; those of the work.
-fn with<R>(work: impl FnOnce(&mut Queues<EventBlock, Filter>, &mut EventArrays) -> Result<R>) -> Result<R> {
-    let mut globals = state::lock()?;
+fn with<R>(
+    token: &mut Token,
+    work: impl FnOnce(&mut Queues<EventBlock, Filter>, &mut EventArrays) -> Result<R>,
+) -> Result<R> {
+    let mut globals = state::lock(token)?;
     let Globals { queues, arrays, .. } = &mut *globals;
     let queues = match queues.first_mut() {
         Some(queues) => queues,
@@ -69,16 +72,24 @@ fn write_journal(mut globals: Guard<'_, Globals>) {
 ///
 /// # Errors
 /// As [`Queues::create`].
-pub(crate) fn create(name: &[u8], limit: usize, clients: u32) -> Result<c_int> {
-    with(|queues, arrays| queues.create(name, limit, clients, || arrays.create()))
+pub(crate) fn create(token: &mut Token, name: &[u8], limit: usize, clients: u32) -> Result<c_int> {
+    with(token, |queues, arrays| {
+        queues.create(name, limit, clients, || arrays.create())
+    })
 }
 
 /// Stores one of the counters of a queue in the leading bytes of an atom (QUEUE-5).
 ///
 /// # Errors
 /// `-EINVAL` for a handle that is not in use, and for no atom.
-pub(crate) fn counter<T: Number>(handle: c_int, atom: Out<'_, T>, value: impl FnOnce(Counters) -> T) -> Result<c_int> {
-    let counters = noted(handle, with(|queues, _| queues.counters(handle)))?;
+pub(crate) fn counter<T: Number>(
+    token: &mut Token,
+    handle: c_int,
+    atom: Out<'_, T>,
+    value: impl FnOnce(Counters) -> T,
+) -> Result<c_int> {
+    let counters = with(token, |queues, _| queues.counters(handle));
+    let counters = noted(token, handle, counters)?;
     store(atom, value(counters))
 }
 
@@ -94,25 +105,27 @@ fn store<T: Number>(atom: Out<'_, T>, value: T) -> Result<c_int> {
 ///
 /// # Errors
 /// `-EINVAL` for a handle that is not in use, or NULL for what is to be copied; `-ENOMEM`.
-pub(crate) fn append(handle: c_int, event: NewEvent<'_>) -> Result<()> {
+pub(crate) fn append(token: &mut Token, handle: c_int, event: NewEvent<'_>) -> Result<()> {
     let size = event.size();
-    let done = with(|queues, _| queues.append(handle, size, |old| EventBlock::copy(old, event)));
-    noted(handle, done).or_else(|error| refused(handle, size, error))
+    let done = with(token, |queues, _| {
+        queues.append(handle, size, |old| EventBlock::copy(old, event))
+    });
+    noted(token, handle, done).or_else(|error| refused(token, handle, size, error))
 }
 
 /// Says under -Dlibpmda that there is no queue any more behind a handle.
 #[cold]
-fn log_vacant(handle: c_int) {
-    if log::debug(Debug::Libpmda) && with(|queues, _| Ok(queues.is_vacant(handle))) == Ok(true) {
+fn log_vacant(token: &mut Token, handle: c_int) {
+    if log::debug(Debug::Libpmda) && with(token, |queues, _| Ok(queues.is_vacant(handle))) == Ok(true) {
         // The C library prints the name that it has cleared.
         log::debug_line!("Client queue (null) lookup but not inuse");
     }
 }
 
 /// Passes an outcome on; a failure may be that of a queue that has gone.
-fn noted<T>(handle: c_int, outcome: Result<T>) -> Result<T> {
+fn noted<T>(token: &mut Token, handle: c_int, outcome: Result<T>) -> Result<T> {
     if outcome.is_err() {
-        log_vacant(handle);
+        log_vacant(token, handle);
     }
     outcome
 }
@@ -120,9 +133,9 @@ fn noted<T>(handle: c_int, outcome: Result<T>) -> Result<T> {
 /// Says why an event was not stored; one that is too large is no error (E-19). Asks for no memory
 /// that it needs.
 #[cold]
-fn refused(handle: c_int, size: usize, error: Error) -> Result<()> {
+fn refused(token: &mut Token, handle: c_int, size: usize, error: Error) -> Result<()> {
     if error == Error::TOOBIG {
-        if let Ok(text) = with(|queues, _| queues.too_large(handle, size)) {
+        if let Ok(text) = with(token, |queues, _| queues.too_large(handle, size)) {
             log::notify!(Level::Warning, "{}", Bytes(&text));
         }
         return Ok(());
@@ -161,24 +174,24 @@ impl Release {
     ///
     /// # Errors
     /// `-EINVAL` for an unknown client or queue, or a filter without `apply` (E-12).
-    pub(crate) fn replaced(context: c_int, handle: c_int, filter: Filter) -> Result<Release> {
+    pub(crate) fn replaced(token: &mut Token, context: c_int, handle: c_int, filter: Filter) -> Result<Release> {
         let filtering = !filter.data.0.is_null();
         if filtering && filter.apply.is_none() {
             return Err(Error::EINVAL);
         }
-        let old = with(|queues, _| queues.set_filter(context, handle, filter, filtering));
-        Ok(Release::new(noted(handle, old)?))
+        let old = with(token, |queues, _| queues.set_filter(context, handle, filter, filtering));
+        Ok(Release::new(noted(token, handle, old)?))
     }
 
     /// Lets a queue go as soon as it has no clients (QUEUE-40).
     ///
     /// # Errors
     /// `-EINVAL` for a handle that is not in use.
-    pub(crate) fn queue(handle: c_int) -> Result<Release> {
-        let leftovers = with(|queues, _| queues.shutdown(handle));
+    pub(crate) fn queue(token: &mut Token, handle: c_int) -> Result<Release> {
+        let leftovers = with(token, |queues, _| queues.shutdown(handle));
         let mut release = Release::new(None);
-        if let Some(leftovers) = noted(handle, leftovers)? {
-            release.clean_up(leftovers);
+        if let Some(leftovers) = noted(token, handle, leftovers)? {
+            release.clean_up(token, leftovers);
         }
         Ok(release)
     }
@@ -193,29 +206,29 @@ impl Release {
     }
 
     /// Cleans up behind a queue that has gone.
-    fn clean_up(&mut self, leftovers: Leftovers<Filter>) {
+    fn clean_up(&mut self, token: &mut Token, leftovers: Leftovers<Filter>) {
         // Somebody may have released it through its handle, which is a small number and no secret.
-        let _ = events::release(leftovers.array);
+        let _ = events::release(token, leftovers.array);
         self.leftovers.set(leftovers);
     }
 
     /// The next filter to release: its function, and what that gets, which is NULL if there is no
     /// filter (E-13).
-    pub(crate) fn next(&mut self) -> Option<(Function<pmdaEventReleaseFilterCallBack>, Cookie)> {
+    pub(crate) fn next(&mut self, token: &mut Token) -> Option<(Function<pmdaEventReleaseFilterCallBack>, Cookie)> {
         loop {
-            let filter = self.next_filter()?;
+            let filter = self.next_filter(token)?;
             if let Some(release) = filter.release {
                 return Some((release, filter.data));
             }
         }
     }
 
-    fn next_filter(&mut self) -> Option<Filter> {
+    fn next_filter(&mut self, token: &mut Token) -> Option<Filter> {
         if let Some(filter) = self.replaced.take() {
             return Some(filter);
         }
         if let Some((context, ending)) = &mut self.client {
-            if let Ok(Some(filter)) = with(|queues, _| Ok(queues.end(*context, ending))) {
+            if let Ok(Some(filter)) = with(token, |queues, _| Ok(queues.end(*context, ending))) {
                 return Some(filter);
             }
             (self.client, self.reaps) = (None, true);
@@ -228,7 +241,8 @@ impl Release {
             if !self.reaps {
                 return None;
             }
-            self.clean_up(with(|queues, _| Ok(queues.reap())).ok()??);
+            let leftovers = with(token, |queues, _| Ok(queues.reap())).ok()??;
+            self.clean_up(token, leftovers);
         }
     }
 }

@@ -42,7 +42,7 @@ pub unsafe extern "C-unwind" fn pmdaRootConnect(path: Option<CText<'_>>) -> c_in
 /// Ends the conversation with pmdaroot; the descriptor stays open (ROOT-34).
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaRootShutdown(fd: c_int) {
-    guard(|| root_socket::shut_down(fd));
+    guard(|_| root_socket::shut_down(fd));
 }
 
 /// Asks for the host name of a container (ROOT-35).
@@ -162,7 +162,7 @@ pub extern "C-unwind" fn pmdaRootProcessTerminate(fd: c_int, pid: c_int) -> c_in
 
 /// A step that may fail.
 fn step<T>(body: impl FnOnce() -> Result<T>) -> Guarded<T> {
-    guarded(body)?.map_err(Error::code)
+    guarded(|_| body())?.map_err(Error::code)
 }
 
 /// Returns the outcome as C gets it.
@@ -304,7 +304,7 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUContainer(
     // SAFETY: the caller gives NULL or a message of that length, and a buffer of that size, for the
     // time of the call. Nothing of C runs meanwhile.
     let (message, name) = unsafe { (CBytes::new(buf, blen), CBuffer::new(name, namelen)) };
-    guard(|| {
+    guard(|_| {
         let found = ContainerPdu::decode(message.bytes())?;
         pid.set(found.pid);
         client::store_name(found.name, name)
@@ -404,7 +404,7 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUStart(
         let (name, args) = (CBuffer::new(name, namesz), CBuffer::new(args, argssz));
         (CBytes::new(buf, blen), name, args)
     };
-    guard(|| {
+    guard(|_| {
         let found = StartPdu::decode(message.bytes())?;
         let texts = [(name, found.name), (args, found.arguments)];
         let wanted = texts
@@ -476,7 +476,7 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUStop(
     code: Out<'_, c_int>,
     force: Out<'_, c_int>,
 ) -> c_int {
-    guard(|| {
+    guard(|_| {
         let found = StopPdu::decode(&buf.get().ok_or(Error::EINVAL)?)?;
         for (place, value) in [pid, code, force].into_iter().zip([found.pid, found.code, found.force]) {
             place.set(value);

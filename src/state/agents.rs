@@ -3,7 +3,7 @@
 use crate::state::callbacks::Registrations;
 use crate::state::iteration::{CompiledList, InstanceWalk};
 use crate::sys::descriptor::StreamId;
-use crate::sys::lock::Mutex;
+use crate::sys::lock::{Mutex, Token};
 use crate::view::from_wire::OwnedProfile;
 use crate::view::interface::{Ext, SeenDispatch};
 use crate::view::memory::Lasting;
@@ -235,22 +235,22 @@ impl LoopState {
 
     /// Takes the receiver of a stream back that cannot be followed any further. What was read ahead
     /// of the failure is kept: the agent may go on all the same.
-    pub(crate) fn give_up(&self, fd: c_int, mut receiver: Receiver, failure: Failure) {
+    pub(crate) fn give_up(&self, token: &mut Token, fd: c_int, mut receiver: Receiver, failure: Failure) {
         receiver.abandon(failure);
         // Without memory it is lost.
-        let _ = self.keep(fd, receiver);
+        let _ = self.keep(token, fd, receiver);
     }
 
     /// Keeps a receiver, by its stream if it holds what was read ahead from that.
     ///
     /// # Errors
     /// Without memory what was read ahead is lost.
-    pub(crate) fn keep(&self, fd: c_int, receiver: Receiver) -> std::result::Result<(), Failure> {
+    pub(crate) fn keep(&self, token: &mut Token, fd: c_int, receiver: Receiver) -> std::result::Result<(), Failure> {
         if !receiver.is_ahead() {
-            *self.idle.lock() = receiver;
+            *self.idle.lock(token) = receiver;
             return Ok(());
         }
-        let mut ahead = self.ahead.lock();
+        let mut ahead = self.ahead.lock(token);
         ahead.try_reserve(1).map_err(|_| Failure::NoMemory)?;
         ahead.push((StreamId::of(fd), receiver));
         Ok(())
@@ -259,36 +259,36 @@ impl LoopState {
     /// The receiver that holds what was read ahead from a descriptor, or one that holds nothing.
     /// Requests rarely come before the one in front of them is answered, so the stream is rarely
     /// asked for its identity.
-    pub(crate) fn take_ahead(&self, fd: c_int) -> Receiver {
-        if !self.ahead.lock().is_empty() {
+    pub(crate) fn take_ahead(&self, token: &mut Token, fd: c_int) -> Receiver {
+        if !self.ahead.lock(token).is_empty() {
             let stream = StreamId::of(fd);
-            let mut ahead = self.ahead.lock();
+            let mut ahead = self.ahead.lock(token);
             if let Some(place) = ahead.iter().position(|(from, _)| *from == stream) {
                 return ahead.swap_remove(place).1;
             }
         }
-        std::mem::take(&mut *self.idle.lock())
+        std::mem::take(&mut *self.idle.lock(token))
     }
 
     /// Takes the buffer of a PDU back.
-    pub(crate) fn recycle(&self, pdu: Pdu) {
-        self.idle.lock().recycle(pdu);
+    pub(crate) fn recycle(&self, token: &mut Token, pdu: Pdu) {
+        self.idle.lock(token).recycle(pdu);
     }
 
     /// Takes the buffer for replies; a second one is made when the first is in use.
-    pub(crate) fn take_reply(&self) -> Reply {
-        std::mem::take(&mut *self.reply.lock())
+    pub(crate) fn take_reply(&self, token: &mut Token) -> Reply {
+        std::mem::take(&mut *self.reply.lock(token))
     }
 
     /// Gives the buffer for replies back.
-    pub(crate) fn give_reply(&self, mut reply: Reply) {
+    pub(crate) fn give_reply(&self, token: &mut Token, mut reply: Reply) {
         reply.trim();
-        *self.reply.lock() = reply;
+        *self.reply.lock(token) = reply;
     }
 
     /// Keeps a profile that the agent has accepted; the one before it is freed now.
-    pub(crate) fn keep_profile(&self, profile: OwnedProfile) {
-        let before = self.profile.lock().replace(profile);
+    pub(crate) fn keep_profile(&self, token: &mut Token, profile: OwnedProfile) {
+        let before = self.profile.lock(token).replace(profile);
         drop(before);
     }
 }

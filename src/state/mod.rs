@@ -24,7 +24,7 @@ use crate::state::caches::Caches;
 use crate::state::callbacks::Callbacks;
 use crate::state::databases::Databases;
 use crate::state::filter::Filter;
-use crate::sys::lock::{Guard, Mutex};
+use crate::sys::lock::{Guard, Mutex, Token};
 use crate::view::event_block::EventBlock;
 use crate::view::table::MadeTables;
 use pmda_core::dynamic::RegistrationList;
@@ -59,22 +59,16 @@ static GLOBALS: OnceBox<[Mutex<Globals>; 1]> = OnceBox::new();
 ///
 /// # Errors
 /// `-ENOMEM`.
-///
-/// # Panics
-/// When this thread has the lock already.
-pub(crate) fn lock() -> Result<Guard<'static, Globals>> {
+pub(crate) fn lock(token: &mut Token) -> Result<Guard<'_, Globals>> {
     match GLOBALS.get() {
-        Some([globals]) => Ok(globals.lock()),
-        None => make(),
+        Some([globals]) => Ok(globals.lock(token)),
+        None => make(token),
     }
 }
 
 /// The state, locked, if it was made.
-///
-/// # Panics
-/// When this thread has the lock already.
-pub(crate) fn peek() -> Option<Guard<'static, Globals>> {
-    GLOBALS.get().map(|[globals]| globals.lock())
+pub(crate) fn peek(token: &mut Token) -> Option<Guard<'_, Globals>> {
+    GLOBALS.get().map(|[globals]| globals.lock(token))
 }
 
 /// A call of some ten instructions on the state ([`boundary::short`]); `None` as well if there is
@@ -94,7 +88,7 @@ pub(crate) fn address() -> *mut c_void {
 
 /// Makes the state, unless another thread just has.
 #[cold]
-fn make() -> Result<Guard<'static, Globals>> {
+fn make(token: &mut Token) -> Result<Guard<'_, Globals>> {
     let [globals] = GLOBALS.get_or_try_init(|| {
         try_box(Mutex::new(Globals {
             records: Records::new(),
@@ -106,5 +100,5 @@ fn make() -> Result<Guard<'static, Globals>> {
             help: Vec::new(),
         }))
     })?;
-    Ok(globals.lock())
+    Ok(globals.lock(token))
 }

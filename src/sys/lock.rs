@@ -6,8 +6,10 @@
 //! wait. Nothing is locked while a callback, a disk or a descriptor is waited for, so it is held
 //! for some hundred instructions.
 //!
-//! A thread that takes the lock twice is refused with a panic, in every build; the panic guard of
-//! the call makes an error of it.
+//! Each step of the library has one [`Token`], and lends it to what takes the lock: so it is not
+//! taken twice, and the compiler sees to that. Two steps of one thread are kept apart by
+//! `reentrancy`. Where that fails, the second is refused with a panic, in every build; the panic
+//! guard of the call makes an error of it.
 //!
 //! # Forks
 //!
@@ -297,9 +299,47 @@ pub(super) fn abandon() {
     }
 }
 
+/// The right to take the lock of the library, of which a step of the library has one. Who takes the
+/// lock borrows it as long as the lock is held, so the compiler refuses to take it twice:
+///
+/// ```
+/// # use pcp_pmda::sys::lock::{Mutex, Token};
+/// fn one_behind_the_other(token: &mut Token, first: &Mutex<u32>, second: &Mutex<u32>) -> u32 {
+///     let first = *first.lock(token);
+///     first + *second.lock(token)
+/// }
+/// ```
+///
+/// ```compile_fail,E0499
+/// # use pcp_pmda::sys::lock::{Mutex, Token};
+/// fn nested(token: &mut Token, first: &Mutex<u32>, second: &Mutex<u32>) -> u32 {
+///     let first = first.lock(token);
+///     *first + *second.lock(token)
+/// }
+/// ```
+///
+/// ```compile_fail,E0451
+/// # use pcp_pmda::sys::lock::{Mutex, Token};
+/// fn another_one(value: &Mutex<u32>) -> u32 {
+///     let mut token = Token { thread: std::marker::PhantomData };
+///     *value.lock(&mut token)
+/// }
+/// ```
+pub struct Token {
+    /// It stays in the thread of the step.
+    thread: PhantomData<*const ()>,
+}
+
+impl Token {
+    /// For a step that begins.
+    pub(super) const fn new() -> Token {
+        Token { thread: PhantomData }
+    }
+}
+
 /// A value that is guarded by the lock of the library.
 #[derive(Default)]
-pub(crate) struct Mutex<T>(UnsafeCell<T>);
+pub struct Mutex<T>(UnsafeCell<T>);
 
 // SAFETY: the value is reached through a `Guard` alone, of which there is one in the process, in
 // the thread that holds the lock.
@@ -314,9 +354,9 @@ impl<T> Mutex<T> {
     /// Takes the lock of the library.
     ///
     /// # Panics
-    /// When this thread has it, for this value or another one.
+    /// When this thread has it, by the token of another step.
     #[inline(always)]
-    pub(crate) fn lock(&self) -> Guard<'_, T> {
+    pub fn lock<'a>(&'a self, _: &'a mut Token) -> Guard<'a, T> {
         LOCK.take();
         // SAFETY: nobody else has the lock. With several threads the exchange of the state sees to
         // that. With one, the state tells whether it has the lock already; it cannot start another
@@ -348,7 +388,7 @@ impl<T> Mutex<T> {
 }
 
 /// The value that a [`Mutex`] guards, as long as this thread has the lock.
-pub(crate) struct Guard<'a, T> {
+pub struct Guard<'a, T> {
     value: &'a mut T,
     /// Freed by the thread that has taken it.
     thread: PhantomData<*const ()>,
@@ -422,26 +462,27 @@ mod tests {
         static COUNT: Mutex<u64> = Mutex::new(0);
         std::thread::scope(|scope| {
             for _ in 0..4 {
-                scope.spawn(|| (0..10_000).for_each(|_| *COUNT.lock() += 1));
+                scope.spawn(|| (0..10_000).for_each(|_| *COUNT.lock(&mut Token::new()) += 1));
             }
         });
-        assert_eq!(*COUNT.lock(), 40_000);
+        assert_eq!(*COUNT.lock(&mut Token::new()), 40_000);
     }
 
-    /// A thread that takes the lock twice, also for another value, is refused; afterwards the lock
-    /// is free.
+    /// A thread that takes the lock twice, by the tokens of two steps, is refused, also for another
+    /// value; afterwards the lock is free.
     #[test]
     fn taken_twice() {
         static VALUES: [Mutex<u8>; 2] = [Mutex::new(1), Mutex::new(2)];
         for second in &VALUES {
             let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                let first = VALUES[0].lock();
-                *first + *second.lock()
+                let (mut outer, mut inner) = (Token::new(), Token::new());
+                let first = VALUES[0].lock(&mut outer);
+                *first + *second.lock(&mut inner)
             }));
             assert!(outcome.is_err());
         }
-        assert_eq!(*VALUES[0].lock(), 1);
-        assert_eq!(*VALUES[1].lock(), 2);
+        assert_eq!(*VALUES[0].lock(&mut Token::new()), 1);
+        assert_eq!(*VALUES[1].lock(&mut Token::new()), 2);
     }
 
     /// A lock that a thread has held and left with is free again for the others.
@@ -450,10 +491,10 @@ mod tests {
         static VALUE: Mutex<u8> = Mutex::new(1);
         std::thread::scope(|scope| {
             scope.spawn(|| {
-                std::mem::forget(VALUE.lock());
+                std::mem::forget(VALUE.lock(&mut Token::new()));
                 abandon();
             });
         });
-        assert_eq!(*VALUE.lock(), 1);
+        assert_eq!(*VALUE.lock(&mut Token::new()), 1);
     }
 }

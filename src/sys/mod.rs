@@ -8,7 +8,7 @@ use std::ffi::c_int;
 pub(crate) mod blocking;
 pub(crate) mod descriptor;
 pub(crate) mod libpcp;
-pub(crate) mod lock;
+pub mod lock;
 pub(crate) mod pdu_trace;
 pub(crate) mod process;
 pub(crate) mod reentrancy;

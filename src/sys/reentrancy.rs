@@ -18,7 +18,7 @@ use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering, compiler_fence};
 
-use crate::sys::lock::{self, NEAR, single_threaded, thread};
+use crate::sys::lock::{self, NEAR, Token, single_threaded, thread};
 
 /// The mark of this thread: the address of something in the frame that guards the step, or NULL. No
 /// thread starts within a step, so it is the same one at its end.
@@ -34,8 +34,11 @@ fn mark() -> &'static AtomicPtr<u8> {
 }
 
 /// This thread is in a step of the library.
-#[derive(Clone, Copy)]
-pub(crate) struct ReentrancyGuard(&'static AtomicPtr<u8>);
+pub(crate) struct ReentrancyGuard {
+    mark: &'static AtomicPtr<u8>,
+    /// The step's right to take the lock.
+    pub(crate) token: Token,
+}
 
 impl ReentrancyGuard {
     /// Enters a step, which ends before the frame of the caller does; `None` in a signal handler on
@@ -71,15 +74,23 @@ impl ReentrancyGuard {
         mark.store(frame, Ordering::Relaxed);
         // For the signal handlers of this thread: first the mark, then the work.
         compiler_fence(Ordering::SeqCst);
-        ReentrancyGuard(mark)
+        ReentrancyGuard {
+            mark,
+            token: Token::new(),
+        }
     }
 
     /// Ends the step. No thread has started meanwhile, so it has the same mark.
     #[inline(always)]
     pub(crate) fn leave(self) {
-        compiler_fence(Ordering::SeqCst);
-        self.0.store(ptr::null_mut(), Ordering::Relaxed);
+        unmark(self.mark);
     }
+}
+
+#[inline(always)]
+fn unmark(mark: &AtomicPtr<u8>) {
+    compiler_fence(Ordering::SeqCst);
+    mark.store(ptr::null_mut(), Ordering::Relaxed);
 }
 
 /// Takes the mark off if the marked frame was left by `siglongjmp`; whether it was.
@@ -202,7 +213,7 @@ pub extern "C" fn pcp_pmda_enter(frame: *mut u8) -> c_int {
 #[doc(hidden)]
 #[unsafe(no_mangle)]
 pub extern "C" fn pcp_pmda_leave() {
-    ReentrancyGuard(mark()).leave();
+    unmark(mark());
 }
 
 /// For `capi/shim.c`: this thread ends, and is unwound through a frame of the library.

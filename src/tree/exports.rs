@@ -33,7 +33,7 @@ fn count(names: usize) -> c_int {
 /// `tree` is NULL or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreeCreate(tree: Out<'_, *mut pmdaNameSpace>) -> c_int {
-    guard(|| {
+    guard(|_| {
         if tree.is_null() {
             return Err(Error::EINVAL);
         }
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn pmdaTreeCreate(tree: Out<'_, *mut pmdaNameSpace>) -> c_
 /// `tree` is NULL or a tree, `name` NULL or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreeInsert(tree: Option<Tree<'_>>, pmid: pmID, name: Option<CText<'_>>) -> c_int {
-    guard(|| {
+    guard(|_| {
         let (tree, name) = tree.zip(name).ok_or(Error::EINVAL)?;
         tree.insert(MetricId(pmid), name)
     })
@@ -70,7 +70,7 @@ pub unsafe extern "C" fn pmdaTreeInsert(tree: Option<Tree<'_>>, pmid: pmID, name
 /// `tree` is NULL or a tree that nobody uses any more.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreeRelease(tree: Option<Tree<'_>>) {
-    guard(|| {
+    guard(|_| {
         if let Some(tree) = tree {
             // SAFETY: the caller gives the tree up.
             unsafe { tree.release() };
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn pmdaTreeRelease(tree: Option<Tree<'_>>) {
 /// `tree` is NULL or a tree.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreeRebuildHash(tree: Option<Tree<'_>>, numpmid: c_int) {
-    guard(|| {
+    guard(|_| {
         let Some(tree) = tree else { return };
         let size = namespace::table_size(numpmid);
         if tree.rebuild(size).is_err() {
@@ -105,7 +105,7 @@ pub unsafe extern "C" fn pmdaTreeRebuildHash(tree: Option<Tree<'_>>, numpmid: c_
 /// `tree` is NULL or a tree.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreeSize(tree: Option<Tree<'_>>) -> c_int {
-    guard(|| {
+    guard(|_| {
         let names = tree.as_ref().and_then(Tree::root).map_or(Ok(0), namespace::size)?;
         Ok(count(names))
     })
@@ -120,7 +120,7 @@ pub unsafe extern "C" fn pmdaTreeSize(tree: Option<Tree<'_>>) -> c_int {
 /// `node` is NULL or a node of a tree, `name` NULL or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaNodeLookup(node: Option<NodeRef<'_>>, name: Option<CText<'_>>) -> *mut __pmnsNode {
-    guard(|| {
+    guard(|_| {
         name.and_then(|name| namespace::lookup(node, name.bytes()))
             .map_or(ptr::null_mut(), NodeRef::as_ptr)
     })
@@ -136,7 +136,7 @@ pub unsafe extern "C" fn pmdaNodeLookup(node: Option<NodeRef<'_>>, name: Option<
 /// `tree` is NULL or a tree, `name` NULL or a C string, `pmid` NULL or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreePMID(tree: Option<Tree<'_>>, name: Option<CText<'_>>, pmid: Out<'_, pmID>) -> c_int {
-    guard(|| {
+    guard(|_| {
         let (tree, name) = tree.zip(name).ok_or(Error::NAME)?;
         let node = tree.find(name.bytes()).filter(|node| !node.is_branch());
         pmid.set(node.ok_or(Error::NAME)?.pmid().0);
@@ -155,7 +155,7 @@ pub unsafe extern "C" fn pmdaTreePMID(tree: Option<Tree<'_>>, name: Option<CText
 /// `tree` is NULL or a tree, `nameset` NULL or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreeName(tree: Option<Tree<'_>>, pmid: pmID, nameset: Out<'_, *mut *mut c_char>) -> c_int {
-    guard(|| {
+    guard(|_| {
         if nameset.is_null() {
             return Err(Error::EINVAL);
         }
@@ -191,7 +191,7 @@ pub unsafe extern "C" fn pmdaTreeChildren(
     offspring: Out<'_, *mut *mut c_char>,
     status: Out<'_, *mut c_int>,
 ) -> c_int {
-    guard(|| {
+    guard(|_| {
         let (tree, name) = tree.zip(name).ok_or(Error::NAME)?;
         let node = tree.find(name.bytes()).ok_or(Error::NAME)?;
         if offspring.is_null() || status.is_null() {

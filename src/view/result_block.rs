@@ -9,7 +9,7 @@ use std::ffi::c_int;
 use std::mem::offset_of;
 use std::ptr;
 
-use crate::sys::lock::Mutex;
+use crate::sys::lock::{Mutex, Token};
 use crate::view::arg::Out;
 use crate::view::memory::Block;
 use crate::view::types::{pmValue, pmValueSet, pmdaResult, timeval};
@@ -57,23 +57,23 @@ impl Results {
     ///
     /// # Errors
     /// `-ENOMEM`; the agent keeps the block that it has (F-5).
-    fn take(&self, sets: usize) -> Result<ResultBlock> {
-        let block = self.0.lock().pop();
+    fn take(&self, token: &mut Token, sets: usize) -> Result<ResultBlock> {
+        let block = self.0.lock(token).pop();
         match block {
             Some(block) if block.capacity >= sets => Ok(block),
-            old => self.larger(old, sets),
+            old => self.larger(token, old, sets),
         }
     }
 
     /// A block with room for more value sets than the one that there is.
     #[cold]
-    fn larger(&self, old: Option<ResultBlock>, sets: usize) -> Result<ResultBlock> {
+    fn larger(&self, token: &mut Token, old: Option<ResultBlock>, sets: usize) -> Result<ResultBlock> {
         let made = ResultBlock::new(sets);
         match (&made, old) {
             // SAFETY: a block from malloc that was taken out of the agent's list: nobody else has
             // it.
             (Ok(_), Some(old)) => unsafe { libc::free(old.result.cast()) },
-            (Err(_), Some(old)) => self.put_back(old),
+            (Err(_), Some(old)) => self.put_back(token, old),
             (_, None) => {}
         }
         made
@@ -81,8 +81,8 @@ impl Results {
 
     /// Gives a block back: the next fetch uses it. Without memory for the list it is lost. The list
     /// is no longer than it has to be: it stays when the library is unloaded.
-    fn put_back(&self, block: ResultBlock) {
-        let mut blocks = self.0.lock();
+    fn put_back(&self, token: &mut Token, block: ResultBlock) {
+        let mut blocks = self.0.lock(token);
         if blocks.try_reserve_exact(1).is_ok() {
             blocks.push(block);
         }
@@ -139,10 +139,10 @@ impl<'call> CResult<'call> {
         unsafe { self.at(self.filled).write(self.set.start) };
     }
 
-    fn put_back(&mut self) {
+    fn put_back(&mut self, token: &mut Token) {
         if !self.block.result.is_null() {
             self.results
-                .put_back(std::mem::replace(&mut self.block, ResultBlock::NONE));
+                .put_back(token, std::mem::replace(&mut self.block, ResultBlock::NONE));
         }
     }
 }
@@ -151,8 +151,8 @@ impl ResultWriter for CResult<'_> {
     /// Fills in the head: also the number of value sets, before there is any. Nothing of it is
     /// touched later, as the block may be somebody else's memory by then: dbpmda frees it after a
     /// store that was refused, and fetches again.
-    fn begin(&mut self, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()> {
-        self.block = self.results.take(metrics)?;
+    fn begin(&mut self, token: &mut Token, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()> {
+        self.block = self.results.take(token, metrics)?;
         self.sets = metrics;
         let stamp = stamp();
         // SAFETY: a block of ours, which has room for a result.
@@ -194,23 +194,23 @@ impl ResultWriter for CResult<'_> {
         self.filled += 1;
     }
 
-    fn finish(&mut self) -> Result<()> {
+    fn finish(&mut self, token: &mut Token) -> Result<()> {
         // SAFETY: a block of ours with a result, which stays until the next fetch (FETCH-12).
         unsafe { self.place.put(self.block.result) };
-        self.put_back();
+        self.put_back(token);
         Ok(())
     }
 
     /// Frees the value sets; `numpmid` is the number of those that were finished (FETCH-74).
     #[cold]
-    fn abandon(&mut self) {
+    fn abandon(&mut self, token: &mut Token) {
         self.set.discard();
         // SAFETY: a block of ours with as many sets as were finished, which nobody else has got.
         unsafe {
             (*self.block.result).numpmid = c_int::try_from(self.filled).unwrap_or(c_int::MAX);
             (0..self.filled).for_each(|place| free_set(self.at(place).read()));
         }
-        self.put_back();
+        self.put_back(token);
     }
 }
 

@@ -8,7 +8,7 @@ use std::ptr::{self, NonNull};
 
 /// The form of a value in a result: the value itself, or a pointer to its block.
 use crate::sys::libpcp::bindings::pmValue__bindgen_ty_1 as Stored;
-use crate::sys::lock::Mutex;
+use crate::sys::lock::{Mutex, Token};
 use crate::sys::slice;
 use crate::view::arg::view;
 use crate::view::memory::Block;
@@ -205,7 +205,7 @@ fn new_block(kind: i32, data: &[u8]) -> Result<*mut pmValueBlock> {
 /// may leave by `longjmp`.
 pub(crate) trait ResultWriter {
     /// Starts the result of a fetch of some metrics; `stamp` is its time stamp.
-    fn begin(&mut self, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()>;
+    fn begin(&mut self, token: &mut Token, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()>;
 
     /// Starts the set of a metric that will have about `values` values, all of one encoding.
     fn open(&mut self, pmid: MetricId, values: usize, encoding: Encoding) -> Result<()>;
@@ -227,10 +227,10 @@ pub(crate) trait ResultWriter {
     fn close(&mut self);
 
     /// Hands the result over.
-    fn finish(&mut self) -> Result<()>;
+    fn finish(&mut self, token: &mut Token) -> Result<()>;
 
     /// Gives up what was made so far.
-    fn abandon(&mut self);
+    fn abandon(&mut self, token: &mut Token);
 }
 
 /// A time that begins with these bytes, and is zero behind them (FETCH-60).
@@ -345,8 +345,8 @@ impl WireResult {
     ///
     /// # Errors
     /// `-ENOMEM`.
-    pub(crate) fn take(spare: &SpareWireResult) -> Result<WireResult> {
-        let draft = spare.lock().take();
+    pub(crate) fn take(token: &mut Token, spare: &SpareWireResult) -> Result<WireResult> {
+        let draft = spare.lock(token).take();
         Ok(WireResult {
             draft: ManuallyDrop::new(draft.map_or_else(ResultBuilder::new, Ok)?),
             tally: Tally::EMPTY,
@@ -355,10 +355,10 @@ impl WireResult {
 
     /// Gives the draft back. A fetch that a callback has started inside of this one has left its
     /// own, which goes then.
-    pub(crate) fn give_back(self, spare: &SpareWireResult) {
+    pub(crate) fn give_back(self, token: &mut Token, spare: &SpareWireResult) {
         let mut draft = ManuallyDrop::into_inner(self.draft);
         draft.trim();
-        let other = spare.lock().replace(draft);
+        let other = spare.lock(token).replace(draft);
         drop(other);
     }
 
@@ -371,7 +371,7 @@ impl WireResult {
 impl ResultWriter for WireResult {
     /// Starts the reply. Of the time stamp's seconds, which report changes, 32 bits are sent
     /// (MAIN-20).
-    fn begin(&mut self, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()> {
+    fn begin(&mut self, _: &mut Token, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()> {
         self.draft.begin(stamp().tv_sec as u32, metrics)
     }
 
@@ -414,7 +414,7 @@ impl ResultWriter for WireResult {
     }
 
     /// Completes the reply: the agent's own blocks are copied now (FETCH-52).
-    fn finish(&mut self) -> Result<()> {
+    fn finish(&mut self, _: &mut Token) -> Result<()> {
         self.draft.finish(|block| {
             // SAFETY: what was noted in `add` are addresses of blocks that were not NULL, and that
             // their agent keeps until the fetch is done, as `Atom::new` demands.
@@ -422,5 +422,5 @@ impl ResultWriter for WireResult {
         })
     }
 
-    fn abandon(&mut self) {}
+    fn abandon(&mut self, _: &mut Token) {}
 }
