@@ -136,7 +136,7 @@ fn every_fact_has_a_test() {
     let facts = facts();
     let families = families(&facts);
     let mut cited = BTreeSet::new();
-    for (path, text) in texts(&["src", "core/src", "tests", "agents"]) {
+    for (path, text) in texts(&["src", "core/src", "tests", "tools", "agents"]) {
         let found = numbers(tested(&path, &text), &families);
         cited.extend(found.into_iter().map(str::to_owned));
     }

@@ -38,7 +38,7 @@ impl Client {
             receiver: Receiver::new(),
             request: ClientRequest::new(),
         };
-        // A status, and with it what pmcd is able to do.
+        // A status, and with it what pmcd is able to do (WIRE-80).
         let challenge = client.receive()?;
         expect_kind(&challenge, Kind::PDU_ERROR)?;
         Error::check(decode::error(&challenge)?)?;
@@ -65,7 +65,7 @@ impl Client {
         self.tell(write)?;
         let mut reply = self.receive()?;
         // Before the values, pmcd says in a positive status which changes it has seen meanwhile:
-        // agents that have come or gone, names (PMCD_AGENT_CHANGE, PMCD_NAMES_CHANGE …).
+        // agents that have come or gone, names (PMCD_AGENT_CHANGE, PMCD_NAMES_CHANGE …; WIRE-81).
         while expect_kind(&reply, Kind::PDU_ERROR).is_ok() && decode::error(&reply)? > 0 {
             reply = self.receive()?;
         }
@@ -96,4 +96,43 @@ impl Client {
 fn expect_kind(pdu: &[u8], kind: Kind) -> Result<()> {
     let found = pmda_core::wire::number(pdu, 4).map(Kind);
     if found == Some(kind) { Ok(()) } else { Err(Error::IPC) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::os::unix::net::UnixListener;
+    use std::thread;
+
+    use super::*;
+
+    /// What a client has of a pmcd that begins with `challenge`, and the first 20 bytes that it
+    /// sends, or fewer if it ends before.
+    fn shake_hands(challenge: &'static [u8]) -> (Result<()>, Vec<u8>) {
+        let folder = tempfile::tempdir().expect("a temporary directory");
+        let socket = folder.path().join("pmcd");
+        let listener = UnixListener::bind(&socket).expect("a new name");
+        let pmcd = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().expect("a client");
+            stream.write_all(challenge).expect("it reads");
+            let mut sent = Vec::new();
+            stream.take(20).read_to_end(&mut sent).expect("it sends or ends");
+            sent
+        });
+        let outcome = Client::connect(&socket).map(drop);
+        (outcome, pmcd.join().expect("no panic"))
+    }
+
+    /// WIRE-80: the status and features that pmcd 6.0.3 sends, and the answer to them.
+    #[test]
+    fn handshake() {
+        const CREDS: [u8; 20] = [0, 0, 0, 20, 0, 0, 0x70, 0x0c, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 0, 0];
+        let welcome = b"\0\0\0\x14\0\0\x70\0\0\0\0\0\0\0\0\0\x02\x01\x0e\x44";
+        assert_eq!(shake_hands(welcome), (Ok(()), CREDS.to_vec()));
+        // PM_ERR_PERMISSION: nothing is sent to a pmcd that lets nobody in.
+        let refused = b"\0\0\0\x14\0\0\x70\0\0\0\0\0\xff\xff\xcf\x9d\x02\x01\x0e\x44";
+        assert_eq!(shake_hands(refused), (Err(Error::PERMISSION), Vec::new()));
+        let no_pmcd = b"\0\0\0\x10\0\0\x70\x01\0\0\0\0\0\0\0\0";
+        assert_eq!(shake_hands(no_pmcd), (Err(Error::IPC), Vec::new()));
+    }
 }
