@@ -21,6 +21,8 @@ const LOOKED_UP: usize = 100;
 /// How many names, or metrics, go into one request: pmcd takes 64 KiB from a client.
 const AT_ONCE: usize = 500;
 const METRICS_AT_ONCE: usize = 10_000;
+/// Size in bytes above which pmcd takes no PDU from a client, and ends its connection.
+const CLIENT_PDU_MAX: usize = 65_536;
 
 /// `PM_SEM_COUNTER`: a metric whose values only rise.
 const PM_SEM_COUNTER: u32 = 1;
@@ -369,6 +371,9 @@ impl Survey<'_> {
                 continue;
             };
             let pdu = store(set)?;
+            if pdu.len() > CLIENT_PDU_MAX {
+                continue;
+            }
             let outcome = self.client.store(&pdu);
             let accepted = outcome.is_ok();
             let shown = answer(outcome, |status| status.to_string())?;
