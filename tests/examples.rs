@@ -78,7 +78,9 @@ fn instances_follow_the_file_and_keep_their_numbers() {
         while !directory.join("var/config/pmda/491.0").exists() && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }
-        fs::write(directory.join("names"), "beta\n").expect("target is writable");
+        // At once: the agent must not see the file while it is empty.
+        fs::write(directory.join("names.new"), "beta\n").expect("target is writable");
+        fs::rename(directory.join("names.new"), directory.join("names")).expect("target is writable");
     });
     let commands = ["instance 491.0", "wait 2", "instance 491.0"];
     let mut session = instances.session("pipe ./instances", &commands);

@@ -26,6 +26,11 @@ pub fn picture(outcome: &Outcome, directory: &Path) -> String {
 fn steady(bytes: &[u8], directory: &Path) -> Vec<u8> {
     static TIME: LazyLock<Regex> =
         LazyLock::new(|| pattern(r"\[[A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(\.\d+)?\]"));
+    static STARTED: LazyLock<Regex> = LazyLock::new(|| {
+        pattern(
+            r"(?m)^(Log for [^ \n]+ on [^ \n]+ (?:started|finished)) [A-Z][a-z]{2} [A-Z][a-z]{2} [ \d]\d [\d:]{8} \d{4}",
+        )
+    });
     static PID: LazyLock<Regex> =
         LazyLock::new(|| pattern(r"\] ([^ \n]+?)\(\d+\) (Critical|Error|Warning|Info|Debug):"));
     static TRACE: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^\[\d+\](pm|__pm)"));
@@ -41,6 +46,7 @@ fn steady(bytes: &[u8], directory: &Path) -> Vec<u8> {
     });
     static STAMP: LazyLock<Regex> = LazyLock::new(|| pattern(r"(?m)^(-?\d+) 1[6-9]\d{8} "));
     let bytes = TIME.replace_all(bytes, &b"[TIME]"[..]);
+    let bytes = STARTED.replace_all(&bytes, &b"$1 TIME"[..]);
     let bytes = PID.replace_all(&bytes, &b"] $1(PID) $2:"[..]);
     let bytes = TRACE.replace_all(&bytes, &b"[PID]$1"[..]);
     let bytes = SENDER.replace_all(&bytes, &b"$1 PID"[..]);
