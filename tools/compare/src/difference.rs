@@ -162,12 +162,19 @@ fn of_counters(before: &Seen, ours: &Seen, after: &Seen) -> Differences {
 }
 
 /// Whether a metric measures the agents' own processes, of which the library is a part: the memory
-/// that they have, how many files, inodes and directory entries the machine has open, and how many
-/// processes it has and runs at the moment.
+/// and the processor time that they take, how many files, inodes and directory entries the machine
+/// has open, and how many processes it has and runs at the moment.
 fn measures_itself(question: &str) -> bool {
     static VALUES: LazyLock<Regex> = LazyLock::new(|| {
-        let own = r"(pmcd|sample)\.datasize|vfs\.[a-z.]+|kernel\.all\.(nprocs|runnable|running|blocked)|proc\.(nprocs|runq\.[a-z]+)";
-        Regex::new(&format!("^({own}) (fetch|of|pminfo) ")).expect("a valid pattern")
+        let own = [
+            r"(pmcd|sample)\.datasize",
+            r"pmcd\.cputime\.[a-z_]+",
+            r"(simple|sample)\.time\.[a-z]+",
+            r"vfs\.[a-z.]+",
+            r"kernel\.all\.(nprocs|runnable|running|blocked)",
+            r"proc\.(nprocs|runq\.[a-z]+)",
+        ];
+        Regex::new(&format!("^({}) (fetch|of|pminfo) ", own.join("|"))).expect("a valid pattern")
     });
     VALUES.is_match(question)
 }
@@ -247,6 +254,9 @@ mod tests {
         assert_eq!(round(c(5), c(9), c(7)), ["reads as a counter"]);
         // It starts again with each pmcd.
         assert!(round(c(9), c(3), c(8)).is_empty());
+        // So does the time that a pmcd has taken, even if the second takes as much as the first.
+        let own = |value| seen(&[], &[("pmcd.cputime.total of -1", value)]);
+        assert!(round(own(10), own(30), own(20)).is_empty());
     }
 
     /// A difference must show again, with the same answer.
