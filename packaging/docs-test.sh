@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # docs-test.sh [DOCUMENT…]: runs the commands of the guides as they are written, one block after the other, in a fresh Debian 12 system with
-# PCP (SUITE=trixie: Debian 13, where the packages of Rust are called cargo and rustc), and says how long each takes. The blocks of a document follow each other as in one shell: each finds the directory, the variables and the remembered paths of
-# commands that the one before has left. A block is what stands between ```sh and ```; it has to succeed. Words behind ```sh say where it cannot run every time:
+# PCP (SUITE=trixie: Debian 13, where the packages of Rust are called cargo and rustc), and says how long each takes, and by how much the
+# system has grown. The blocks of a document follow each other as in one shell: each finds the directory, the variables and the remembered
+# paths of commands that the one before has left. A block is what stands between ```sh and ```; it has to succeed. Words behind ```sh say
+# where it cannot run every time:
 #
 #   slow      takes many minutes: only with SLOW=yes
 #   nightly   needs Rust's nightly toolchain, and is not run here (CI has lanes for it)
@@ -31,8 +33,11 @@ blocks() {
         inside { print substr($0, indent + 1) >file }' "$1"
 }
 
+# size: MB in the system, without what is mounted in it.
+size() { du --summarize --one-file-system --block-size=MB "$system" | sed 's/MB.*//'; }
+
 steps() {
-    local document block words place run=0 left=0 where start
+    local document block words place run=0 left=0 where start seconds before after
     system=$target/systems/$suite-docs
     mount --make-rprivate /
     mount -t tmpfs tmpfs /run
@@ -72,14 +77,17 @@ steps() {
                 if [ "$suite" = bookworm ]; then cat "$block"; else sed 's/cargo-web rustc-web/cargo rustc/' "$block"; fi
                 echo '{ export -p; hash -l 2>/dev/null || true; printf "cd %q\n" "$PWD"; } >/src/state'
             } >"$system/src/block"
+            before=$(size)
             start=$SECONDS
             if ! $where env -i HOME=/root TERM=dumb PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin DEBIAN_FRONTEND=noninteractive \
                 bash /src/block >/tmp/log 2>&1 </dev/null; then
                 { cat "$block"; tail -n 40 /tmp/log; echo "docs-test: $document: block ${block##*/} failed"; } >&2
                 exit 1
             fi
+            seconds=$((SECONDS - start))
+            after=$(size)
             run=$((run + 1))
-            echo "ok: $document, block ${block##*/}, $((SECONDS - start)) s: $(sed -n 2p "$block" | cut -c 1-100)"
+            echo "ok: $document, block ${block##*/}, $seconds s, $((after - before)) MB: $(sed -n 2p "$block" | cut -c 1-100)"
         done
     done
     alone /etc/init.d/pmcd stop >/dev/null 2>&1 || true
