@@ -5,10 +5,10 @@ use std::path::Path;
 use pmda::prelude::*;
 use pmda::{Atom, Def, Labels, MetricRef, Problem, Type};
 
-use crate::agent::OpenMetrics;
 use crate::limits;
 use crate::model::{Metric, Source, Status};
 use crate::sources::Kind;
+use crate::state::OpenMetrics;
 
 /// The control metrics: cluster 0 (OM-80).
 pub(crate) fn control(m: &mut Metrics<OpenMetrics>) {

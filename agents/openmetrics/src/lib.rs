@@ -2,7 +2,7 @@
 //!
 //! A request that needs values of sources fetches their documents side by side (`fetch`), reads
 //! each as it comes (`exposition`), and keeps its values in the `model`; what is new there is
-//! then declared (`agent`). Numbers are in the files of PCP's agent in Python (`cache`), so that
+//! then declared (`declare`). Numbers are in the files of PCP's agent in Python (`cache`), so that
 //! either one can take the other's place.
 
 #![forbid(unsafe_code)]
@@ -19,12 +19,13 @@ mod limits;
 mod model;
 mod options;
 mod sources;
+mod state;
 #[cfg(test)]
 mod tests;
 
 use std::process::ExitCode;
 
-pub use agent::OpenMetrics;
+pub use state::OpenMetrics;
 
 /// Runs the agent as a daemon.
 pub fn main() -> ExitCode {

@@ -33,6 +33,7 @@ use memchr::memchr;
 pub use fault::{Excerpt, Fault, Reason};
 pub use metadata::Metadata;
 pub(crate) use metadata::joined;
+use sample::is_blank;
 pub use sample::{Label, Sample};
 
 /// The text of a document. Bytes that are no UTF-8 become U+FFFD, a byte order mark is dropped
@@ -43,11 +44,6 @@ pub fn text(document: &[u8]) -> Cow<'_, str> {
     let document = document.strip_prefix(mark).unwrap_or(document);
     // Much faster than to replace what is not there.
     str::from_utf8(document).map_or_else(|_| String::from_utf8_lossy(document), Cow::Borrowed)
-}
-
-/// Whether a byte separates words of a sample.
-fn is_blank(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\r' | 0x0b | 0x0c)
 }
 
 /// Blanks at both ends of a line do not count.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use memchr::memchr2;
 
-use super::{Metadata, Reason, is_blank};
+use super::{Metadata, Reason};
 
 /// A sample. It borrows all from the document.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +72,11 @@ pub(super) struct Parts<'t> {
     pub name: &'t str,
     pub label_text: &'t str,
     pub value: &'t str,
+}
+
+/// Whether a byte separates words of a sample.
+pub(super) fn is_blank(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | 0x0b | 0x0c)
 }
 
 /// Reads the line of a sample. All that it stops at is ASCII, so each part is whole characters.

@@ -15,6 +15,15 @@ const CHUNK: usize = 64 << 10;
 const KEPT: usize = 8;
 const KEPT_BYTES: usize = 4 << 20;
 
+/// Why a source has no document.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Failure {
+    /// The status of HTTP, or 0.
+    pub status: u16,
+    /// In words.
+    pub reason: String,
+}
+
 /// The memory of all documents.
 #[derive(Debug)]
 pub struct Memory {

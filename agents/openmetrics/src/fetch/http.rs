@@ -7,8 +7,7 @@ use ureq::config::RedirectAuthHeaders;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
 use ureq::{Agent, Error};
 
-use super::Failure;
-use super::document::{Document, Memory};
+use super::document::{Document, Failure, Memory};
 use crate::limits;
 
 /// How long a connection may wait for its next use: pmlogger asks once a minute.

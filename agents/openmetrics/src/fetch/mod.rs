@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-pub use document::{Document, Memory};
+pub use document::{Document, Failure, Memory};
 
 /// So many threads there are at first, and as long as nobody hangs.
 const FEW: usize = 4;
@@ -69,15 +69,6 @@ impl fmt::Display for Target {
             }
         }
     }
-}
-
-/// Why a source has no document.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Failure {
-    /// The status of HTTP, or 0.
-    pub status: u16,
-    /// In words.
-    pub reason: String,
 }
 
 /// What has become of a source.

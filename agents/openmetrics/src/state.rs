@@ -1,0 +1,295 @@
+//! The state of the agent: which sources a request needs, and what becomes of them.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use pmda::Why;
+use pmda::prelude::*;
+
+use crate::cache::{Files, Table};
+use crate::fetch::{Fetcher, Memory, Outcome, Target};
+use crate::model::{Row, Source, Status};
+use crate::sources::{Folder, Found};
+use crate::{limits, options};
+
+/// A source without metrics is tried again after so long.
+const RETRY: Duration = Duration::from_secs(10);
+
+/// The first scan gives each source so many times the usual time.
+const PATIENCE: u32 = 10;
+
+/// The files themselves, not only their folders, are looked at after so long.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Name of the agent's own metrics, and of what has the sums of all sources.
+const CONTROL: &str = "control";
+
+/// The agent.
+pub struct OpenMetrics {
+    root: String,
+    files: Files,
+    folder: Folder,
+    /// When the files were looked at.
+    looked: Option<Instant>,
+    timeout: Duration,
+    fetcher: Fetcher,
+    /// The numbers of all sources there ever were.
+    clusters: Table,
+    /// The sources by their numbers.
+    sources: HashMap<u32, Source>,
+    by_name: HashMap<String, u32>,
+    /// What the control metrics show; `None` for sources that are not there any more.
+    pub(crate) control: Indom<Option<Status>>,
+    pub(crate) is_debug: bool,
+    /// Rows of what is not there.
+    nothing: Indom<Row>,
+    pub(crate) changes: Changes,
+}
+
+/// What is to be declared.
+#[derive(Default)]
+pub(crate) struct Changes {
+    /// Sources whose labels have changed.
+    pub(crate) sources: Vec<u32>,
+    /// Metrics that are new, by source and place.
+    pub(crate) metrics: Vec<(u32, usize)>,
+    /// Metrics whose labels have changed.
+    pub(crate) labels: Vec<(u32, usize)>,
+}
+
+impl OpenMetrics {
+    /// Starts the agent: what is known of sources, and a first fetch of each.
+    pub(crate) fn new(env: &Env) -> Result<OpenMetrics> {
+        log::info!("Initializing ... currently in notready state.");
+        let timeout = options::timeout(env).map_err(|wrong| {
+            log::error!("{wrong}");
+            Error::EINVAL
+        })?;
+        let files = Files::new(env.var_dir().unwrap_or(env.folder()), env.domain());
+        let mut agent = OpenMetrics {
+            root: options::root(env),
+            folder: Folder::new(&options::folder(env), env.option("nosort").is_none()),
+            looked: None,
+            timeout,
+            fetcher: Fetcher::new(Memory::new()),
+            clusters: Table::load(&files, 0, limits::SOURCES + 1),
+            files,
+            sources: HashMap::new(),
+            by_name: HashMap::new(),
+            control: Indom::new(),
+            is_debug: log::max_level() >= log::LevelFilter::Debug,
+            nothing: Indom::new(),
+            changes: Changes::default(),
+        };
+        agent.clusters.number(CONTROL);
+        agent.show_sources();
+        agent.look(Instant::now());
+        let all: Vec<u32> = agent.sources.keys().copied().collect();
+        agent.fetch(all, Instant::now(), timeout * PATIENCE);
+        log::info!("Ready to process requests");
+        Ok(agent)
+    }
+
+    /// Looks for sources, and fetches those that a request needs and those that are due.
+    pub(crate) fn refresh(&mut self, request: &Request<'_>) {
+        let now = request.now();
+        self.look(now);
+        let mut wanted: Vec<u32> = match request.why() {
+            Why::Fetch => request
+                .clusters()
+                .filter(|cluster| self.sources.contains_key(cluster))
+                .collect(),
+            _ => Vec::new(),
+        };
+        let is_due = |source: &Source| {
+            source.metrics().is_empty()
+                && source
+                    .fetched
+                    .is_none_or(|fetched| now.saturating_duration_since(fetched) > RETRY)
+        };
+        let due = self
+            .sources
+            .values()
+            .filter(|source| is_due(source))
+            .map(|source| source.cluster);
+        wanted.extend(due);
+        self.fetch(wanted, now, self.timeout);
+    }
+
+    /// A source.
+    pub(crate) fn source(&self, cluster: u32) -> Option<&Source> {
+        self.sources.get(&cluster)
+    }
+
+    /// A source, to be changed.
+    pub(crate) fn source_mut(&mut self, cluster: u32) -> Option<&mut Source> {
+        self.sources.get_mut(&cluster)
+    }
+
+    /// The instances of a metric.
+    pub(crate) fn rows(&mut self, cluster: u32, place: usize) -> &mut Indom<Row> {
+        let source = self.sources.get_mut(&cluster);
+        let rows = source.and_then(|source| source.metric(place)?.rows());
+        rows.unwrap_or(&mut self.nothing)
+    }
+
+    /// Debug messages are wanted, or not.
+    pub(crate) fn set_debug(&mut self, is_debug: bool) {
+        self.is_debug = is_debug;
+        log::set_max_level(if is_debug {
+            log::LevelFilter::Debug
+        } else {
+            log::LevelFilter::Info
+        });
+        log::info!("{}.{CONTROL}.debug: set to {}", self.root, u32::from(is_debug));
+    }
+
+    /// Looks for sources, if something has changed.
+    fn look(&mut self, now: Instant) {
+        let with_files = self
+            .looked
+            .is_none_or(|looked| now.saturating_duration_since(looked) >= LOOK);
+        if with_files {
+            self.looked = Some(now);
+        }
+        let Some(found) = self.folder.changed(with_files, &self.root) else {
+            return;
+        };
+        let mut seen = HashSet::new();
+        for found in found {
+            // Of several files with one name the first counts.
+            if seen.insert(found.name.clone()) {
+                self.meet(found);
+            }
+        }
+        self.show_sources();
+    }
+
+    fn meet(&mut self, found: Found) {
+        if let Some(source) = self
+            .by_name
+            .get(&found.name)
+            .and_then(|cluster| self.sources.get_mut(cluster))
+        {
+            if source.moved(&found) {
+                self.changes.sources.push(source.cluster);
+            }
+            return;
+        }
+        let Some(cluster) = self.clusters.number(&found.name) else {
+            log::error!(
+                "Error allocating new cluster/source {} (Too many ({}) different names)",
+                found.name,
+                limits::SOURCES + 1
+            );
+            return;
+        };
+        log::info!("Found source {} cluster {cluster}", found.name);
+        self.by_name.insert(found.name.clone(), cluster);
+        self.sources.insert(cluster, Source::new(found, cluster, &self.files));
+        self.changes.sources.push(cluster);
+    }
+
+    /// The instances of the control metrics are the names of all sources there ever were.
+    fn show_sources(&mut self) {
+        self.clusters.save();
+        for (inst, name) in (0_i32..).zip(self.clusters.names()) {
+            let is_there = inst == 0 || self.sources.contains_key(&inst.unsigned_abs());
+            if self.control.get(inst).is_some_and(|shown| shown.is_some() == is_there) {
+                continue;
+            }
+            let status = is_there.then(|| Status::new(if inst == 0 { "none" } else { "unknown" }));
+            if let Err(error) = self.control.change().set_at(inst, name, status) {
+                log::error!("source {name}: {error}");
+            }
+        }
+    }
+
+    fn status(&mut self, cluster: u32) -> Option<&mut Status> {
+        self.control.get_mut(i32::try_from(cluster).ok()?)?.as_mut()
+    }
+
+    /// Counts something of a source, and of all together.
+    fn count(&mut self, cluster: u32, count: impl Fn(&mut Status)) {
+        for cluster in [cluster, 0] {
+            self.status(cluster).into_iter().for_each(&count);
+        }
+    }
+
+    /// Fetches sources, and takes their documents as they come.
+    fn fetch(&mut self, clusters: Vec<u32>, now: Instant, limit: Duration) {
+        let mut targets: Vec<(u32, Arc<Target>)> = Vec::new();
+        for cluster in clusters {
+            self.count(cluster, |status| status.calls += 1);
+            let Some(source) = self.sources.get_mut(&cluster) else {
+                continue;
+            };
+            source.begin();
+            source.fetched = Some(now);
+            match source.target() {
+                Ok((target, is_new)) => {
+                    if is_new {
+                        self.changes.sources.push(cluster);
+                    }
+                    log::debug!("fetch of source {} (cluster {cluster}): {target}", source.name);
+                    targets.push((cluster, target));
+                }
+                Err(why) => log::error!("{why}"),
+            }
+        }
+        if targets.is_empty() {
+            return;
+        }
+        self.fetcher.begin(targets, limit);
+        while let Some(outcome) = self.fetcher.next() {
+            self.take(outcome);
+        }
+    }
+
+    /// Takes what has become of a source.
+    fn take(&mut self, outcome: Outcome) {
+        let cluster = outcome.source;
+        let Some(source) = self.sources.get_mut(&cluster) else {
+            return;
+        };
+        match outcome.result {
+            Ok((code, document)) => {
+                let begun = Instant::now();
+                let news = source.take(document.bytes(), &self.files);
+                let took = begun.elapsed();
+                log::debug!(
+                    "fetched {} bytes with {} metrics from URL or script {}",
+                    document.bytes().len(),
+                    news.samples,
+                    source.path.display()
+                );
+                let place = |place| (cluster, place);
+                self.changes.metrics.extend(news.metrics.into_iter().map(place));
+                self.changes.labels.extend(news.labels.into_iter().map(place));
+                self.count(cluster, |status| {
+                    status.fetched(outcome.took);
+                    status.parsed(took);
+                });
+                if let Some(status) = self.status(cluster) {
+                    if status.status != "success" {
+                        status.status = "success".to_owned();
+                    }
+                    status.code = i32::from(code);
+                }
+            }
+            Err(failure) => {
+                let text = format!(
+                    "failed to fetch URL or execute script {}: {}",
+                    source.path.display(),
+                    failure.reason
+                );
+                log::debug!("{text}");
+                if let Some(status) = self.status(cluster) {
+                    status.status = text;
+                    status.code = i32::from(failure.status);
+                }
+            }
+        }
+    }
+}
