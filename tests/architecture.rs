@@ -231,8 +231,12 @@ fn no_arrow_of_core_leads_up() {
 
 #[test]
 fn no_arrow_of_the_agents_crate_leads_up() {
-    let up = arrows_up(&imports::arrows(&crate_texts("pmda/src")), AGENTS);
-    assert!(up.is_empty(), "{up:#?}");
+    assert_untied("pmda/src", AGENTS);
+}
+
+#[test]
+fn the_agent_openmetrics_is_untied() {
+    assert_untied("agents/openmetrics/src", &[]);
 }
 
 /// What is exported is at the top of its family: only other exports call it.

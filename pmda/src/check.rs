@@ -22,7 +22,7 @@ pub(crate) fn check<A: Agent>() -> ExitCode {
 }
 
 fn wrong<A: Agent>() -> Vec<String> {
-    let metrics = Metrics::<A>::of(&Env::installed(A::NAME, A::DOMAIN, false).without_files());
+    let metrics = Metrics::of(&Env::installed(A::NAME, A::DOMAIN, false).without_files(), A::metrics);
     let mut wrong = metrics.problems().to_vec();
     if A::NAME.contains('.') || !is_name(A::NAME) {
         wrong.push(format!("\"{}\" is not a name for an agent", A::NAME));

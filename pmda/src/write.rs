@@ -23,7 +23,7 @@ pub(crate) fn write<A: Agent>(directory: &Path, env: &Env) -> ExitCode {
         return ExitCode::FAILURE;
     }
     let env = env.clone().with_root(root_name);
-    let metrics = Metrics::<A>::of(&env.without_files());
+    let metrics = Metrics::of(&env.without_files(), A::metrics);
     let files = [
         ("domain.h", domain(&metrics, A::NAME), 0o644),
         ("pmns", names(&metrics, A::NAME), 0o644),
@@ -192,7 +192,7 @@ mod tests {
     #[test]
     fn an_agent_that_pmcd_waits_for() {
         let env = Env::in_folder(Slow::NAME, Slow::DOMAIN, Path::new(""));
-        let text = script::<Slow>(&Metrics::of(&env.without_files()), "pmdaInstall");
+        let text = script::<Slow>(&Metrics::of(&env.without_files(), Slow::metrics), "pmdaInstall");
         assert!(
             text.contains("\niam=slow\nipc_prot=\"binary notready\"\n\npmdaSetup\npmdaInstall\n"),
             "{text}"

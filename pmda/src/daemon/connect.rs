@@ -15,7 +15,8 @@ use nix::unistd::{User, dup2_stdin, dup2_stdout, fchownat, geteuid};
 use pmda_core::dir_entry::DirEntry;
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 
-use super::{Output, Stream, user};
+use super::stream::{Output, Stream};
+use super::user;
 use crate::logger::reason;
 use crate::options::Connection;
 

@@ -1,19 +1,15 @@
 //! The daemon: connects with pmcd and serves its requests, one after the other.
 
-use std::ffi::c_int;
-use std::fs::File;
-use std::io::Write;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::{self, ExitCode};
 use std::thread;
 
 use log::LevelFilter;
-use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::signal::{SigSet, Signal};
 use pmda_core::constants::CVERSION;
 use pmda_core::wire::encode::Reply;
-use pmda_core::wire::receive::{Failure, Pdu, ReadMode, Receiver};
+use pmda_core::wire::receive::Receiver;
 use pmda_core::wire::{Kind, decode};
 
 use crate::logger::{describe, reason};
@@ -23,61 +19,11 @@ use crate::{Agent, Env, logger};
 
 mod connect;
 mod not_ready;
+mod stream;
 mod user;
 
 use not_ready::NotReady;
-
-/// Both directions of the connection with pmcd.
-pub(crate) struct Stream {
-    input: File,
-    output: Output,
-}
-
-/// The size of a pipe in bytes unless somebody changes it, and the largest that anybody may set
-/// (pipe(7): 16 pages, pipe-max-size).
-const PIPE: usize = 64 * 1024;
-const LARGEST_PIPE: usize = 1024 * 1024;
-
-/// The way of replies.
-pub(crate) struct Output {
-    file: File,
-    /// The size of the pipe in bytes, as far as was asked for.
-    room: usize,
-}
-
-impl Output {
-    fn new(connection: OwnedFd) -> Output {
-        Output {
-            file: connection.into(),
-            room: PIPE,
-        }
-    }
-
-    /// Sends a reply, if there is one.
-    fn send(&mut self, reply: &[u8]) -> Result<(), String> {
-        if reply.is_empty() {
-            return Ok(());
-        }
-        self.make_room(reply.len().min(LARGEST_PIPE));
-        self.file
-            .write_all(reply)
-            .map_err(|error| format!("cannot write to pmcd: {}", reason(&error)))
-    }
-
-    /// Makes a pipe hold a whole reply: else the agent sleeps in the middle of writing it, until
-    /// pmcd has read the first part.
-    fn make_room(&mut self, bytes: usize) {
-        if bytes <= self.room {
-            return;
-        }
-        self.room = bytes;
-        let wanted = c_int::try_from(bytes).unwrap_or(c_int::MAX);
-        // A socket is no pipe, and the kernel may refuse: then the reply goes in parts.
-        if fcntl(&self.file, FcntlArg::F_GETPIPE_SZ).is_ok_and(|now| now < wanted) {
-            let _ = fcntl(&self.file, FcntlArg::F_SETPIPE_SZ(wanted));
-        }
-    }
-}
+use stream::{Stream, next};
 
 /// Runs the agent until pmcd ends the connection.
 pub(crate) fn serve<A: Agent>(program: &str, settings: &Settings) -> ExitCode {
@@ -146,15 +92,6 @@ fn requests<A: Agent>(
     }
 }
 
-/// The next request; `None` when pmcd has closed the connection.
-fn next(input: &mut File, receiver: &mut Receiver) -> Result<Option<Pdu>, String> {
-    match receiver.next(input, ReadMode::Ahead) {
-        Ok(pdu) => Ok(Some(pdu)),
-        Err(Failure::End) => Ok(None),
-        Err(failure) => Err(format!("cannot read from pmcd: {failure:?}")),
-    }
-}
-
 /// CONN-6: the agent's credentials first, then those of pmcd.
 fn shake_hands(stream: &mut Stream, receiver: &mut Receiver) -> Result<(), String> {
     let mut credentials = Reply::new();
@@ -194,39 +131,4 @@ fn end_on_sigterm() -> Result<(), String> {
     };
     let thread = thread::Builder::new().name("sigterm".to_owned()).spawn(wait);
     thread.map(drop).map_err(|error| reason(&error))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::io::Read;
-    use std::os::unix::net::UnixStream;
-
-    use super::*;
-
-    /// Nobody reads meanwhile: a reply that the pipe did not hold would never be written.
-    #[test]
-    fn a_pipe_holds_a_reply() {
-        let (reader, writer) = nix::unistd::pipe().expect("a pipe");
-        let size = || fcntl(&reader, FcntlArg::F_GETPIPE_SZ).expect("a pipe");
-        let mut output = Output::new(writer);
-        output.make_room(PIPE + 1);
-        assert!(size() > PIPE as c_int);
-        output.send(&[0; PIPE + 1]).expect("the pipe is open");
-        // One that somebody else has made larger stays so.
-        let (reader, writer) = nix::unistd::pipe().expect("a pipe");
-        fcntl(&writer, FcntlArg::F_SETPIPE_SZ(256 * 1024)).expect("as much as anybody may");
-        Output::new(writer).send(&[0; PIPE + 1]).expect("the pipe is open");
-        assert_eq!(fcntl(&reader, FcntlArg::F_GETPIPE_SZ), Ok(256 * 1024));
-    }
-
-    #[test]
-    fn a_socket_is_no_pipe() {
-        let (mut reader, writer) = UnixStream::pair().expect("sockets");
-        let mut output = Output::new(writer.into());
-        output.make_room(PIPE + 1);
-        output.send(b"reply").expect("it is open");
-        let mut reply = [0; 5];
-        reader.read_exact(&mut reply).expect("it is open");
-        assert_eq!(&reply, b"reply");
-    }
 }

@@ -17,7 +17,7 @@ use pmda_core::wire::Kind;
 use pmda_core::wire::encode::Reply;
 use pmda_core::wire::receive::Receiver;
 
-use super::{Stream, next};
+use super::stream::{Stream, next};
 
 /// The time that a request may wait for the agent to start, in milliseconds: less than pmcd waits,
 /// and longer than most agents take, whose first client then gets its values.

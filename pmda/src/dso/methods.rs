@@ -13,7 +13,7 @@ use pmda_core::wire::encode::ResultBuilder;
 use pmda_core::wire::{Kind, block};
 
 use super::abi::{DomainProfile, Ext, GivenExt, GivenText, InResult, Label, LabelSet, Methods, Out, Profile};
-use super::{Reply, ask, tell_ended, with};
+use super::hosted::{Reply, ask, tell_ended, with};
 use crate::memory::{ResultHead, Value, ValueSet, heap};
 use crate::{Agent, ClientId, Error, Result};
 

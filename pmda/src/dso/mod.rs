@@ -13,35 +13,28 @@
 
 #![allow(unsafe_code)]
 
-use std::any::Any;
-use std::cell::{RefCell, UnsafeCell};
-use std::ffi::{CString, c_int, c_void};
-use std::mem::{self, ManuallyDrop};
+use std::ffi::{c_int, c_void};
 use std::panic::catch_unwind;
 use std::ptr;
 
 use log::LevelFilter;
-use pmda_core::wire::client::{self, ClientRequest};
-use pmda_core::wire::{Kind, decode};
 
-use crate::guard::ThreadNumber;
-use crate::memory::HostResult;
 use crate::session::{COMM_FLAGS, Session};
-use crate::{Agent, ClientId, Env, Error, Result, guard, logger};
+use crate::{Agent, Env, Error, guard, logger};
 
 mod abi;
+mod hosted;
 mod methods;
 mod stay;
 
 pub use abi::Interface;
-use abi::{Ext, GivenExt, Methods};
+use abi::Methods;
+use hosted::{Dso, hosted};
 
 /// The version of the interface.
 const PMDA_INTERFACE_7: u8 = 7;
 /// The version of the PMAPI that every host takes.
 const PMAPI_VERSION_2: u8 = 2;
-/// "Operation not supported for multi-threaded applications".
-const PM_ERR_THREAD: c_int = -12398;
 /// "General failure".
 const PM_ERR_GENERIC: c_int = -12345;
 
@@ -200,60 +193,6 @@ const fn starts_with(name: &[u8], start: &[u8]) -> bool {
     true
 }
 
-/// An agent in a host.
-struct Dso<A: Agent> {
-    session: Session<A>,
-    request: ClientRequest,
-    /// The last result, which stays ours: the host frees the sets in it.
-    result: HostResult,
-    /// The last text, which stays ours.
-    text: CString,
-}
-
-impl<A: Agent> Dso<A> {
-    /// Sends a request of a client to the agent and gives its reply to `read`.
-    fn ask<R>(
-        &mut self,
-        client: ClientId,
-        write: impl FnOnce(&mut ClientRequest) -> Result<()>,
-        read: impl FnOnce(Reply<'_>) -> Result<R>,
-    ) -> Result<R> {
-        let mut request = mem::take(&mut self.request);
-        let written = write(request.of(client.0));
-        let read = written.and_then(|()| self.send(request.bytes(), read));
-        self.request = request;
-        read
-    }
-
-    /// Sends a request that is whole.
-    fn send<R>(&mut self, pdu: &[u8], read: impl FnOnce(Reply<'_>) -> Result<R>) -> Result<R> {
-        read(Reply {
-            pdu: self.session.request(pdu),
-            result: &mut self.result,
-            text: &mut self.text,
-        })
-    }
-}
-
-/// An agent in a host: its extension, which the host has, and behind it what is ours. It is never
-/// freed, as the host has it as long as it likes.
-#[repr(C)]
-struct Hosted<A: Agent> {
-    /// The host writes some of its fields between its calls.
-    ext: UnsafeCell<Ext>,
-    /// The thread on which the agent was started: it is for no other one, and need not be `Send`.
-    thread: ThreadNumber,
-    domain: c_int,
-    /// The agent; another one after the host has opened it again.
-    dso: RefCell<Option<Dso<A>>>,
-}
-
-thread_local! {
-    /// The agents that were started on this thread: each is a [`Hosted`]. Never dropped: a host may
-    /// call at the very end of its process.
-    static AGENTS: ManuallyDrop<RefCell<Vec<&'static dyn Any>>> = const { ManuallyDrop::new(RefCell::new(Vec::new())) };
-}
-
 /// Starts the agent and fills in the interface: what the exported function does.
 #[doc(hidden)]
 pub fn init<A: Agent>(interface: &mut Interface) {
@@ -278,18 +217,12 @@ pub fn init<A: Agent>(interface: &mut Interface) {
             return;
         }
     };
-    let dso = Dso {
-        session,
-        request: ClientRequest::new(),
-        result: HostResult::new(),
-        text: CString::default(),
-    };
-    let hosted = hosted::<A>(domain, thread);
+    let hosted = hosted::<A>(domain, thread, methods::ended::<A>);
     let before = hosted
         .dso
         .try_borrow_mut()
         .ok()
-        .and_then(|mut place| place.replace(dso));
+        .and_then(|mut place| place.replace(Dso::new(session)));
     // Opened again after the host has closed it: pmcd after SIGHUP.
     if let Some(before) = before {
         before.session.end();
@@ -303,30 +236,6 @@ pub fn init<A: Agent>(interface: &mut Interface) {
         .write(Methods::of::<A>(ptr::from_ref(hosted).cast_mut().cast()));
 }
 
-/// Returns the place of an agent of this domain on this thread: as before if it was there.
-fn hosted<A: Agent>(domain: c_int, thread: ThreadNumber) -> &'static Hosted<A> {
-    AGENTS.with(|agents| {
-        let mut agents = agents.borrow_mut();
-        // One that is being asked cannot be exchanged.
-        let is_free = |hosted: &&Hosted<A>| hosted.domain == domain && hosted.dso.try_borrow_mut().is_ok();
-        let known = agents
-            .iter()
-            .filter_map(|hosted| hosted.downcast_ref::<Hosted<A>>())
-            .find(is_free);
-        known.unwrap_or_else(|| {
-            let name = CString::new(A::NAME).unwrap_or_default();
-            let hosted: &'static Hosted<A> = Box::leak(Box::new(Hosted {
-                ext: UnsafeCell::new(Ext::new(name.into_raw(), domain, methods::ended::<A>)),
-                thread,
-                domain,
-                dso: RefCell::new(None),
-            }));
-            agents.push(hosted);
-            hosted
-        })
-    })
-}
-
 /// The program that the agent is in.
 fn host() -> String {
     let program = std::env::args_os().next().unwrap_or_default();
@@ -334,89 +243,15 @@ fn host() -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// Sends a request to the agent of this extension and gives its reply to `read`. Returns what
-/// `read` returns, or the status of an error.
-fn ask<A: Agent>(
-    ext: GivenExt,
-    write: impl FnOnce(&mut ClientRequest) -> Result<()>,
-    read: impl FnOnce(Reply<'_>) -> Result<c_int>,
-) -> c_int {
-    with::<A>(ext, |dso, client| dso.ask(client, write, read))
-}
-
-/// Calls a function with the agent of this extension, and the client that the host has named.
-/// Returns what it returns, or the status of an error.
-#[inline]
-fn with<A: Agent>(ext: GivenExt, call: impl FnOnce(&mut Dso<A>, ClientId) -> Result<c_int>) -> c_int {
-    // SAFETY: a host gives NULL, or what `init` has given it together with the methods of the same
-    // agent, which are all that calls this: the start of a `Hosted`, never freed. On another thread
-    // than the agent's nothing of it is looked at but `thread`, which nobody writes.
-    let Some(hosted) = (unsafe { ext.pointer().cast::<Hosted<A>>().as_ref() }) else {
-        return Error::EINVAL.code();
-    };
-    let served = guard::serve(|thread| {
-        if thread != hosted.thread {
-            return Ok(PM_ERR_THREAD);
-        }
-        // SAFETY: the host writes to the extension between its calls, and has called on the thread
-        // that it calls this agent on.
-        let client = unsafe { (*hosted.ext.get()).context() };
-        match hosted.dso.try_borrow_mut().as_deref_mut() {
-            Ok(Some(dso)) => {
-                dso.session.look();
-                call(dso, ClientId(client))
-            }
-            _ => Ok(PM_ERR_THREAD),
-        }
-    });
-    served.unwrap_or_else(Error::code)
-}
-
-/// Tells all agents of this type that the context of a client has ended: the host does not say
-/// which of them it means.
-fn tell_ended<A: Agent>(client: ClientId) {
-    let agents = AGENTS.with(|agents| agents.try_borrow().map(|agents| agents.clone()));
-    for hosted in agents
-        .into_iter()
-        .flatten()
-        .filter_map(<dyn Any>::downcast_ref::<Hosted<A>>)
-    {
-        // As in `Handler::client_ended`.
-        let _ = guard::serve(|_| {
-            if let Ok(Some(dso)) = hosted.dso.try_borrow_mut().as_deref_mut() {
-                dso.session.client_ended(client);
-            }
-            Ok(())
-        });
-    }
-}
-
-/// A reply, and where what stays ours is kept.
-struct Reply<'d> {
-    pdu: &'d [u8],
-    result: &'d mut HostResult,
-    text: &'d mut CString,
-}
-
-impl Reply<'_> {
-    /// Checks that the reply is of this kind; the status of an ERROR is a failure.
-    fn expect(&self, kind: Kind) -> Result<()> {
-        client::expect(self.pdu, kind)
-    }
-
-    /// The status in the reply to a store.
-    fn status(&self) -> Result<c_int> {
-        Error::check(decode::error(self.pdu)?)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::mem::MaybeUninit;
 
+    use super::abi::GivenExt;
+    use super::hosted::{AGENTS, Hosted, PM_ERR_THREAD, with};
     use super::*;
-    use crate::Metrics;
     use crate::guard::CAUGHT;
+    use crate::{Metrics, Result};
 
     struct Small;
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::ITEMS;
+use super::metric::ITEMS;
 use crate::{Error, Labels, Request, Result, guard};
 
 /// Reads what the metrics of a cluster show.

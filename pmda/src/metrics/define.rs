@@ -1,8 +1,8 @@
 //! Saying more about a metric, and declaring it then.
 
 use super::domain::Rows;
-use super::metric::{Metric, MetricRef, Problem};
-use super::{ITEMS, LABEL_CHANGE, Metrics, is_name};
+use super::metric::{ITEMS, Metric, MetricRef, Problem};
+use super::{LABEL_CHANGE, Metrics, is_name};
 use crate::value::{FromStore, Semantics};
 use crate::{Client, Error, Labels, Result, Unit};
 

@@ -4,6 +4,9 @@ use crate::profile::Profile;
 use crate::value::{Encoder, Semantics, Stored, Type};
 use crate::{Client, ClientId, Error, Labels, Result, Unit};
 
+/// The most metrics of a cluster.
+pub(super) const ITEMS: u32 = 1 << 10;
+
 /// Writes the values of a metric into the reply.
 pub(super) type Fetch<S> = Box<dyn Fn(&mut S, &mut Encoder<'_>, &Profile, &Client) -> Result<()>>;
 /// Stores a value of an instance.

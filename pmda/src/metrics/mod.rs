@@ -23,14 +23,13 @@ pub(crate) use metric::{Metric, is_name};
 pub use metric::{MetricRef, Problem};
 pub(crate) use table::Child;
 
-use crate::{Agent, Env, Error, Labels, Request, Result};
+use crate::{Env, Error, Labels, Request, Result};
 use clusters::Clusters;
 use numbers::Numbers;
 use table::Table;
 
-/// The most clusters, and the most metrics of one.
+/// The most clusters.
 const CLUSTERS: u32 = 1 << 12;
-const ITEMS: u32 = 1 << 10;
 
 /// In a RESULT: names have changed (`PMCD_NAMES_CHANGE`, WIRE-52).
 const NAMES_CHANGE: u32 = 0x10;
@@ -77,17 +76,14 @@ pub struct Metrics<S> {
 }
 
 impl<S> Metrics<S> {
-    /// What an agent declares from the start.
-    pub(crate) fn of(env: &Env) -> Metrics<S>
-    where
-        S: Agent,
-    {
+    /// The declarations that an agent makes from the start, with `declare`.
+    pub(crate) fn of(env: &Env, declare: impl FnOnce(&mut Metrics<S>)) -> Metrics<S> {
         let mut metrics = Metrics::new(env.domain());
         env.root().clone_into(&mut metrics.root);
         if let Some(variable) = env.var_dir() {
             metrics.numbers.bind(env.domain(), variable.to_owned());
         }
-        S::metrics(&mut metrics);
+        declare(&mut metrics);
         metrics.numbers.save();
         metrics.started = true;
         metrics.take_changes();
@@ -162,7 +158,7 @@ impl<S> Metrics<S> {
     /// other clusters are not concerned.
     ///
     /// Several for one cluster are called in order. Those that are given in a later call of
-    /// [`Agent::dynamic`] take the place of all earlier ones.
+    /// [`Agent::dynamic`](crate::Agent::dynamic) take the place of all earlier ones.
     pub fn refresh(&mut self, refresh: impl Fn(&mut S, &Request<'_>) -> Result<()> + 'static) -> &mut Self {
         let round = self.round;
         self.current().add_refresh(round, Box::new(refresh));
@@ -284,7 +280,7 @@ impl<S> Metrics<S> {
     }
 
     /// Labels have changed, such as those of instances: clients that keep them ask again. For
-    /// [`Agent::dynamic`]. Labels that are given to something by its name
+    /// [`Agent::dynamic`](crate::Agent::dynamic). Labels that are given to something by its name
     /// need not be told of.
     pub fn labels_changed(&mut self) {
         self.changes |= LABEL_CHANGE;

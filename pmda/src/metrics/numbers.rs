@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use pmda_core::ident::InDom;
 
-use super::ITEMS;
+use super::metric::ITEMS;
 use crate::indom::Indom;
 use crate::{Error, Result};
 

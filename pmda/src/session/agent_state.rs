@@ -35,7 +35,7 @@ impl<A: Agent> AgentState<A> {
         }
         env = env.with_root(root);
         let env = &env;
-        let metrics = guard::call("metrics", || Ok(Metrics::of(env)))?;
+        let metrics = guard::call("metrics", || Ok(Metrics::of(env, A::metrics)))?;
         for problem in metrics.problems() {
             log::error!("{problem}");
         }

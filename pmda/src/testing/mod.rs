@@ -466,6 +466,6 @@ impl<A: Agent> Harness<A> {
     #[must_use]
     pub fn numbers(&self) -> String {
         let known = self.session.as_ref().and_then(Session::numbers);
-        known.unwrap_or_else(|| Metrics::<A>::of(&self.env).numbers_of_all())
+        known.unwrap_or_else(|| Metrics::of(&self.env, A::metrics).numbers_of_all())
     }
 }

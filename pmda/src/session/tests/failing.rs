@@ -356,7 +356,7 @@ impl Agent for Wrong {
 #[test]
 fn problems() {
     let env = Env::in_folder(Wrong::NAME, Wrong::DOMAIN, std::path::Path::new(""));
-    let metrics = Metrics::<Wrong>::of(&env.without_files());
+    let metrics = Metrics::of(&env.without_files(), Wrong::metrics);
     let problems = metrics.problems();
     assert_eq!(problems.len(), 7, "{problems:#?}");
     assert_eq!(Harness::<Wrong>::new().err(), Some(Error::EINVAL));
