@@ -20,10 +20,10 @@ const OPTIONAL: u8 = PM_LABEL_OPTIONAL as u8;
 /// assert_eq!(labels.to_string(), r#"{"device":"sda","queue.depth":32,"rotational":false}"#);
 /// ```
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Labels(Vec<Entry>);
+pub struct Labels(Vec<LabelEntry>);
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-struct Entry {
+struct LabelEntry {
     name: String,
     /// As JSON.
     value: String,
@@ -110,7 +110,7 @@ impl Labels {
     /// Adds labels below a name: clients see `name.` in front of each.
     #[must_use]
     pub fn object(mut self, name: &str, labels: Labels) -> Labels {
-        self.0.extend(labels.0.into_iter().map(|entry| Entry {
+        self.0.extend(labels.0.into_iter().map(|entry| LabelEntry {
             name: format!("{name}.{}", entry.name),
             flags: entry.flags | COMPOUND,
             ..entry
@@ -125,7 +125,7 @@ impl Labels {
     }
 
     fn push(&mut self, name: &str, LabelValue(value): LabelValue, flags: u8) {
-        self.0.push(Entry {
+        self.0.push(LabelEntry {
             name: name.to_owned(),
             value,
             flags,

@@ -74,7 +74,7 @@ impl<P> fmt::Debug for QueueSender<P> {
 
 /// Events are found in the queue when they are shown.
 impl<P> Payload for Waiting<P> {
-    type View = ();
+    type EventData = ();
 
     fn view(&self) {}
 }

@@ -52,7 +52,7 @@ pub(crate) fn request(pdu: &Pdu, context: Option<i32>) {
 /// Shows the attribute of an ATTR under -Dattr.
 fn attribute(kind: Kind, pdu: &[u8]) {
     if kind == Kind::PDU_ATTR && log::debug(Debug::Attr) && decode::attribute(pdu).is_ok() {
-        log::trace!("{}", debug_libpcp::Attribute(pdu));
+        log::trace!("{}", debug_libpcp::AttributeDump(pdu));
     }
 }
 

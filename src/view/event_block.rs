@@ -162,7 +162,7 @@ impl EventView {
 }
 
 impl Payload for EventBlock {
-    type View = EventView;
+    type EventData = EventView;
 
     fn view(&self) -> EventView {
         EventView { start: self.start }

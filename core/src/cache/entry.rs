@@ -289,7 +289,7 @@ impl SmallText {
 
 /// The part of a name that identifies an instance (CACHE-4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Short {
+pub(super) struct ShortName {
     pub(super) len: usize,
     pub(super) hash: u32,
 }
@@ -298,7 +298,7 @@ pub(super) struct Short {
 /// passes byte by byte were a third of the time of a lookup by name. With `strings` the whole name
 /// counts.
 #[inline(always)]
-pub(super) fn short(seed: Seed, name: &[u8], strings: bool) -> Short {
+pub(super) fn short(seed: Seed, name: &[u8], strings: bool) -> ShortName {
     let mut state = seed.begin();
     let mut rest = name;
     while let Some((word, tail)) = rest.split_first_chunk::<8>() {
@@ -317,16 +317,16 @@ pub(super) fn short(seed: Seed, name: &[u8], strings: bool) -> Short {
     if blanks != 0 && !strings {
         return end(seed, state, word, blanks, name.len() - rest.len());
     }
-    Short {
+    ShortName {
         len: name.len(),
         hash: seed.end(seed.mix(state, word)),
     }
 }
 
 /// The short name ends in this word, at its first blank.
-fn end(seed: Seed, state: u64, word: u64, blanks: u64, before: usize) -> Short {
+fn end(seed: Seed, state: u64, word: u64, blanks: u64, before: usize) -> ShortName {
     let bits = blanks.trailing_zeros() & !7;
-    Short {
+    ShortName {
         len: before + (bits / 8) as usize,
         hash: seed.end(seed.mix(state, word & ((1 << bits) - 1))),
     }

@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 pub use add::Added;
 pub use entry::{Entry, EntryState};
-use entry::{Short, Slab, SmallText, equal, signed};
+use entry::{ShortName, Slab, SmallText, equal, signed};
 use file::OverLimitRecord;
 use grow::room;
 use id_list::{IdList, Mode};
@@ -192,7 +192,7 @@ impl<T: Copy> Cache<T> {
 impl<T: Copy> Cache<T> {
     /// The live entry that has the short name of a name (CACHE-10).
     #[inline(always)]
-    fn find_short(&self, name: &[u8], short: Short) -> Option<u32> {
+    fn find_short(&self, name: &[u8], short: ShortName) -> Option<u32> {
         let text = &name[..short.len];
         let same = |slot: u32| {
             let entry = self.slab.get(slot);
@@ -204,7 +204,7 @@ impl<T: Copy> Cache<T> {
 
     /// Returns whether a name, which has the short name of an entry, is no other name than that of
     /// the entry (CACHE-10): it may end where the short name ends.
-    fn is_name_of(&self, slot: u32, name: &[u8], short: Short) -> bool {
+    fn is_name_of(&self, slot: u32, name: &[u8], short: ShortName) -> bool {
         short.len == name.len() || self.slab.get(slot).name() == name
     }
 

@@ -6,7 +6,7 @@
 //! ones. All chains undergo the same at the same time, so one number an entry says it all: the
 //! order in any chain is that of descending numbers (CACHE-81).
 
-use super::entry::{Entry, EntryState, Short, SmallText, equal, short, signed};
+use super::entry::{Entry, EntryState, ShortName, SmallText, equal, short, signed};
 use super::grow::room;
 use super::id_list::{ListedSlot, MAXIMUM, Mode};
 use super::keys::{Key, jenkins_hash};
@@ -202,7 +202,7 @@ impl<T: Copy> Cache<T> {
         &mut self,
         id: Option<u32>,
         name: Option<&[u8]>,
-        short: Short,
+        short: ShortName,
         key: &[u8],
         private: Option<T>,
     ) -> Result<i32> {
@@ -264,7 +264,14 @@ impl<T: Copy> Cache<T> {
     ///
     /// # Errors
     /// `-ENOMEM`; nothing has changed.
-    pub(super) fn insert(&mut self, id: u32, name: &[u8], short: Short, key: &[u8], state: EntryState) -> Result<u32> {
+    pub(super) fn insert(
+        &mut self,
+        id: u32,
+        name: &[u8],
+        short: ShortName,
+        key: &[u8],
+        state: EntryState,
+    ) -> Result<u32> {
         let (name, key) = (SmallText::new(name)?, SmallText::new(key)?);
         self.reserve(&key)?;
         self.grow()?;
@@ -313,7 +320,7 @@ impl<T: Copy> Cache<T> {
 
     /// The part of a name that identifies an instance (CACHE-4).
     #[inline]
-    pub(super) fn short(&self, name: &[u8]) -> Short {
+    pub(super) fn short(&self, name: &[u8]) -> ShortName {
         short(self.keys.seed(), name, self.strings)
     }
 }

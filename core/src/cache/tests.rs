@@ -8,7 +8,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
-use super::entry::{Entry, Short, Slab, SmallText, equal, find_byte};
+use super::entry::{Entry, ShortName, Slab, SmallText, equal, find_byte};
 use super::{Cache, CacheFile, EntryState, Snapshot, Write};
 use crate::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 use crate::ident::InDom;
@@ -370,7 +370,7 @@ fn entries_stay_where_they_are() {
     assert!(size_of::<Entry<std::ptr::NonNull<u8>>>() <= 64);
 }
 
-fn short(name: &[u8], strings: bool) -> Short {
+fn short(name: &[u8], strings: bool) -> ShortName {
     super::entry::short(Seed::new(5, 7), name, strings)
 }
 

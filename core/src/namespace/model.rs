@@ -5,7 +5,7 @@ use std::cell::Cell;
 use super::Node;
 use crate::ident::MetricId;
 
-struct Entry {
+struct ModelEntry {
     name: String,
     pmid: Cell<u32>,
     links: [Cell<Option<usize>>; 4],
@@ -18,7 +18,7 @@ const CHAINED: usize = 3;
 
 /// The tree: all nodes in one vector, the root first.
 pub(super) struct Tree {
-    entries: Vec<Entry>,
+    entries: Vec<ModelEntry>,
 }
 
 /// A node of a [`Tree`].
@@ -74,7 +74,7 @@ impl Tree {
     fn add(&mut self, name: &str, parent: Option<usize>) -> usize {
         let index = self.entries.len();
         let next = parent.and_then(|parent| self.entries[parent].links[FIRST].replace(Some(index)));
-        self.entries.push(Entry {
+        self.entries.push(ModelEntry {
             name: name.to_owned(),
             pmid: Cell::new(MetricId::NULL.0),
             links: [parent, next, None, None].map(Cell::new),
@@ -108,7 +108,7 @@ impl Tree {
 }
 
 impl<'t> ModelNode<'t> {
-    fn entry(self) -> &'t Entry {
+    fn entry(self) -> &'t ModelEntry {
         &self.tree.entries[self.index]
     }
 

@@ -85,7 +85,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     #[inline(always)]
     pub fn begin(
         &mut self,
-        session: &mut FetchSession<P::View, F>,
+        session: &mut FetchSession<P::EventData, F>,
         prepare: impl FnOnce(i32) -> Result<()>,
     ) -> Result<()> {
         let queue = in_use(&mut self.slots, session.handle)?.1;
@@ -120,7 +120,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     ///
     /// Events that arrive during the fetch take part in it.
     #[inline(always)]
-    pub fn advance(&mut self, session: &mut FetchSession<P::View, F>) {
+    pub fn advance(&mut self, session: &mut FetchSession<P::EventData, F>) {
         let queue = in_use(&mut self.slots, session.handle).ok();
         let advanced = queue.and_then(|(_, queue)| queue.advance(session, &mut self.events, &mut self.journal));
         if advanced.is_none() {
@@ -129,13 +129,13 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     }
 
     /// The payload of an event that a fetch shows.
-    pub fn payload(&self, event: &Event<P::View>) -> Option<&P> {
+    pub fn payload(&self, event: &Event<P::EventData>) -> Option<&P> {
         self.events.get(event.slot).payload()
     }
 
     /// A filter has judged the event that is shown: it is dropped by anything but 0. Else it is to
     /// be decoded, if queue and client are still there.
-    pub fn judged(&mut self, session: &mut FetchSession<P::View, F>, verdict: i32) {
+    pub fn judged(&mut self, session: &mut FetchSession<P::EventData, F>, verdict: i32) {
         let queue = in_use(&mut self.slots, session.handle);
         let alive = queue.is_ok_and(|(_, queue)| session.reader(&mut queue.readers).is_some());
         if let Some(journal) = &mut self.journal {
@@ -152,7 +152,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// it has missed is for the next one to report.
     #[cold]
     #[inline(never)]
-    pub fn break_off(&mut self, session: &mut FetchSession<P::View, F>) {
+    pub fn break_off(&mut self, session: &mut FetchSession<P::EventData, F>) {
         if let Some(event) = session.event() {
             self.events.release(event.slot);
         }
@@ -168,7 +168,7 @@ impl<F: Copy> Queue<F> {
     #[inline(always)]
     fn advance<P: Payload>(
         &mut self,
-        session: &mut FetchSession<P::View, F>,
+        session: &mut FetchSession<P::EventData, F>,
         events: &mut Events<P>,
         journal: &mut Option<Journal>,
     ) -> Option<()> {

@@ -9,10 +9,10 @@ use crate::log::Bytes;
 pub trait Payload {
     /// The payload as a callback sees it while nothing is locked. A fetch may use a view until it
     /// says that it is done with the event: so long the payload is neither moved nor dropped.
-    type View: Copy;
+    type EventData: Copy;
 
     /// The view.
-    fn view(&self) -> Self::View;
+    fn view(&self) -> Self::EventData;
 
     /// Its address, for debug output.
     fn address(&self) -> usize {
@@ -20,7 +20,7 @@ pub trait Payload {
     }
 
     /// The beginning of an event of `size` bytes, for debug output.
-    fn excerpt(_: Self::View, _size: usize) -> Excerpt {
+    fn excerpt(_: Self::EventData, _size: usize) -> Excerpt {
         Excerpt::default()
     }
 }

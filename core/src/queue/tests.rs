@@ -12,7 +12,7 @@ use crate::error::Error;
 const LIMIT: usize = 40;
 
 impl Payload for u64 {
-    type View = u64;
+    type EventData = u64;
 
     fn view(&self) -> u64 {
         *self
@@ -111,7 +111,12 @@ impl Model {
     }
 }
 
-fn fetch<P: Payload>(queues: &mut Queues<P, ()>, queue: i32, client: i32, stop: usize) -> (Vec<P::View>, Option<u64>) {
+fn fetch<P: Payload>(
+    queues: &mut Queues<P, ()>,
+    queue: i32,
+    client: i32,
+    stop: usize,
+) -> (Vec<P::EventData>, Option<u64>) {
     let mut session = FetchSession::new(queue, client);
     queues.begin(&mut session, |_| Ok(())).expect("both exist");
     let mut shown = Vec::new();
@@ -193,7 +198,7 @@ fn nothing_is_evicted_for_nothing() {
 
 /// An event that is dropped when its last owner is.
 impl Payload for Rc<()> {
-    type View = ();
+    type EventData = ();
 
     fn view(&self) {}
 }

@@ -71,7 +71,7 @@ pub(super) fn start<P: Payload, F>(journal: &mut Journal, queue: &Queue<F>, clie
 
 /// An event is shown to the client, or culled.
 #[cold]
-pub(super) fn event<P: Payload>(journal: &mut Journal, event: Option<&Event<P::View>>, is_culled: bool) {
+pub(super) fn event<P: Payload>(journal: &mut Journal, event: Option<&Event<P::EventData>>, is_culled: bool) {
     let action = if is_culled { "Culling" } else { "Adding" };
     let Some(Event { size, payload, .. }) = event else {
         return;

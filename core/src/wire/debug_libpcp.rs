@@ -74,9 +74,9 @@ impl Display for Instances<'_> {
 }
 
 /// An ATTR: what cannot be shown of its value is a dot.
-pub struct Attribute<'a>(pub &'a [u8]);
+pub struct AttributeDump<'a>(pub &'a [u8]);
 
-impl Display for Attribute<'_> {
+impl Display for AttributeDump<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (key, value) = (word(self.0, HEADER).unwrap_or(0), self.0.get(16..).unwrap_or_default());
         write!(out, "__pmDecodeAttr [len={}]: ", value.len())?;
@@ -110,7 +110,7 @@ mod tests {
         );
         for length in 0..whole.len() {
             let pdu = &whole[..length];
-            let all = [shown(Instances(pdu)), shown(Attribute(pdu))];
+            let all = [shown(Instances(pdu)), shown(AttributeDump(pdu))];
             assert!(all.iter().all(|text| text.len() < 500));
         }
     }

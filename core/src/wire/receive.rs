@@ -241,9 +241,9 @@ impl Receiver {
         })
     }
 
-    fn short(&self, have: usize, got: usize, broken: Option<Error>) -> Short {
+    fn short(&self, have: usize, got: usize, broken: Option<Error>) -> ShortRead {
         let held = self.held();
-        Short {
+        ShortRead {
             have,
             want: count_missing(number(held, 0), have),
             got,
@@ -293,12 +293,12 @@ pub enum Failure {
     /// A type that no PDU has.
     Kind(i32),
     /// The stream ended, or broke, inside the PDU.
-    Short(Short),
+    Short(ShortRead),
 }
 
 /// A PDU that ends too early.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Short {
+pub struct ShortRead {
     /// Bytes of the header.
     pub have: usize,
     /// Bytes that should have followed.
@@ -365,9 +365,9 @@ fn is_ordinary(error: Error) -> bool {
     LOST.iter().any(|lost| lost.raw_os_error() == -error.code())
 }
 
-impl Short {
+impl ShortRead {
     fn lines<T: Display>(self, start: LinePrefix, text: impl Fn(Error) -> T, mut say: impl FnMut(fmt::Arguments<'_>)) {
-        let Short { have, want, got, .. } = self;
+        let ShortRead { have, want, got, .. } = self;
         match self.broken {
             Some(error) => say(format_args!("{start} data read: len=-1: {}", text(error))),
             None => say(format_args!("{start} data read: have {have}, want {want}, got {got}")),
