@@ -90,10 +90,9 @@ mutants:
 requirements:
 	cargo test --quiet --test spec
 
-# Writes the lists in docs/COMPATIBILITY.md anew: every agent run on both libraries, and the functions.
+# Writes the list of agents in docs/COMPATIBILITY.md anew: every agent run on both libraries.
 compatibility: setup
 	UPDATE_COMPATIBILITY=1 cargo test --test consumers agents::
-	cargo run --quiet -p pcp-pmda-test -- functions
 
 # tests/hostile.rs in full length: hostile calls, PDUs, faults, threads. Minutes, not seconds.
 hostile: setup

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: pcp-pmda-test COMMAND
 
   asan [PROGRAM...]      the C programs and some of PCP's agents on a library with AddressSanitizer
-  functions              writes the list of functions in docs/COMPATIBILITY.md anew
+  functions              prints the functions, and how many tests and binaries of Debian's pcp name each
   headers                writes include/pcp anew
   memcheck [PROGRAM...]  the C programs and PCP's agents below valgrind, on both libraries
   races [MILLISECONDS]   eight threads on a library with ThreadSanitizer
