@@ -1,5 +1,5 @@
-//! The list of functions by their version nodes: how many C programs of the tests name each, and how
-//! many binaries of the Debian package pcp import it.
+//! The list of functions by their version nodes: how many C programs of the tests name each, and
+//! how many binaries of the Debian package pcp import it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
