@@ -287,10 +287,7 @@ fn fetch_with_method<'call>(main: &mut MainLoop<'call>) -> Guarded<Option<Method
     let values = status.map_or(None, |_| unsafe { MethodResult::new(values) });
     guarded(|token| {
         drop(metrics.take());
-        main.reply(token, |reply| {
-            status?;
-            values.ok_or(Error::GENERIC)?.encode(reply)
-        });
+        main.send_values(token, status.and_then(|_| values.ok_or(Error::GENERIC)));
     })?;
     Ok(values)
 }

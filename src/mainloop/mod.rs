@@ -29,7 +29,7 @@ use crate::view::from_wire::OwnedProfile;
 use crate::view::interface::{Check, Dispatch, EndContext, Ext};
 use crate::view::table::Metric;
 use crate::view::types::Comm;
-use crate::view::value::WireResult;
+use crate::view::value::{MethodResult, WireResult};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::Interface;
 use pmda_core::ident::{InDom, MetricId};
@@ -293,6 +293,18 @@ impl<'call> MainLoop<'call> {
             }))
         });
         self.answer(reply, listed.map(drop));
+    }
+
+    /// FETCH with a method of the agent: what it has given is encoded.
+    fn send_values(&mut self, token: &mut Token, values: Result<MethodResult<'_>>) {
+        let spare = &self.agent.loop_state.draft;
+        match values.and_then(|values| Ok((values, WireResult::take(token, spare)?))) {
+            Ok((values, mut draft)) => {
+                let outcome = values.encode(&mut draft);
+                self.send_draft(draft, outcome);
+            }
+            Err(error) => self.reply(token, |_| Err(error)),
+        }
     }
 
     /// Sends what a fetch has written, or an error in its place.

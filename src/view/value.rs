@@ -18,7 +18,7 @@ use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{self, Encoding, Tally};
 use pmda_core::ident::MetricId;
 use pmda_core::wire::block;
-use pmda_core::wire::encode::{self, Reply, ResultBuilder, entry_size};
+use pmda_core::wire::encode::{Reply, ResultBuilder};
 
 /// The `valfmt` of values of an encoding.
 pub(crate) fn format(encoding: Encoding) -> i32 {
@@ -281,19 +281,15 @@ impl<'call> MethodResult<'call> {
     /// RESULT, the reply to a fetch (MAIN-20).
     ///
     /// # Errors
-    /// As `wire::encode::Values`; `PM_ERR_GENERIC` for a NULL value set (WIRE-74).
-    pub(crate) fn encode(self, reply: &mut Reply) -> Result<()> {
-        let sets = self.sets();
-        let mut size = 0_usize;
+    /// `PM_ERR_GENERIC` for a NULL value set or block, and a block that is shorter than its type
+    /// (WIRE-74 to WIRE-76); `PM_ERR_TOOBIG`; `-ENOMEM`.
+    pub(crate) fn encode(self, result: &mut WireResult) -> Result<()> {
+        let (sets, result) = (self.sets(), &mut *result.draft);
+        result.begin(self.stamp().tv_sec as u32, sets.len())?;
         for set in sets {
-            let count = set.ok_or(Error::GENERIC)?.count();
-            size = size.checked_add(entry_size(count)).ok_or(Error::TOOBIG)?;
+            set.ok_or(Error::GENERIC)?.encode(result)?;
         }
-        let mut values = reply.result(self.stamp().tv_sec as u32, sets.len(), size)?;
-        for set in sets.iter().flatten() {
-            set.encode(&mut values)?;
-        }
-        values.finish()
+        result.finish(|_| None)
     }
 }
 
@@ -305,26 +301,24 @@ impl ValueSet<'_> {
         unsafe { slice((&raw const (*self.as_ptr()).vlist).cast(), self.count()) }
     }
 
-    fn encode(self, result: &mut encode::Values<'_>) -> Result<()> {
-        let (metric, format, list) = (MetricId(self.pmid()), self.format(), self.values());
-        if list.is_empty() {
-            return result.none(metric, self.count());
-        }
-        // Every other format is sent as values in place (WIRE-50).
-        if [PM_VAL_DPTR, PM_VAL_SPTR].contains(&format) {
-            let blocks = list.iter().map(|value| {
+    fn encode(self, result: &mut ResultBuilder) -> Result<()> {
+        let (format, list) = (self.format(), self.values());
+        result.open(MetricId(self.pmid()), list.len())?;
+        for value in list {
+            // Every other format is sent as values in place (WIRE-50).
+            if [PM_VAL_DPTR, PM_VAL_SPTR].contains(&format) {
                 // SAFETY: with these formats values are pointers, to valid blocks or NULL, by the
                 // contract of `new`.
                 let block = unsafe { ValueBlock::new(value.value.pval) };
-                (value.inst, block.map(ValueBlock::bytes))
-            });
-            return result.blocks(metric, format, blocks);
+                result.host_block(value.inst, block.ok_or(Error::GENERIC)?.bytes())?;
+            } else {
+                // SAFETY: with any other format they are numbers, by the contract of `new`.
+                result.word(value.inst, unsafe { value.value.lval as u32 })?;
+            }
         }
-        // SAFETY: with any other format the values are numbers, by the contract of `new`.
-        let words = list
-            .iter()
-            .map(|value| (value.inst, unsafe { value.value.lval as u32 }));
-        result.words(metric, format, words)
+        result.set_format(format);
+        result.close(self.count());
+        Ok(())
     }
 }
 

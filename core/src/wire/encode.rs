@@ -5,7 +5,7 @@ mod result_builder;
 pub use result_builder::ResultBuilder;
 
 use super::block::{self, Direction};
-use super::builder::{KEPT, PduBuilder};
+use super::builder::PduBuilder;
 use super::{HEADER, Kind, PADDING, padded};
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
@@ -209,34 +209,6 @@ impl Reply {
         sets.for_each(|set| self.pdu.put(set.json));
         self.pdu.finish()
     }
-
-    /// Starts a RESULT of `metrics` value sets whose entries take `entries` bytes together
-    /// ([`entry_size`]). The room for them keeps what was in the buffer before: clearing it would
-    /// cost as much as writing it, and [`Values::finish`] sees to it that all of it has been
-    /// written.
-    ///
-    /// # Errors
-    /// `PM_ERR_TOOBIG`.
-    pub fn result(&mut self, flags: u32, metrics: usize, entries: usize) -> Result<Values<'_>> {
-        let metrics = i32::try_from(metrics).map_err(|_| Error::TOOBIG)?;
-        let head = [0, Kind::PDU_RESULT.0 as u32, 0, flags, 0, metrics as u32];
-        let next = size_of_val(&head);
-        let end = next
-            .checked_add(entries)
-            .filter(|end| i32::try_from(*end).is_ok())
-            .ok_or(Error::TOOBIG)?;
-        if end <= KEPT {
-            self.trim();
-        }
-        let more = end.saturating_sub(self.pdu.bytes.len());
-        self.pdu.try_reserve(more)?;
-        self.pdu.bytes.resize(end, 0);
-        (self.pdu.cut, self.fallback_error) = (false, None);
-        for (place, word) in self.pdu.bytes.chunks_exact_mut(4).zip(head) {
-            place.copy_from_slice(&word.to_be_bytes());
-        }
-        Ok(Values { reply: self, next, end })
-    }
 }
 
 /// One label set of a LABEL reply.
@@ -279,113 +251,3 @@ pub fn is_whole(bytes: &[u8]) -> bool {
 
 #[cfg(test)]
 pub(super) mod tests;
-
-/// The size of a value set's entry in a RESULT, in bytes; the blocks come on top.
-#[must_use]
-pub fn entry_size(numval: i32) -> usize {
-    match usize::try_from(numval) {
-        Ok(values) if values > 0 => values.saturating_mul(8).saturating_add(12),
-        _ => 8,
-    }
-}
-
-/// The value sets of a RESULT, one after the other: entries in front, blocks behind them (WIRE-50).
-#[derive(Debug)]
-pub struct Values<'a> {
-    reply: &'a mut Reply,
-    next: usize,
-    end: usize,
-}
-
-impl Values<'_> {
-    /// The place for the next `size` bytes of entries.
-    fn entry(&mut self, size: usize) -> Result<&mut [u8]> {
-        let start = self.next;
-        let end = start
-            .checked_add(size)
-            .filter(|end| *end <= self.end)
-            .ok_or(Error::GENERIC)?;
-        self.next = end;
-        self.reply.pdu.bytes.get_mut(start..end).ok_or(Error::GENERIC)
-    }
-
-    fn head(&mut self, metric: MetricId, values: usize, format: i32) -> Result<&mut [u8]> {
-        let count = i32::try_from(values).map_err(|_| Error::TOOBIG)?;
-        let entry = self.entry(entry_size(count))?;
-        let (head, pairs) = entry.split_at_mut_checked(12).ok_or(Error::GENERIC)?;
-        for (place, word) in head.chunks_exact_mut(4).zip([metric.0, count as u32, format as u32]) {
-            place.copy_from_slice(&word.to_be_bytes());
-        }
-        Ok(pairs)
-    }
-
-    /// A metric without values: `numval` is 0 or an error code.
-    ///
-    /// # Errors
-    /// `PM_ERR_GENERIC` when there is no room left for it.
-    pub fn none(&mut self, metric: MetricId, numval: i32) -> Result<()> {
-        let entry = self.entry(8)?;
-        for (place, word) in entry.chunks_exact_mut(4).zip([metric.0, numval as u32]) {
-            place.copy_from_slice(&word.to_be_bytes());
-        }
-        Ok(())
-    }
-
-    /// Values in place, each with its instance; at least one.
-    ///
-    /// # Errors
-    /// As [`Values::none`].
-    pub fn words(
-        &mut self,
-        metric: MetricId,
-        format: i32,
-        values: impl ExactSizeIterator<Item = (i32, u32)>,
-    ) -> Result<()> {
-        let pairs = self.head(metric, values.len(), format)?;
-        for (place, (inst, value)) in pairs.chunks_exact_mut(8).zip(values) {
-            let pair = u64::from(inst as u32) << 32 | u64::from(value);
-            place.copy_from_slice(&pair.to_be_bytes());
-        }
-        Ok(())
-    }
-
-    /// Values as blocks in the order of the host, header included; at least one.
-    ///
-    /// # Errors
-    /// `PM_ERR_GENERIC` for a block that is missing, or shorter than its type or than what it says
-    /// (WIRE-74, WIRE-75, WIRE-76); `PM_ERR_TOOBIG`.
-    pub fn blocks<'b>(
-        &mut self,
-        metric: MetricId,
-        format: i32,
-        values: impl ExactSizeIterator<Item = (i32, Option<&'b [u8]>)>,
-    ) -> Result<()> {
-        let mut place = self.next.checked_add(12).ok_or(Error::TOOBIG)?;
-        self.head(metric, values.len(), format)?;
-        for (inst, block) in values {
-            let word = u32::try_from(self.reply.pdu.bytes.len() / 4).map_err(|_| Error::TOOBIG)?;
-            put_block(&mut self.reply.pdu.bytes, block.ok_or(Error::GENERIC)?)?;
-            let pair = self
-                .reply
-                .pdu
-                .bytes
-                .get_mut(place..)
-                .and_then(|rest| rest.first_chunk_mut::<8>());
-            let value = u64::from(inst as u32) << 32 | u64::from(word);
-            *pair.ok_or(Error::GENERIC)? = value.to_be_bytes();
-            place += 8;
-        }
-        Ok(())
-    }
-
-    /// The RESULT is complete.
-    ///
-    /// # Errors
-    /// `PM_ERR_GENERIC` when entries are missing; `PM_ERR_TOOBIG`.
-    pub fn finish(self) -> Result<()> {
-        if self.next != self.end {
-            return Err(Error::GENERIC);
-        }
-        self.reply.pdu.finish()
-    }
-}

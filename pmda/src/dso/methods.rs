@@ -177,25 +177,22 @@ pub(super) extern "C" fn store<A: Agent>(result: Option<&ResultHead>, ext: Given
     with::<A>(ext, |dso, client| {
         let mut store = ResultBuilder::new()?;
         store.begin_store(client.0, sets.len())?;
-        let mut blocks = Vec::new();
         for set in sets {
             // SAFETY: each pointer is one to a value set.
             let Some(set) = (unsafe { set.as_ref() }) else { continue };
             // SAFETY: a set has as many values as it says, in the format that it says.
-            unsafe { add_values(set, &mut store, &mut blocks)? };
+            unsafe { add_values(set, &mut store)? };
         }
-        // A block that is too short for its type would be refused by a daemon so.
-        let finished = store.finish(|index| blocks.get(index).copied());
-        finished.map_err(|_| Error::IPC)?;
+        store.finish(|_| None)?;
         dso.send(store.reply().bytes(), |reply| reply.status())
     })
 }
 
-/// Adds a set to a store; blocks stay where they are until its end, with an index in `blocks`.
+/// Adds a set to a store.
 ///
 /// # Safety
-/// The set has `numval` values in the format `valfmt`, which nobody changes for as long as `'a`.
-unsafe fn add_values<'a>(set: &'a ValueSet, store: &mut ResultBuilder, blocks: &mut Vec<&'a [u8]>) -> Result<()> {
+/// The set has `numval` values in the format `valfmt`.
+unsafe fn add_values(set: &ValueSet, store: &mut ResultBuilder) -> Result<()> {
     let values = ptr::from_ref(set).wrapping_byte_add(offset_of!(ValueSet, values));
     // SAFETY: `numval` values follow the head of a set, says the caller.
     let values: &[Value] = unsafe { items(values.cast(), set.numval) };
@@ -209,8 +206,9 @@ unsafe fn add_values<'a>(set: &'a ValueSet, store: &mut ResultBuilder, blocks: &
                 let (start, header) = unsafe { (value.value.pval, value.value.pval.read()) };
                 let length = block::length(header).max(block::HEADER);
                 // SAFETY: the length counts from the first word.
-                blocks.push(unsafe { slice::from_raw_parts(start.cast::<u8>(), length) });
-                store.deferred(value.inst, blocks.len() - 1)?;
+                let block = unsafe { slice::from_raw_parts(start.cast::<u8>(), length) };
+                // One that is too short for its type would be refused by a daemon so.
+                store.host_block(value.inst, block).map_err(|_| Error::IPC)?;
             }
             _ => return Err(Error::IPC),
         }

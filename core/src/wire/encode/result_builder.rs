@@ -23,16 +23,26 @@ const HEAD: usize = 12;
 pub struct ResultBuilder {
     reply: Reply,
     blocks: Vec<u8>,
-    /// Blocks that belong to the agent: how many bytes of blocks are in front, and what the caller
-    /// calls them.
-    deferred: Vec<(usize, usize)>,
+    /// Blocks that belong to the agent, and are copied in the end.
+    deferred: Vec<DeferredBlock>,
     /// The start of the entry that is being written.
     entry: usize,
     /// The bytes of blocks, and the number of blocks to be copied in the end, at its start.
     before: (usize, usize),
     /// Its `valfmt`: blocks that are copied at once are `PM_VAL_DPTR`, those that are copied in the
-    /// end `PM_VAL_SPTR`.
+    /// end `PM_VAL_SPTR`, unless the caller says otherwise.
     format: i32,
+}
+
+/// A block that is copied in the end.
+#[derive(Debug)]
+struct DeferredBlock {
+    /// The place of its value.
+    pair: usize,
+    /// Bytes of blocks in front of it.
+    before: usize,
+    /// What the caller calls it.
+    block: usize,
 }
 
 impl ResultBuilder {
@@ -51,7 +61,7 @@ impl ResultBuilder {
         if self.blocks.capacity() > KEPT {
             self.blocks = Vec::new();
         }
-        if self.deferred.capacity() > KEPT / size_of::<(usize, usize)>() {
+        if self.deferred.capacity() > KEPT / size_of::<DeferredBlock>() {
             self.deferred = Vec::new();
         }
         self.reply.trim();
@@ -140,6 +150,18 @@ impl ResultBuilder {
         })
     }
 
+    /// Adds a block in the order of the host, header included.
+    ///
+    /// # Errors
+    /// As [`ResultBuilder::word`]; `PM_ERR_GENERIC` for a block that is shorter than its type or
+    /// than what it says (WIRE-75, WIRE-76).
+    pub fn host_block(&mut self, inst: i32, block: &[u8]) -> Result<()> {
+        self.copied(inst, |blocks| {
+            let end = blocks.len();
+            put_block(blocks, block).inspect_err(|_| blocks.truncate(end))
+        })
+    }
+
     /// Adds a block with a text and the NUL that ends it, as its `header` tells.
     ///
     /// # Errors
@@ -171,10 +193,16 @@ impl ResultBuilder {
     /// As [`ResultBuilder::word`].
     pub fn deferred(&mut self, inst: i32, block: usize) -> Result<()> {
         self.deferred.try_reserve(1).map_err(|_| Error::ENOMEM)?;
+        let (pair, before) = (self.reply.pdu.bytes.len(), self.blocks.len());
         self.pair(inst, 0)?;
-        self.deferred.push((self.blocks.len(), block));
+        self.deferred.push(DeferredBlock { pair, before, block });
         self.format = PM_VAL_SPTR;
         Ok(())
+    }
+
+    /// Gives the set another `valfmt` than its values have.
+    pub fn set_format(&mut self, format: i32) {
+        self.format = format;
     }
 
     /// Ends the set with its `numval`: the number of values that were added, or what it is without
@@ -220,7 +248,7 @@ impl ResultBuilder {
         }
         let bytes = &mut self.reply.pdu.bytes;
         reserve(bytes, blocks.len())?;
-        let mut deferred = self.deferred.iter();
+        let mut deferred = self.deferred.iter().peekable();
         let mut copied = 0;
         let mut entry = FIRST;
         while entry < end {
@@ -232,20 +260,24 @@ impl ResultBuilder {
             let format = number(bytes, entry + 8).unwrap_or(PM_VAL_INSITU);
             let pairs = entry + HEAD..entry + HEAD + values * 8;
             entry = pairs.end;
-            if format == PM_VAL_DPTR {
+            if format != PM_VAL_DPTR && format != PM_VAL_SPTR {
+                continue;
+            }
+            if deferred.peek().is_none_or(|next| next.pair != pairs.start) {
                 // The deferred blocks in front push these blocks back.
                 let shift = bytes.len() - copied;
                 add_to_places(bytes.get_mut(pairs).ok_or(Error::GENERIC)?, shift)?;
-            } else if format == PM_VAL_SPTR {
-                for pair in pairs.step_by(8) {
-                    let (before, block) = deferred.next().ok_or(Error::GENERIC)?;
-                    append(bytes, blocks.get(copied..*before).ok_or(Error::GENERIC)?)?;
-                    copied = *before;
-                    let place = u32::try_from(bytes.len() / 4).map_err(|_| Error::TOOBIG)?;
-                    put_block(bytes, find(*block).ok_or(Error::GENERIC)?)?;
-                    let word = bytes.get_mut(pair + 4..).and_then(|rest| rest.first_chunk_mut::<4>());
-                    *word.ok_or(Error::GENERIC)? = place.to_be_bytes();
-                }
+                continue;
+            }
+            // All blocks of a set are of one kind.
+            for pair in pairs.step_by(8) {
+                let DeferredBlock { before, block, .. } = *deferred.next().ok_or(Error::GENERIC)?;
+                append(bytes, blocks.get(copied..before).ok_or(Error::GENERIC)?)?;
+                copied = before;
+                let place = u32::try_from(bytes.len() / 4).map_err(|_| Error::TOOBIG)?;
+                put_block(bytes, find(block).ok_or(Error::GENERIC)?)?;
+                let word = bytes.get_mut(pair + 4..).and_then(|rest| rest.first_chunk_mut::<4>());
+                *word.ok_or(Error::GENERIC)? = place.to_be_bytes();
             }
         }
         append(bytes, blocks.get(copied..).ok_or(Error::GENERIC)?)
@@ -294,151 +326,4 @@ fn append_to_full(bytes: &mut Vec<u8>, more: &[u8]) -> Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::wire::encode::tests::hex;
-
-    fn check(fill: impl FnOnce(&mut ResultBuilder) -> Result<()>, blocks: &[&[u8]], expected: &str) {
-        let mut builder = ResultBuilder::new().expect("memory");
-        // What was in the buffers before does not show.
-        builder.begin(9, 3).expect("small");
-        builder.open(MetricId(3), 1).expect("memory");
-        builder.deferred(0, 1).expect("memory");
-        fill(&mut builder).expect("memory");
-        builder.finish(|name| blocks.get(name).copied()).expect("well formed");
-        assert_eq!(builder.reply().bytes(), hex(expected));
-    }
-
-    /// WIRE-50, WIRE-44, WIRE-45: the mixed example, as the encoder of finished results makes it.
-    #[test]
-    fn mixed() {
-        let fill = |builder: &mut ResultBuilder| {
-            builder.begin(0, 5)?;
-            builder.open(MetricId(0x3f40_0000), 1)?;
-            builder.word(-1, 0x0102_0304)?;
-            builder.close(1);
-            builder.open(MetricId(0x3f40_0001), 0)?;
-            for inst in 0..3 {
-                builder.word(inst, !(inst as u32))?;
-            }
-            builder.close(3);
-            builder.open(MetricId(0x3f40_0002), 1)?;
-            builder.wide(-1, 0x0300_000c, 0x0102_0304_0506_0708)?;
-            builder.close(1);
-            builder.open(MetricId(0x3f40_0003), 1)?;
-            builder.block(-1, 0x0400_0008, &1.5_f32.to_be_bytes())?;
-            builder.close(1);
-            builder.open(MetricId(0x3f40_0004), 1)?;
-            builder.wide(-1, 0x0500_000c, 2.5_f64.to_bits())?;
-            builder.close(1);
-            Ok(())
-        };
-        check(
-            fill,
-            &[],
-            "000000ac 00007001 00000000 00000000 00000000 00000005 3f400000 00000001 00000000 ffffffff 01020304 \
-             3f400001 00000003 00000000 00000000 ffffffff 00000001 fffffffe 00000002 fffffffd \
-             3f400002 00000001 00000001 ffffffff 00000023 3f400003 00000001 00000001 ffffffff 00000026 \
-             3f400004 00000001 00000001 ffffffff 00000028 \
-             0300000c 01020304 05060708 04000008 3fc00000 0500000c 40040000 00000000",
-        );
-    }
-
-    /// The room for blocks stays for the next reply, unless it has become large.
-    #[test]
-    fn large_buffers_go() {
-        let mut builder = ResultBuilder::new().expect("memory");
-        let mut room_after = |length: usize| {
-            builder.begin(0, 1).expect("small");
-            builder.open(MetricId(1), 1).expect("memory");
-            builder.block(-1, 0x0600_0004, &vec![b'a'; length]).expect("memory");
-            let filled = builder.blocks.capacity();
-            builder.trim();
-            (filled, builder.blocks.capacity())
-        };
-        let (filled, kept) = room_after(1000);
-        assert_eq!(kept, filled);
-        assert_eq!(room_after(KEPT).1, 0);
-        builder.begin(0, 1).expect("small");
-        builder.open(MetricId(1), KEPT / 8).expect("memory");
-        for value in 0..=KEPT / size_of::<(usize, usize)>() {
-            builder.deferred(0, value).expect("memory");
-        }
-        builder.trim();
-        assert_eq!(
-            (builder.reply.pdu.bytes.capacity(), builder.deferred.capacity()),
-            (0, 0)
-        );
-    }
-
-    /// WIRE-50, WIRE-52: blocks stand in the order of their values, whenever they are copied; a set
-    /// whose values have all failed is an error.
-    #[test]
-    fn in_order() {
-        let text = |kind: u32, text: &[u8]| {
-            let header = kind << 24 | u32::try_from(text.len() + 4).expect("short");
-            [&header.to_ne_bytes(), text].concat()
-        };
-        let (first, second) = (text(8, b"abc"), text(8, b"defgh"));
-        let fill = |builder: &mut ResultBuilder| {
-            builder.begin(0x18, 4)?;
-            builder.open(MetricId(1), 2)?;
-            builder.block(7, 0x0600_0006, b"x\0")?;
-            builder.close(1);
-            builder.open(MetricId(2), 2)?;
-            builder.deferred(8, 0)?;
-            builder.deferred(9, 1)?;
-            builder.close(2);
-            builder.open(MetricId(3), 2)?;
-            builder.close(-12358);
-            builder.open(MetricId(4), 2)?;
-            builder.block(7, 0x0600_0005, b"\0")?;
-            builder.close(1);
-            Ok(())
-        };
-        check(
-            fill,
-            &[&first, &second],
-            "00000088 00007001 00000000 00000018 00000000 00000004 \
-             00000001 00000001 00000001 00000007 00000019 \
-             00000002 00000002 00000002 00000008 0000001b 00000009 0000001d \
-             00000003 ffffcfba 00000004 00000001 00000001 00000007 00000020 \
-             06000006 78007e7e 08000007 6162637e 08000009 64656667 687e7e7e 06000005 007e7e7e",
-        );
-    }
-
-    /// WIRE-44, WIRE-50: a set that failed half way leaves nothing behind; a text ends with a NUL.
-    #[test]
-    fn failed() {
-        let fill = |builder: &mut ResultBuilder| {
-            builder.begin(0, 2)?;
-            builder.open(MetricId(1), 2)?;
-            builder.text(7, 0x0600_0008, b"abc")?;
-            builder.deferred(8, 0)?;
-            builder.fail(-12358);
-            builder.open(MetricId(2), 1)?;
-            builder.text(9, 0x0600_0007, b"hi")?;
-            builder.close(1);
-            Ok(())
-        };
-        check(
-            fill,
-            &[],
-            "0000003c 00007001 00000000 00000000 00000000 00000002 00000001 ffffcfba \
-             00000002 00000001 00000001 00000009 0000000d 06000007 6869007e",
-        );
-    }
-
-    /// WIRE-74, WIRE-76: a block that is gone, or shorter than its type, is refused.
-    #[test]
-    fn refused() {
-        for block in [None, Some(&[0_u8, 0][..]), Some(&[4, 0, 0, 9])] {
-            let mut builder = ResultBuilder::default();
-            builder.begin(0, 1).expect("small");
-            builder.open(MetricId(1), 1).expect("memory");
-            builder.deferred(0, 5).expect("memory");
-            builder.close(1);
-            assert_eq!(builder.finish(|_| block), Err(Error::GENERIC));
-        }
-    }
-}
+mod tests;

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::labels::Span;
+use crate::wire::builder::KEPT;
 
 /// Bytes written in hex.
 pub fn hex(text: &str) -> Vec<u8> {
@@ -17,35 +18,6 @@ fn check(fill: impl FnOnce(&mut Reply) -> Result<()>, expected: &str) {
     assert!(is_whole(reply.bytes()));
 }
 
-/// WIRE-50: what was in the buffer before does not show in a RESULT, and one with entries missing
-/// is refused.
-#[test]
-fn used_again() {
-    let fill = |reply: &mut Reply, values: i32| {
-        let mut sets = reply.result(0, 2, entry_size(values) + entry_size(0))?;
-        sets.words(
-            MetricId(1),
-            0,
-            (0..values).map(|inst| (inst, 7)).collect::<Vec<_>>().into_iter(),
-        )?;
-        sets.none(MetricId(2), 0)?;
-        sets.finish()
-    };
-    let mut used = Reply::new();
-    for values in [3, 90, 1, 40, 100] {
-        let mut fresh = Reply::new();
-        fill(&mut fresh, values).expect("a few values");
-        fill(&mut used, values).expect("a few values");
-        assert_eq!(used.bytes(), fresh.bytes());
-        used.error(-values);
-        if values == 1 {
-            fill(&mut used, 1000).expect("many values");
-        }
-    }
-    let missing = used.result(0, 2, entry_size(3)).expect("room");
-    assert_eq!(missing.finish(), Err(Error::GENERIC));
-}
-
 /// The buffer stays for the next reply, unless it has become large.
 #[test]
 fn large_buffers_go() {
@@ -54,12 +26,9 @@ fn large_buffers_go() {
     let small = reply.pdu.bytes.capacity();
     reply.error(-1);
     assert_eq!(reply.pdu.bytes.capacity(), small);
-    let next: [fn(&mut Reply) -> Result<()>; 2] = [|reply| reply.desc([0; 5]), |reply| reply.result(0, 0, 0)?.finish()];
-    for next in next {
-        reply.text(1, &vec![b'a'; KEPT]).expect("a large text");
-        next(&mut reply).expect("a small reply");
-        assert!(reply.pdu.bytes.capacity() < small);
-    }
+    reply.text(1, &vec![b'a'; KEPT]).expect("a large text");
+    reply.desc([0; 5]).expect("a small reply");
+    assert!(reply.pdu.bytes.capacity() < small);
     reply.text(1, &[b'a'; 1000]).expect("a text");
     reply.trim();
     assert_eq!(reply.pdu.bytes.capacity(), small);
@@ -172,71 +141,4 @@ fn labels() {
         |reply| reply.labels(7, 1, std::iter::empty::<LabelSetData<'_, std::vec::IntoIter<Span>>>()),
         "0000001c 00007013 00000000 ffffffff 00000001 00000000 00000000",
     );
-}
-
-fn block(kind: u32, payload: &[u8]) -> Vec<u8> {
-    let header = kind << 24 | u32::try_from(payload.len() + 4).expect("short");
-    [&header.to_ne_bytes(), payload].concat()
-}
-
-/// WIRE-50, WIRE-44, WIRE-45: the mixed example.
-#[test]
-fn result() {
-    let blocks = [
-        block(3, &0x0102_0304_0506_0708_u64.to_ne_bytes()),
-        block(4, &1.5_f32.to_ne_bytes()),
-        block(5, &2.5_f64.to_ne_bytes()),
-    ];
-    let fill = |reply: &mut Reply| {
-        let entries = [1, 3, 1, 1, 1].into_iter().map(entry_size).sum();
-        let mut values = reply.result(0, 5, entries)?;
-        values.words(MetricId(0x3f40_0000), 0, [(-1, 0x0102_0304)].into_iter())?;
-        let three = [(0, u32::MAX), (1, u32::MAX - 1), (2, u32::MAX - 2)];
-        values.words(MetricId(0x3f40_0001), 0, three.into_iter())?;
-        for (metric, block) in (0x3f40_0002..).zip(&blocks) {
-            values.blocks(MetricId(metric), 1, [(-1, Some(&block[..]))].into_iter())?;
-        }
-        values.finish()
-    };
-    check(
-        fill,
-        "000000ac 00007001 00000000 00000000 00000000 00000005 3f400000 00000001 00000000 ffffffff 01020304 \
-         3f400001 00000003 00000000 00000000 ffffffff 00000001 fffffffe 00000002 fffffffd \
-         3f400002 00000001 00000001 ffffffff 00000023 3f400003 00000001 00000001 ffffffff 00000026 \
-         3f400004 00000001 00000001 ffffffff 00000028 \
-         0300000c 01020304 05060708 04000008 3fc00000 0500000c 40040000 00000000",
-    );
-}
-
-/// WIRE-52: the flags of a fetch; errors in place of values.
-#[test]
-fn result_without_values() {
-    let fill = |reply: &mut Reply| {
-        let mut values = reply.result(0x18, 2, 16)?;
-        values.none(MetricId(0x3f40_0009), -12389)?;
-        values.none(MetricId(0x3f40_2409), -12358)?;
-        values.finish()
-    };
-    check(
-        fill,
-        "00000028 00007001 00000000 00000018 00000000 00000002 3f400009 ffffcf9b 3f402409 ffffcfba",
-    );
-}
-
-/// WIRE-73 to WIRE-76: what an agent must not give is refused.
-#[test]
-fn refused() {
-    let one = |block: Option<&[u8]>| {
-        let mut reply = Reply::default();
-        let mut values = reply.result(0, 1, entry_size(1)).expect("small");
-        values.blocks(MetricId(1), 1, [(0, block)].into_iter())
-    };
-    assert_eq!(one(None), Err(Error::GENERIC));
-    assert_eq!(one(Some(&[0, 0])), Err(Error::GENERIC));
-    assert_eq!(one(Some(&block(3, b"short"))), Err(Error::GENERIC));
-    assert_eq!(one(Some(&block(9, b"no"))), Err(Error::GENERIC));
-    let mut reply = Reply::default();
-    let mut values = reply.result(0, 1, 8).expect("small");
-    assert_eq!(values.words(MetricId(1), 0, [(0, 0)].into_iter()), Err(Error::GENERIC));
-    assert_eq!(reply.result(0, 1, usize::MAX).err(), Some(Error::TOOBIG));
 }
