@@ -1,12 +1,9 @@
-//! Work that is interrupted by calls into C.
+//! Calls into C, and the panic guard.
 //!
-//! What calls functions of an agent, or waits, consists of steps, and makes the calls between them.
-//! Where the calls stand one behind the other, an exported function makes them itself
-//! ([`guarded`]). Where they come out of the middle of the work, it is a [`Machine`]: each step
-//! returns the call to make, and the machine is resumed with the answer; the driver makes the
-//! calls. During a call, only the frames of those are on the stack; they hold no lock, borrow or
-//! destructor. So a callback may call the library again, and may leave with longjmp, `pthread_exit`
-//! or a cancellation.
+//! What calls functions of an agent, or waits, consists of steps ([`guarded`]), and the exported
+//! function makes the calls between them. During a call, only the frames of such functions are on
+//! the stack; they hold no lock, borrow or destructor. So a callback may call the library again,
+//! and may leave by returning, `longjmp`, an exception, `pthread_exit` or a cancellation.
 //!
 //! Each step runs under the panic guard, as every exported function does; what such a function
 //! returns becomes what C gets. And each gets a [`Token`], by which it may take the lock.
@@ -23,34 +20,7 @@ use crate::sys::reentrancy::ReentrancyGuard;
 use pmda_core::error::{self, Error};
 use pmda_core::log::Level;
 
-/// The next need of a machine.
-pub(crate) enum Step<C, D> {
-    /// A call into C; the machine goes on when it gets the answer.
-    Call(C),
-    /// Nothing: this is the outcome.
-    Done(D),
-}
-
-/// Work that is interrupted by calls into C.
-///
-/// Neither a machine nor its calls and answers have anything to drop: the driver checks that at
-/// compile time. What they own is in a [`NoDropCell`].
-pub(crate) trait Machine {
-    /// A call into C that the machine asks for.
-    type Call;
-    /// The answer to a call.
-    type Answer;
-    /// The outcome.
-    type Done;
-
-    /// The first step.
-    fn start(&mut self, token: &mut Token) -> Step<Self::Call, Self::Done>;
-
-    /// The next step, after the call that the last one has asked for.
-    fn resume(&mut self, token: &mut Token, answer: Self::Answer) -> Step<Self::Call, Self::Done>;
-}
-
-/// Something that a machine owns across a call into C. It leaks when the call does not return: no
+/// Something that is owned across a call into C. It leaks when the call does not return: no
 /// code of the library runs then that could free it.
 pub(crate) struct NoDropCell<T>(ManuallyDrop<Option<T>>);
 
@@ -83,87 +53,6 @@ impl<T> NoDropCell<T> {
     /// Takes the value out: from now on it is dropped like any other.
     pub(crate) fn take(&mut self) -> Option<T> {
         self.0.take()
-    }
-}
-
-/// Runs a machine to its end: its steps under the panic guard, and between them, by `call`, the
-/// calls into C that it asks for, outside of any guard.
-///
-/// While C runs, no frame of this library on the stack has anything to drop, to unlock or to catch.
-/// So however C leaves the call, by returning, `longjmp`, an exception, `pthread_exit` or
-/// `pthread_cancel`, it passes through the library.
-#[inline(always)]
-pub(crate) fn drive<M: Machine, B>(begin: B, call: impl Fn(M::Call) -> M::Answer) -> <M::Done as CReturn>::C
-where
-    M::Done: CReturn,
-    B: FnOnce(&mut Token) -> Result<M, M::Done>,
-{
-    drive_reading(begin, |_, wanted| call(wanted))
-}
-
-/// [`drive`] for calls that are read from the machine in part: what a step gives stays in registers
-/// when it is small.
-#[inline(always)]
-pub(crate) fn drive_reading<M: Machine, B>(
-    begin: B,
-    call: impl Fn(&mut M, M::Call) -> M::Answer,
-) -> <M::Done as CReturn>::C
-where
-    M::Done: CReturn,
-    B: FnOnce(&mut Token) -> Result<M, M::Done>,
-{
-    const {
-        assert!(!std::mem::needs_drop::<M>() && !std::mem::needs_drop::<B>());
-        assert!(!std::mem::needs_drop::<M::Call>() && !std::mem::needs_drop::<M::Answer>());
-        assert!(!std::mem::needs_drop::<M::Done>());
-    }
-    let mut place = None;
-    let begin = |token: &mut Token| match begin(token) {
-        Ok(machine) => place.insert(machine).start(token),
-        Err(done) => Step::Done(done),
-    };
-    let first = step(begin);
-    match (first, &mut place) {
-        (Outcome::Call(wanted), Some(machine)) => ended(go_on(machine, wanted, call)),
-        (end, _) => ended(end),
-    }
-}
-
-/// Runs a machine that stays its caller's, who takes it apart in the end.
-#[inline(always)]
-pub(crate) fn run<M: Machine>(machine: &mut M, call: impl Fn(&mut M, M::Call) -> M::Answer) -> <M::Done as CReturn>::C
-where
-    M::Done: CReturn,
-{
-    match step(|token| machine.start(token)) {
-        Outcome::Call(wanted) => ended(go_on(machine, wanted, call)),
-        end => ended(end),
-    }
-}
-
-/// Makes a call, and all that follow.
-#[inline(always)]
-fn go_on<M: Machine>(
-    machine: &mut M,
-    mut wanted: M::Call,
-    call: impl Fn(&mut M, M::Call) -> M::Answer,
-) -> Outcome<M::Call, M::Done> {
-    loop {
-        let answer = call(machine, wanted);
-        match step(|token| machine.resume(token, answer)) {
-            Outcome::Call(next) => wanted = next,
-            end => return end,
-        }
-    }
-}
-
-/// Returns the outcome as C gets it.
-#[inline(always)]
-fn ended<C, D: CReturn>(end: Outcome<C, D>) -> D::C {
-    match end {
-        Outcome::Done(done) => done.into_c(),
-        Outcome::Busy => D::BUSY,
-        Outcome::Failed | Outcome::Call(_) => D::FAILED,
     }
 }
 
@@ -217,48 +106,22 @@ pub(crate) extern "C" fn guard_apart<R: CReturn>(body: impl FnOnce(&mut Token) -
 /// The result of a step, or the exported function's return value without it.
 pub(crate) type Guarded<T> = Result<T, c_int>;
 
-/// [`guard`] for a step of a function that makes its calls into C itself, one behind the other. As
-/// with a driver, its frame then has nothing to drop, to unlock or to catch: what the steps own
-/// meanwhile is in a [`NoDropCell`].
+/// [`guard`] for a step of a function that makes calls into C between its steps. Its frame has
+/// nothing to drop, to unlock or to catch then: what the steps own meanwhile is in a
+/// [`NoDropCell`]. The result does not pass through the hands of the catcher, so that it can stay
+/// in registers.
 pub(crate) fn guarded<T>(body: impl FnOnce(&mut Token) -> T) -> Guarded<T> {
     const { assert!(!std::mem::needs_drop::<T>()) };
-    guard(|token| Stepped(body(token)))
-}
-
-/// The outcome of a step of a machine.
-enum Outcome<C, D> {
-    /// It wants a call into C.
-    Call(C),
-    /// It was the last.
-    Done(D),
-    /// It panicked.
-    Failed,
-    /// It was refused, as this thread is inside of the library already.
-    Busy,
-}
-
-/// [`guard`] for a step of a machine, whose outcome is for the driver. It does not pass through the
-/// hands of the catcher, so that it can stay in registers.
-#[inline(always)]
-fn step<C, D>(body: impl FnOnce(&mut Token) -> Step<C, D>) -> Outcome<C, D> {
     let Some(mut entered) = ReentrancyGuard::enter() else {
-        return Outcome::Busy;
+        return Err(BUSY);
     };
-    let mut outcome = Outcome::Failed;
+    let mut outcome = Err(Error::GENERIC.code());
     // Unwind safety: as in `inner`.
     let end = catch_unwind(AssertUnwindSafe(|| {
-        outcome = match run_body(|| body(&mut entered.token)) {
-            Step::Call(wanted) => Outcome::Call(wanted),
-            Step::Done(done) => Outcome::Done(done),
-        };
+        outcome = Ok(run_body(|| body(&mut entered.token)));
     }));
     if let Err(panic) = end {
         caught(panic);
-    }
-    // Mostly it is a call: with a way out of its own, the driver need not ask again what it was.
-    if let Outcome::Call(wanted) = outcome {
-        entered.leave();
-        return Outcome::Call(wanted);
     }
     entered.leave();
     outcome
@@ -288,8 +151,8 @@ fn run_body<R>(body: impl FnOnce() -> R) -> R {
 #[cfg(debug_assertions)]
 fn run_body<R, F: FnOnce() -> R>(body: F) -> R {
     if let Some(wanted) = &*PROVOKED {
-        // The type of the body is "…::FUNCTION::{{closure}}"; that of a driven one has this inside,
-        // as the driver is generic.
+        // The type of the body is "…::FUNCTION::{{closure}}"; that of a step has this inside, as
+        // the guard is generic.
         let body = std::any::type_name::<F>();
         let is_here = |name: &&str| {
             body.split("::")
@@ -356,20 +219,6 @@ impl CReturn for error::Result<()> {
 
     fn into_c(self) -> c_int {
         self.map_or_else(Error::code, |()| 0)
-    }
-}
-
-/// The result of [`guarded`].
-struct Stepped<T>(T);
-
-impl<T> CReturn for Stepped<T> {
-    type C = Guarded<T>;
-    const FAILED: Guarded<T> = Err(Error::GENERIC.code());
-    const BUSY: Guarded<T> = Err(BUSY);
-
-    #[inline(always)]
-    fn into_c(self) -> Guarded<T> {
-        Ok(self.0)
     }
 }
 

@@ -8,7 +8,7 @@ use pcp_pmda_test::Library;
 use pcp_pmda_test::pcp::{self, Environment, text};
 
 /// Two DSO agents in pmcd and a daemon with a library of its own; whoever asks for a text, a label
-/// or an event runs into a panic. `pmdaLabel` is driven, the others are not.
+/// or an event runs into a panic. `pmdaLabel` has several steps, the others one.
 #[test]
 fn pmcd_lives_on() {
     let mut environment = Environment::new("panic", Library::Ours);

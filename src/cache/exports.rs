@@ -4,7 +4,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use crate::boundary::{drive, guard, guard_apart};
+use crate::boundary::{Guarded, guard, guard_apart, guarded};
 use crate::cache::{self, Purge, open, with};
 use crate::sys::process::CFile;
 use crate::view::arg::{CText, Out, Private};
@@ -190,12 +190,17 @@ pub unsafe extern "C-unwind" fn pmdaCachePurgeCallback(
     recent: time_t,
     callback: Option<unsafe extern "C-unwind" fn(*mut c_void)>,
 ) -> c_int {
-    drive(
-        |token| Purge::new(token, InDom(indom), wide(recent), callback).map_err(Err),
-        // SAFETY: the caller gives a function for what the agent has attached; the instance has
-        // gone, so the cache does not return the pointer again.
-        |(callback, private)| unsafe { callback(private.as_ptr()) },
-    )
+    let purge = || -> Guarded<c_int> {
+        let begun = guarded(|token| Purge::new(token, InDom(indom), wide(recent), callback))?;
+        let mut purge = begun.map_err(Error::code)?;
+        while let Some((callback, private)) = guarded(|_| purge.next())? {
+            // SAFETY: the caller gives a function for what the agent has attached; the instance has
+            // gone, so the cache does not return the pointer again.
+            unsafe { callback(private.as_ptr()) };
+        }
+        Ok(purge.number)
+    };
+    purge().unwrap_or_else(|end| end)
 }
 
 /// Sets the greatest id that the cache may hand out.

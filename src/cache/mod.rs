@@ -10,7 +10,7 @@ use crate::sys::lock::Token;
 use std::ffi::{CStr, c_int};
 use std::{io, mem, vec};
 
-use crate::boundary::{Machine, NoDropCell, Step};
+use crate::boundary::NoDropCell;
 use crate::state;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::{cancel, config};
@@ -254,7 +254,8 @@ pub(crate) fn purge(
 /// Tells the agent about each culled instance, after all were culled.
 pub(crate) struct Purge {
     callback: Option<Free>,
-    number: c_int,
+    /// How many were culled.
+    pub(crate) number: c_int,
     attached: NoDropCell<vec::IntoIter<Private>>,
 }
 
@@ -273,26 +274,13 @@ impl Purge {
         })
     }
 
-    fn step(&mut self) -> Step<(Free, Private), Result<c_int>> {
+    /// The next call; none after the last one.
+    pub(crate) fn next(&mut self) -> Option<(Free, Private)> {
         let next = self.attached.get().and_then(Iterator::next);
-        if let Some(call) = self.callback.zip(next) {
-            return Step::Call(call);
+        let call = self.callback.zip(next);
+        if call.is_none() {
+            drop(self.attached.take());
         }
-        drop(self.attached.take());
-        Step::Done(Ok(self.number))
-    }
-}
-
-impl Machine for Purge {
-    type Call = (Free, Private);
-    type Answer = ();
-    type Done = Result<c_int>;
-
-    fn start(&mut self, _: &mut Token) -> Step<(Free, Private), Result<c_int>> {
-        self.step()
-    }
-
-    fn resume(&mut self, _: &mut Token, (): ()) -> Step<(Free, Private), Result<c_int>> {
-        self.step()
+        call
     }
 }

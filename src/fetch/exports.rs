@@ -5,23 +5,37 @@
 use std::ffi::{c_int, c_uint};
 
 use crate::agent;
-use crate::boundary::drive_reading;
-use crate::fetch::Fetch;
-use crate::fetch::FetchAnswer;
-use crate::fetch::PendingCallback;
-use crate::instances::iterate::InstanceCursor;
-use crate::instances::iterate::Ordinal;
+use crate::boundary::{Guarded, guarded};
+use crate::fetch::metric::MetricList;
+use crate::fetch::{Fetch, FetchAnswer, PendingCallback};
+use crate::instances::iterate::{InstanceCursor, Ordinal};
 use crate::view::arg::Out;
 use crate::view::interface::Ext;
 use crate::view::memory::{AnyBytes, Array};
 use crate::view::result_block::CResult;
 use crate::view::table::Metric;
 use crate::view::types::{pmAtomValue, pmID, pmdaMetric, pmdaResult};
-use crate::view::value::Atom;
+use crate::view::value::{Atom, ResultWriter};
 use pmda_core::error::Error;
 
-/// Makes the calls of a fetch.
-pub(crate) fn make(asked: PendingCallback<'_>, spare: Metric<'_>, agent: Option<Ext<'_>>) -> FetchAnswer {
+/// Goes on with a fetch to its end; `is_asking` if its first step wants a call.
+#[inline(always)]
+pub(crate) fn run<L: MetricList, O: ResultWriter>(
+    fetch: &mut Fetch<'_, L, O>,
+    mut is_asking: bool,
+    spare: Metric<'_>,
+    agent: Option<Ext<'_>>,
+) -> Guarded<()> {
+    const { assert!(!std::mem::needs_drop::<Fetch<'_, L, O>>()) };
+    while is_asking {
+        let answer = make(fetch.asked(), spare, agent);
+        is_asking = guarded(|token| fetch.resume(token, answer))?;
+    }
+    fetch.outcome.map_err(Error::code)
+}
+
+/// Makes a call of a fetch.
+fn make(asked: PendingCallback<'_>, spare: Metric<'_>, agent: Option<Ext<'_>>) -> FetchAnswer {
     if let Some(callback) = asked.callback {
         let inst = asked.inst as c_uint;
         // Zero before each call (F-9).
@@ -57,27 +71,27 @@ pub unsafe extern "C-unwind" fn pmdaFetch(
     resp: Out<'_, *mut pmdaResult>,
     pmda: Option<Ext<'_>>,
 ) -> c_int {
-    let mut steps = InstanceCursor::new(Ordinal::Any);
-    let mut spare = pmdaMetric::zeroed();
     // SAFETY: the list is as long as the caller says for the time of the call.
     let list = unsafe { Array::new(pmidlist, numpmid) };
+    fetch(list, resp, pmda).err().unwrap_or(0)
+}
+
+fn fetch(list: Array<'_, pmID>, resp: Out<'_, *mut pmdaResult>, pmda: Option<Ext<'_>>) -> Guarded<()> {
+    let mut steps = InstanceCursor::new(Ordinal::Any);
+    let mut spare = pmdaMetric::zeroed();
     let spare = Metric::in_frame(&mut spare);
-    drive_reading(
-        |token| {
-            let is_list = list.count() == 0 || (list.count() > 0 && !list.first().is_null());
-            let (true, Some(ext), false) = (is_list, pmda, resp.is_null()) else {
-                return Err(Err(Error::EINVAL));
-            };
-            let agent = agent::of_any(token, ext).map_err(Err)?;
-            Ok(Fetch::new(
-                ext,
-                agent,
-                list,
-                CResult::new(resp, &agent.results),
-                &mut steps,
-                spare,
-            ))
-        },
-        |fetch, ()| make(fetch.asked(), spare, pmda),
-    )
+    let mut place = None;
+    let begun = guarded(|token| {
+        let is_list = list.count() == 0 || (list.count() > 0 && !list.first().is_null());
+        let (true, Some(ext), false) = (is_list, pmda, resp.is_null()) else {
+            return Err(Error::EINVAL);
+        };
+        let agent = agent::of_any(token, ext)?;
+        let result = CResult::new(resp, &agent.results);
+        let fetch = place.insert(Fetch::new(ext, agent, list, result, &mut steps, spare));
+        let is_asking = fetch.start(token);
+        Ok((fetch, is_asking))
+    })?;
+    let (fetch, is_asking) = begun.map_err(Error::code)?;
+    run(fetch, is_asking, spare, pmda)
 }

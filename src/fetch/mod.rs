@@ -11,7 +11,6 @@ use crate::sys::lock::Token;
 use std::ffi::c_int;
 
 use crate::agent::{self, AgentRecord};
-use crate::boundary::{Machine, Step};
 use crate::fetch::metric::{Current, MetricList};
 use crate::instances::iterate::{self, InstanceCursor, Ordinal};
 use crate::sys::libpcp::log::{self, Debug};
@@ -36,8 +35,8 @@ pub(crate) enum FetchAnswer {
     Described,
 }
 
-/// The arguments of the next call into the agent. The driver reads them from the machine when it
-/// makes the call; the step itself says only that there is one.
+/// The arguments of the next call into the agent. A step itself says only that there is one: the
+/// arguments are read when the call is made.
 #[derive(Clone, Copy)]
 pub(crate) struct PendingCallback<'call> {
     /// The fetch callback is asked for a value; without it, the desc method for a description,
@@ -67,7 +66,8 @@ pub(crate) struct Fetch<'call, L, O> {
     /// The place in the list.
     place: usize,
     current: Current,
-    outcome: Result<()>,
+    /// What has become of it, in the end.
+    pub(crate) outcome: Result<()>,
 }
 
 /// The next step of a fetch.
@@ -385,9 +385,9 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
         Ok(())
     }
 
-    /// The step that follows: a call, or the end.
+    /// The step that follows. Returns whether there is a call to be made.
     #[inline(always)]
-    fn step(&mut self, token: &mut Token, next: Next) -> Step<(), Result<()>> {
+    fn step(&mut self, token: &mut Token, next: Next) -> bool {
         let next = if next == Next::Metric {
             self.next_metric(token)
         } else {
@@ -397,7 +397,7 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
             let callback = self.ext.fetch_callback();
             self.asked.callback = callback;
             if callback.is_some() {
-                return Step::Call(());
+                return true;
             }
         }
         self.other_step(token, next)
@@ -405,7 +405,7 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
 
     /// [`Fetch::step`] where no value is asked for.
     #[inline(never)]
-    fn other_step(&mut self, token: &mut Token, next: Next) -> Step<(), Result<()>> {
+    fn other_step(&mut self, token: &mut Token, next: Next) -> bool {
         match next {
             Next::Value => {
                 messages::no_callback();
@@ -413,7 +413,7 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
             }
             Next::Describe => {
                 self.asked.callback = None;
-                return Step::Call(());
+                return true;
             }
             Next::Finish => {
                 self.ext.set_flags(self.ext.flags() & !CHANGE_FLAGS);
@@ -421,7 +421,7 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
             }
             Next::Metric | Next::End => {}
         }
-        Step::Done(self.outcome)
+        false
     }
 
     #[cold]
@@ -431,24 +431,17 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
         self.outcome = Err(error);
         Next::End
     }
-}
 
-impl<L: MetricList, O: ResultWriter> Machine for Fetch<'_, L, O> {
-    type Call = ();
-    type Answer = FetchAnswer;
-    type Done = Result<()>;
-
+    /// Starts the fetch. Returns whether there is a call to be made.
     #[inline(never)]
-    fn start(&mut self, token: &mut Token) -> Step<(), Result<()>> {
+    pub(crate) fn start(&mut self, token: &mut Token) -> bool {
         self.outcome = self.begin(token);
-        if self.outcome.is_err() {
-            return Step::Done(self.outcome);
-        }
-        self.step(token, Next::Metric)
+        self.outcome.is_ok() && self.step(token, Next::Metric)
     }
 
+    /// Goes on with the answer to the last call. Returns whether there is another one.
     #[inline(always)]
-    fn resume(&mut self, token: &mut Token, answer: FetchAnswer) -> Step<(), Result<()>> {
+    pub(crate) fn resume(&mut self, token: &mut Token, answer: FetchAnswer) -> bool {
         let next = match answer {
             FetchAnswer::Value(atom) => self.store(token, atom),
             FetchAnswer::Described => self.described(token),

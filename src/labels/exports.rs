@@ -5,8 +5,8 @@
 
 use std::ffi::{c_char, c_int};
 
-use crate::boundary::{drive, guard, inner};
-use crate::labels::{InstanceLabels, LabelAnswer, LabelCall, add};
+use crate::boundary::{Guarded, guard, guarded, inner};
+use crate::labels::{InstanceLabels, LabelAnswer, add};
 use crate::view::buffer::CBytes;
 use crate::view::interface::Ext;
 use crate::view::label_set::{LabelSet, LabelSets};
@@ -54,20 +54,26 @@ pub unsafe extern "C-unwind" fn pmdaLabel(
     lpp: Option<LabelSets<'_>>,
     pmda: Option<Ext<'_>>,
 ) -> c_int {
-    drive(
-        |token| InstanceLabels::new(token, ident as u32, kind, lpp, pmda),
-        |call: LabelCall| {
+    let label = || -> Guarded<c_int> {
+        let mut labels = match guarded(|token| InstanceLabels::new(token, ident as u32, kind, lpp, pmda))? {
+            Ok(labels) => labels,
+            Err(outcome) => return outcome.map_err(Error::code),
+        };
+        let mut answer = None;
+        while let Some(call) = guarded(|token| labels.step(token, answer))?.map_err(Error::code)? {
             let mut place = call.set;
             // SAFETY: the callback was read from the agent's extension, whose view demands that it
-            // does what its type says. It gets an empty set of the machine's.
+            // does what its type says. It gets an empty set of ours.
             let status = unsafe { (call.callback)(call.indom.0, call.inst as u32, &raw mut place) };
             let other = status > 0 && place != call.set;
-            // SAFETY: what it stores with a positive status is NULL or a set; this is not the
-            // machine's own, of which there is one view.
+            // SAFETY: what it stores with a positive status is NULL or a set; this is not our own,
+            // of which there is one view.
             let given = other.then(|| unsafe { LabelSet::new(place) }).flatten();
-            LabelAnswer { status, given }
-        },
-    )
+            answer = Some(LabelAnswer { status, given });
+        }
+        Ok(labels.count)
+    };
+    label().unwrap_or_else(|end| end)
 }
 
 /// Sets flags in every label of a set.

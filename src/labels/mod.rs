@@ -7,7 +7,7 @@ use crate::sys::lock::Token;
 use std::ffi::{CStr, c_int};
 
 use crate::agent::AgentRecord;
-use crate::boundary::{Machine, NoDropCell, Step};
+use crate::boundary::NoDropCell;
 use crate::instances::iterate;
 use crate::sys::libpcp;
 use crate::sys::libpcp::log::{self, Debug};
@@ -149,6 +149,8 @@ pub(crate) struct InstanceLabels<'call> {
     is_over: bool,
     /// The instance whose set the callback fills: the last one of the array.
     asked: Option<c_int>,
+    /// The number of sets that were handed over.
+    pub(crate) count: c_int,
 }
 
 impl<'call> InstanceLabels<'call> {
@@ -206,6 +208,7 @@ impl<'call> InstanceLabels<'call> {
             steps: iterate::InstanceCursor::new(iterate::Ordinal::Any),
             is_over: false,
             asked: None,
+            count: 0,
         })
     }
 
@@ -251,40 +254,21 @@ impl<'call> InstanceLabels<'call> {
         settle(&mut set, inst, status);
     }
 
-    /// The next call, or the end: then the array is handed over.
-    fn step(&mut self, token: &mut Token) -> Step<LabelCall, Result<c_int>> {
-        let outcome = match self.next(token) {
-            Ok(Some(call)) => return Step::Call(call),
-            Ok(None) => Ok(()),
-            Err(error) => Err(error),
-        };
-        let array = self.array.take();
-        Step::Done(outcome.map(|()| {
-            let Some((sets, count)) = array.map(LabelArray::into_sets) else {
-                return 0;
-            };
-            if count > 0 {
-                self.sets.store(sets);
-            }
-            count
-        }))
-    }
-}
-
-impl<'call> Machine for InstanceLabels<'call> {
-    type Call = LabelCall;
-    type Answer = LabelAnswer<'call>;
-    type Done = Result<c_int>;
-
-    fn start(&mut self, token: &mut Token) -> Step<LabelCall, Result<c_int>> {
-        self.step(token)
-    }
-
-    fn resume(&mut self, token: &mut Token, answer: LabelAnswer<'call>) -> Step<LabelCall, Result<c_int>> {
-        if let Some(inst) = self.asked.take() {
+    /// Goes on with the answer to the last call. Returns the next one; at the end none, and the
+    /// array is handed over, or freed after an error.
+    pub(crate) fn step(&mut self, token: &mut Token, answer: Option<LabelAnswer<'_>>) -> Result<Option<LabelCall>> {
+        if let Some((inst, answer)) = self.asked.take().zip(answer) {
             self.filled(inst, answer);
         }
-        self.step(token)
+        let next = self.next(token);
+        if !matches!(next, Ok(Some(_))) {
+            let array = self.array.take().filter(|_| next.is_ok());
+            if let Some((sets, count @ 1..)) = array.map(LabelArray::into_sets) {
+                self.sets.store(sets);
+                self.count = count;
+            }
+        }
+        next
     }
 }
 

@@ -9,7 +9,7 @@ use std::ffi::c_int;
 use std::{io, ptr};
 
 use crate::agent;
-use crate::boundary::{Guarded, NoDropCell, guard, guarded, inner, run};
+use crate::boundary::{Guarded, NoDropCell, guard, guarded, inner};
 use crate::fetch::exports::{self, pmdaFetch};
 use crate::instances::exports::pmdaInstance;
 use crate::instances::iterate::{InstanceCursor, Ordinal};
@@ -259,9 +259,10 @@ fn fetch(main: &mut MainLoop<'_>) -> Guarded<()> {
     let (spare, ext) = (Metric::in_frame(&mut spare), main.agent.ext);
     let outcome = match guarded(|token| main.fetch(token, &mut steps, spare))? {
         Ok(mut fetch) => {
-            let status = run(&mut fetch, |fetch, ()| exports::make(fetch.asked(), spare, Some(ext)));
+            let begun = guarded(|token| fetch.start(token));
+            let end = begun.and_then(|is_asking| exports::run(&mut fetch, is_asking, spare, Some(ext)));
             let (_, draft, _) = fetch.into_parts();
-            Ok((draft, status))
+            Ok((draft, end.err().unwrap_or(0)))
         }
         Err(error) => Err(error),
     };

@@ -4,7 +4,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use crate::boundary::{Guarded, guard, guarded, run};
+use crate::boundary::{Guarded, guard, guarded};
 use crate::queues::{self, Filter, QueueFetch, Release, noted, store, with};
 use crate::sys::lock::Token;
 use crate::view::arg::{CText, Cookie, Out};
@@ -237,28 +237,37 @@ pub unsafe extern "C-unwind" fn pmdaEventQueueRecords(
     if avp.is_null() {
         return Error::EINVAL.code();
     }
+    const { assert!(!std::mem::needs_drop::<QueueFetch>()) };
     let mut fetch = QueueFetch::new(handle, context);
-    let outcome = run(&mut fetch, |fetch, ()| {
-        let FetchState::Showing(Event { payload, size, .. }, filter) = fetch.session.state else {
-            return Error::EINVAL.code();
-        };
-        if let Some(filter) = filter {
-            // SAFETY: the filter gets the cookie that it was set with, and an event that the
-            // machine keeps alive until it is answered.
-            return filter.apply.map_or(Error::EINVAL.code(), |apply| unsafe {
-                apply(filter.data.0, payload.data(), size)
-            });
-        }
-        match decoder {
-            // SAFETY: the caller's decoder gets the cookie that came along, and the event.
-            Some(decoder) => unsafe { decoder(fetch.session.array, payload.data(), size, payload.when(), data) },
-            None => Error::EINVAL.code(),
-        }
-    });
+    let mut end = guarded(|token| fetch.start(token));
+    while end == Ok(true) {
+        let answer = show(&fetch, decoder, data);
+        end = guarded(|token| fetch.resume(token, answer));
+    }
     if let Some(shown) = fetch.shown {
         // SAFETY: NULL, or an array of the state with its length in front. It stays until something
         // is added to it.
         unsafe { avp.lend(shown) };
     }
-    outcome
+    end.map_or_else(|code| code, |_| fetch.status.unwrap_or_else(Error::code))
+}
+
+/// Shows an event to the filter of the client, or to the decoder.
+#[inline(always)]
+fn show(fetch: &QueueFetch, decoder: pmdaEventDecodeCallBack, data: *mut c_void) -> c_int {
+    let FetchState::Showing(Event { payload, size, .. }, filter) = fetch.session.state else {
+        return Error::EINVAL.code();
+    };
+    if let Some(filter) = filter {
+        // SAFETY: the filter gets the cookie that it was set with, and an event that the fetch
+        // keeps alive until it goes on.
+        return filter.apply.map_or(Error::EINVAL.code(), |apply| unsafe {
+            apply(filter.data.0, payload.data(), size)
+        });
+    }
+    match decoder {
+        // SAFETY: the caller's decoder gets the cookie that came along, and the event.
+        Some(decoder) => unsafe { decoder(fetch.session.array, payload.data(), size, payload.when(), data) },
+        None => Error::EINVAL.code(),
+    }
 }

@@ -4,7 +4,6 @@ use std::ffi::c_int;
 use std::ptr::NonNull;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::boundary::{Machine, Step};
 use crate::queues::{Filter, log_vacant, with};
 use crate::sys::lock::Token;
 use crate::view::event_block::{EventBlock, EventView};
@@ -25,6 +24,8 @@ pub(crate) struct QueueFetch {
     pub(crate) session: FetchSession<EventView, Filter>,
     /// The content of the caller's atom in the end, if any: an array of the state, or NULL.
     pub(crate) shown: Option<Option<NonNull<[u32]>>>,
+    /// The outcome in the end.
+    pub(crate) status: Result<c_int>,
     /// True if a decoder has found something worth a record.
     found: bool,
 }
@@ -36,6 +37,7 @@ impl QueueFetch {
         QueueFetch {
             session: FetchSession::new(handle, context),
             shown: None,
+            status: Ok(PMDA_FETCH_NOVALUES),
             found: false,
         }
     }
@@ -43,22 +45,18 @@ impl QueueFetch {
     /// Goes no further, after an error of a decoder.
     #[cold]
     #[inline(never)]
-    fn break_off(
-        &mut self,
-        queues: &mut Queues<EventBlock, Filter>,
-        arrays: &mut EventArrays,
-        error: Error,
-    ) -> Step<(), Result<c_int>> {
+    fn break_off(&mut self, queues: &mut Queues<EventBlock, Filter>, arrays: &mut EventArrays, error: Error) -> bool {
         queues.break_off(&mut self.session);
         self.outcome(arrays, Err(error))
     }
 
-    /// The first call of the event that is shown. At the end of the fetch stores the address of the
-    /// array: NULL when no decoder has found anything worth a record.
+    /// Returns true if there is a call to be made about the event that is shown. At the end of the
+    /// fetch stores the address of the array: NULL when no decoder has found anything worth a
+    /// record.
     #[inline(always)]
-    fn outcome(&mut self, arrays: &mut EventArrays, mut status: Result<()>) -> Step<(), Result<c_int>> {
+    fn outcome(&mut self, arrays: &mut EventArrays, mut status: Result<()>) -> bool {
         let FetchState::Ended(end) = self.session.state else {
-            return Step::Call(());
+            return true;
         };
         let mut array = arrays.get(self.session.array);
         if let End::Missed(count @ 1..) = end {
@@ -75,17 +73,13 @@ impl QueueFetch {
             PMDA_FETCH_NOVALUES
         };
         self.shown = Some(shown.map(|array| NonNull::from(array.publish(Form::Low))));
-        Step::Done(status.map(|()| outcome))
+        self.status = status.map(|()| outcome);
+        false
     }
-}
 
-impl Machine for QueueFetch {
-    type Call = ();
-    type Answer = c_int;
-    type Done = Result<c_int>;
-
+    /// Starts the fetch. Returns whether there is a call to be made.
     #[inline(always)]
-    fn start(&mut self, token: &mut Token) -> Step<(), Result<c_int>> {
+    pub(crate) fn start(&mut self, token: &mut Token) -> bool {
         let first = with(token, |queues, arrays| {
             queues.begin(&mut self.session, |array| arrays.get(array).map(EventArray::reset))?;
             Ok(self.outcome(arrays, Ok(())))
@@ -98,12 +92,14 @@ impl Machine for QueueFetch {
             // Queue and client are looked up one after the other.
             log_vacant(token, self.session.handle);
             log_vacant(token, self.session.handle);
-            Step::Done(Err(error))
+            self.status = Err(error);
+            false
         })
     }
 
+    /// Goes on with the answer to the last call. Returns whether there is another one.
     #[inline(always)]
-    fn resume(&mut self, token: &mut Token, answer: c_int) -> Step<(), Result<c_int>> {
+    pub(crate) fn resume(&mut self, token: &mut Token, answer: c_int) -> bool {
         let next = with(token, |queues, arrays| {
             if let FetchState::Showing(_, Some(_)) = self.session.state {
                 queues.judged(&mut self.session, answer);
@@ -118,7 +114,10 @@ impl Machine for QueueFetch {
                 Err(error) => self.break_off(queues, arrays, error),
             })
         });
-        next.unwrap_or_else(|error| Step::Done(Err(error)))
+        next.unwrap_or_else(|error| {
+            self.status = Err(error);
+            false
+        })
     }
 }
 

@@ -1,4 +1,4 @@
-//! The system calls that may wait, for the driver alone.
+//! The system calls that may wait, for calls between steps alone.
 //!
 //! A thread that is cancelled unwinds from where it waits. `libc` declares these functions as ones
 //! that never unwind, and a frame with landing pads ends the process then; so they are declared

@@ -1,6 +1,6 @@
 //! The socket to pmdaroot: one message a call, and descriptors that travel beside messages.
 //!
-//! What may wait leaves nothing behind when its thread is cancelled: it is called by the driver,
+//! What may wait leaves nothing behind when its thread is cancelled: it is called between steps,
 //! and owns nothing.
 
 use std::ffi::c_int;

@@ -89,8 +89,8 @@ impl AsFd for Socket {
     }
 }
 
-/// Waits for one connection to a listening socket, and gives its descriptor. For the driver: what
-/// waits owns nothing.
+/// Waits for one connection to a listening socket, and gives its descriptor. For calls between
+/// steps: what waits owns nothing.
 ///
 /// # Errors
 /// The error number: that of an interruption, too.

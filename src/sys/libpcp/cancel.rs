@@ -4,8 +4,8 @@
 //! unwinding begins there, and would meet frames of ours that have something to drop. libpcp's own
 //! frames have nothing, but its locks stay locked: a thread that is cancelled in the middle of
 //! `pmNotifyErr` leaves a process behind that can log nothing any more. So whatever may come to
-//! such a system call, and is no call of the driver, runs with the cancelability disabled. The
-//! thread ends a little later, where the driver waits or the agent does.
+//! such a system call inside of a step runs with the cancelability disabled. The thread ends a
+//! little later, where it waits between steps or in the agent.
 //!
 //! It stands here, and not with the other calls into the system, since libpcp's functions are most
 //! of what needs it.
