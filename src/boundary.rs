@@ -17,7 +17,7 @@ use std::ptr;
 use crate::sys::libpcp::log;
 use crate::sys::lock::{Mutex, Token};
 use crate::sys::reentrancy::ReentrancyGuard;
-use pmda_core::error::{self, Error};
+use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;
 
 /// Something that is owned across a call into C. It leaks when the call does not return: no
@@ -104,7 +104,7 @@ pub(crate) extern "C" fn guard_apart<R: CReturn>(body: impl FnOnce(&mut Token) -
 }
 
 /// The result of a step, or the exported function's return value without it.
-pub(crate) type Guarded<T> = Result<T, c_int>;
+pub(crate) type Guarded<T> = std::result::Result<T, c_int>;
 
 /// [`guard`] for a step of a function that makes calls into C between its steps. Its frame has
 /// nothing to drop, to unlock or to catch then: what the steps own meanwhile is in a
@@ -125,6 +125,16 @@ pub(crate) fn guarded<T>(body: impl FnOnce(&mut Token) -> T) -> Guarded<T> {
     }
     entered.leave();
     outcome
+}
+
+/// [`guarded`] for a step that may fail: then the exported function returns the error.
+pub(crate) fn try_guarded<T>(body: impl FnOnce(&mut Token) -> Result<T>) -> Guarded<T> {
+    guarded(body)?.map_err(Error::code)
+}
+
+/// The return value of an exported function that consists of steps.
+pub(crate) fn returned(outcome: Guarded<c_int>) -> c_int {
+    outcome.unwrap_or_else(|code| code)
 }
 
 /// [`guard`] for what is already inside of the library: catches panics, no more.
@@ -201,7 +211,7 @@ pub(crate) trait CReturn {
 }
 
 /// A status or a count; an error is its negative code.
-impl CReturn for error::Result<c_int> {
+impl CReturn for Result<c_int> {
     type C = c_int;
     const FAILED: c_int = Error::GENERIC.code();
     const BUSY: c_int = BUSY;
@@ -212,7 +222,7 @@ impl CReturn for error::Result<c_int> {
 }
 
 /// Success is 0.
-impl CReturn for error::Result<()> {
+impl CReturn for Result<()> {
     type C = c_int;
     const FAILED: c_int = Error::GENERIC.code();
     const BUSY: c_int = BUSY;
@@ -286,12 +296,9 @@ mod tests {
     /// MAIN-54: a panic ends here, as the failure of the type.
     #[test]
     fn panics_become_failures() {
+        assert_eq!(guard(|_| -> Result<c_int> { panic!("a text") }), Error::GENERIC.code());
         assert_eq!(
-            guard(|_| -> error::Result<c_int> { panic!("a text") }),
-            Error::GENERIC.code()
-        );
-        assert_eq!(
-            guard(|_| -> error::Result<()> { panic!("a number: {}", 1) }),
+            guard(|_| -> Result<()> { panic!("a number: {}", 1) }),
             Error::GENERIC.code()
         );
         assert_eq!(guard(|_| -> *mut c_int { std::panic::panic_any(7) }), ptr::null_mut());
@@ -301,11 +308,8 @@ mod tests {
     /// A result that is not a panic passes unchanged.
     #[test]
     fn results_pass() {
-        assert_eq!(guard(|_| -> error::Result<c_int> { Ok(5) }), 5);
-        assert_eq!(
-            guard(|_| -> error::Result<c_int> { Err(Error::EINVAL) }),
-            Error::EINVAL.code()
-        );
-        assert_eq!(guard(|_| -> error::Result<()> { Ok(()) }), 0);
+        assert_eq!(guard(|_| -> Result<c_int> { Ok(5) }), 5);
+        assert_eq!(guard(|_| -> Result<c_int> { Err(Error::EINVAL) }), Error::EINVAL.code());
+        assert_eq!(guard(|_| -> Result<()> { Ok(()) }), 0);
     }
 }

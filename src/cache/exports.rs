@@ -4,7 +4,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use crate::boundary::{Guarded, guard, guard_apart, guarded};
+use crate::boundary::{Guarded, guard, guard_apart, guarded, returned, try_guarded};
 use crate::cache::{self, Purge, open, with};
 use crate::sys::process::CFile;
 use crate::view::arg::{CText, Out, Private};
@@ -191,8 +191,7 @@ pub unsafe extern "C-unwind" fn pmdaCachePurgeCallback(
     callback: Option<unsafe extern "C-unwind" fn(*mut c_void)>,
 ) -> c_int {
     let purge = || -> Guarded<c_int> {
-        let begun = guarded(|token| Purge::new(token, InDom(indom), wide(recent), callback))?;
-        let mut purge = begun.map_err(Error::code)?;
+        let mut purge = try_guarded(|token| Purge::new(token, InDom(indom), wide(recent), callback))?;
         while let Some((callback, private)) = guarded(|_| purge.next())? {
             // SAFETY: the caller gives a function for what the agent has attached; the instance has
             // gone, so the cache does not return the pointer again.
@@ -200,7 +199,7 @@ pub unsafe extern "C-unwind" fn pmdaCachePurgeCallback(
         }
         Ok(purge.number)
     };
-    purge().unwrap_or_else(|end| end)
+    returned(purge())
 }
 
 /// Sets the greatest id that the cache may hand out.

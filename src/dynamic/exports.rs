@@ -8,7 +8,7 @@
 use std::ffi::{c_char, c_int, c_uint};
 use std::ptr;
 
-use crate::boundary::{Guarded, guard, guarded};
+use crate::boundary::{Guarded, guard, guarded, try_guarded};
 use crate::dynamic::rebuild::{Copies, NewTable};
 use crate::dynamic::{CallbacksIter, LookupKey, search};
 use crate::state::callbacks::{Callbacks, Registrations};
@@ -82,9 +82,9 @@ fn fill(table: &mut NewTable, ext: Ext<'_>, registrations: CallbacksIter) -> Gua
             // that it follows its contract: it writes two numbers, which live in this frame.
             unsafe { count(&raw mut counts.metrics, &raw mut counts.trees) };
         }
-        guarded(|_| table.note(counts))?.map_err(Error::code)?;
+        try_guarded(|_| table.note(counts))?;
     }
-    if !guarded(|_| table.make())?.map_err(Error::code)? {
+    if !try_guarded(|_| table.make())? {
         return Ok(());
     }
     walk = registrations;
@@ -94,7 +94,7 @@ fn fill(table: &mut NewTable, ext: Ext<'_>, registrations: CallbacksIter) -> Gua
         };
         let mut copies = Copies::new(callbacks, table.copies(place));
         update(ext, callbacks);
-        while let Some((copy, source, target, number)) = guarded(|_| copies.next(table))?.map_err(Error::code)? {
+        while let Some((copy, source, target, number)) = try_guarded(|_| copies.next(table))? {
             // SAFETY: the callback was registered with its type, by an agent that has promised
             // that it follows its contract: it reads a metric of the registered table, and writes
             // one of the table that is being made, which nobody looks at meanwhile.

@@ -5,7 +5,7 @@
 use std::ffi::{c_int, c_uint};
 
 use crate::agent;
-use crate::boundary::{Guarded, guarded};
+use crate::boundary::{CReturn, Guarded, guarded, returned, try_guarded};
 use crate::fetch::metric::MetricList;
 use crate::fetch::{Fetch, FetchAnswer, PendingCallback};
 use crate::instances::iterate::{InstanceCursor, Ordinal};
@@ -25,13 +25,13 @@ pub(crate) fn run<L: MetricList, O: ResultWriter>(
     mut is_asking: bool,
     spare: Metric<'_>,
     agent: Option<Ext<'_>>,
-) -> Guarded<()> {
+) -> Guarded<c_int> {
     const { assert!(!std::mem::needs_drop::<Fetch<'_, L, O>>()) };
     while is_asking {
         let answer = make(fetch.asked(), spare, agent);
         is_asking = guarded(|token| fetch.resume(token, answer))?;
     }
-    fetch.outcome.map_err(Error::code)
+    Ok(fetch.outcome.into_c())
 }
 
 /// Makes a call of a fetch.
@@ -73,15 +73,15 @@ pub unsafe extern "C-unwind" fn pmdaFetch(
 ) -> c_int {
     // SAFETY: the list is as long as the caller says for the time of the call.
     let list = unsafe { Array::new(pmidlist, numpmid) };
-    fetch(list, resp, pmda).err().unwrap_or(0)
+    returned(fetch(list, resp, pmda))
 }
 
-fn fetch(list: Array<'_, pmID>, resp: Out<'_, *mut pmdaResult>, pmda: Option<Ext<'_>>) -> Guarded<()> {
+fn fetch(list: Array<'_, pmID>, resp: Out<'_, *mut pmdaResult>, pmda: Option<Ext<'_>>) -> Guarded<c_int> {
     let mut steps = InstanceCursor::new(Ordinal::Any);
     let mut spare = pmdaMetric::zeroed();
     let spare = Metric::in_frame(&mut spare);
     let mut place = None;
-    let begun = guarded(|token| {
+    let (fetch, is_asking) = try_guarded(|token| {
         let is_list = list.count() == 0 || (list.count() > 0 && !list.first().is_null());
         let (true, Some(ext), false) = (is_list, pmda, resp.is_null()) else {
             return Err(Error::EINVAL);
@@ -92,6 +92,5 @@ fn fetch(list: Array<'_, pmID>, resp: Out<'_, *mut pmdaResult>, pmda: Option<Ext
         let is_asking = fetch.start(token);
         Ok((fetch, is_asking))
     })?;
-    let (fetch, is_asking) = begun.map_err(Error::code)?;
     run(fetch, is_asking, spare, pmda)
 }

@@ -5,7 +5,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use crate::boundary::{Guarded, guard, guarded, inner};
+use crate::boundary::{Guarded, guard, guarded, inner, returned, try_guarded};
 use crate::labels::{InstanceLabels, LabelAnswer, add};
 use crate::view::buffer::CBytes;
 use crate::view::interface::Ext;
@@ -60,7 +60,7 @@ pub unsafe extern "C-unwind" fn pmdaLabel(
             Err(outcome) => return outcome.map_err(Error::code),
         };
         let mut answer = None;
-        while let Some(call) = guarded(|token| labels.step(token, answer))?.map_err(Error::code)? {
+        while let Some(call) = try_guarded(|token| labels.step(token, answer))? {
             let mut place = call.set;
             // SAFETY: the callback was read from the agent's extension, whose view demands that it
             // does what its type says. It gets an empty set of ours.
@@ -73,7 +73,7 @@ pub unsafe extern "C-unwind" fn pmdaLabel(
         }
         Ok(labels.count)
     };
-    label().unwrap_or_else(|end| end)
+    returned(label())
 }
 
 /// Sets flags in every label of a set.

@@ -9,7 +9,7 @@ use std::ffi::c_int;
 use std::{io, ptr};
 
 use crate::agent;
-use crate::boundary::{Guarded, NoDropCell, guard, guarded, inner};
+use crate::boundary::{Guarded, NoDropCell, guard, guarded, inner, returned};
 use crate::fetch::exports::{self, pmdaFetch};
 use crate::instances::exports::pmdaInstance;
 use crate::instances::iterate::{InstanceCursor, Ordinal};
@@ -262,7 +262,7 @@ fn fetch(main: &mut MainLoop<'_>) -> Guarded<()> {
             let begun = guarded(|token| fetch.start(token));
             let end = begun.and_then(|is_asking| exports::run(&mut fetch, is_asking, spare, Some(ext)));
             let (_, draft, _) = fetch.into_parts();
-            Ok((draft, end.err().unwrap_or(0)))
+            Ok((draft, returned(end)))
         }
         Err(error) => Err(error),
     };

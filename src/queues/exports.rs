@@ -4,7 +4,7 @@
 
 use std::ffi::{c_int, c_uint, c_void};
 
-use crate::boundary::{Guarded, guard, guarded};
+use crate::boundary::{CReturn, Guarded, guard, guarded, returned, try_guarded};
 use crate::queues::{self, Filter, QueueFetch, Release, noted, store, with};
 use crate::sys::lock::Token;
 use crate::view::arg::{CText, Cookie, Out};
@@ -16,14 +16,14 @@ use pmda_core::error::{Error, Result};
 use pmda_core::queue::{Event, FetchState};
 
 /// Releases filters.
-fn release_filters(begin: impl FnOnce(&mut Token) -> Result<Release>) -> Guarded<()> {
-    let mut filters = guarded(begin)?.map_err(Error::code)?;
+fn release_filters(begin: impl FnOnce(&mut Token) -> Result<Release>) -> Guarded<c_int> {
+    let mut filters = try_guarded(begin)?;
     while let Some((release, filter)) = guarded(|token| filters.next(token))? {
         // SAFETY: the agent gave function and argument of a filter together, for as long as the
         // filter is in use; each is released once, when nobody else has it any more.
         unsafe { release(filter.0) };
     }
-    Ok(())
+    Ok(0)
 }
 
 /// Makes a queue that keeps at most `maxmemory` bytes of events (QUEUE-1). The name is copied.
@@ -56,9 +56,7 @@ pub unsafe extern "C" fn pmdaEventNewActiveQueue(name: Option<CText<'_>>, maxmem
 /// 0, or `-EINVAL` for a handle that is not in use.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn pmdaEventQueueShutdown(handle: c_int) -> c_int {
-    release_filters(|token| Release::queue(token, handle))
-        .err()
-        .unwrap_or(0)
+    returned(release_filters(|token| Release::queue(token, handle)))
 }
 
 /// Looks a queue up by name (QUEUE-3).
@@ -160,7 +158,7 @@ pub extern "C" fn pmdaEventNewClient(context: c_int) -> c_int {
 /// 0, for unknown clients too.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn pmdaEventEndClient(context: c_int) -> c_int {
-    release_filters(|_| Ok(Release::client(context))).err().unwrap_or(0)
+    returned(release_filters(|_| Ok(Release::client(context))))
 }
 
 /// Stores the number of registered clients in `avp->ul` (QUEUE-21).
@@ -197,9 +195,9 @@ pub unsafe extern "C-unwind" fn pmdaEventSetFilter(
         apply,
         release,
     };
-    release_filters(|token| Release::replaced(token, context, handle, filter))
-        .err()
-        .unwrap_or(0)
+    returned(release_filters(|token| {
+        Release::replaced(token, context, handle, filter)
+    }))
 }
 
 /// Grants (non-zero) or denies a client the events of a queue; at first they are denied (QUEUE-24).
@@ -249,7 +247,7 @@ pub unsafe extern "C-unwind" fn pmdaEventQueueRecords(
         // is added to it.
         unsafe { avp.lend(shown) };
     }
-    end.map_or_else(|code| code, |_| fetch.status.unwrap_or_else(Error::code))
+    returned(end.map(|_| fetch.status.into_c()))
 }
 
 /// Shows an event to the filter of the client, or to the decoder.

@@ -6,7 +6,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::os::fd::RawFd;
 
-use crate::boundary::{Guarded, NoDropCell, guard, guarded};
+use crate::boundary::{Guarded, NoDropCell, guard, guarded, returned, try_guarded};
 use crate::root as client;
 use crate::root::{Connecting, Expected, RootAnswer};
 use crate::sys::root_socket::{self, NONE};
@@ -28,15 +28,12 @@ use pmda_core::root::{ContainerPdu, StartPdu, StopPdu, kind};
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaRootConnect(path: Option<CText<'_>>) -> c_int {
     let connect = || {
-        let mut connecting = step(|| Connecting::new(path))?;
+        let mut connecting = try_guarded(|_| Connecting::new(path))?;
         let outcome = connect(&mut connecting);
-        step(|| {
-            connecting.end();
-            Ok(())
-        })?;
+        guarded(|_| connecting.end())?;
         outcome
     };
-    into_c(connect())
+    returned(connect())
 }
 
 /// Ends the conversation with pmdaroot; the descriptor stays open (ROOT-34).
@@ -160,20 +157,10 @@ pub extern "C-unwind" fn pmdaRootProcessTerminate(fd: c_int, pid: c_int) -> c_in
     ask(fd, RootAnswer::Terminated, || root::stop(kind::STOP_REQ, pid, 0, 1, 0))
 }
 
-/// A step that may fail.
-fn step<T>(body: impl FnOnce() -> Result<T>) -> Guarded<T> {
-    guarded(|_| body())?.map_err(Error::code)
-}
-
-/// Returns the outcome as C gets it.
-fn into_c(outcome: Guarded<c_int>) -> c_int {
-    outcome.unwrap_or_else(|code| code)
-}
-
 /// Sends a message, with two descriptors, or with none if one of them is negative (ROOT-24).
 fn send(fd: c_int, descriptors: [RawFd; 2], message: impl FnOnce() -> Result<Vec<u8>>) -> Guarded<c_int> {
     let mut sent = NoDropCell::none();
-    let (start, size) = step(|| {
+    let (start, size) = try_guarded(|_| {
         root_socket::prepare();
         let message = message()?;
         let place = (message.as_ptr(), message.len());
@@ -182,7 +169,7 @@ fn send(fd: c_int, descriptors: [RawFd; 2], message: impl FnOnce() -> Result<Vec
     })?;
     // SAFETY: the message stays until it is sent.
     let outcome = unsafe { root_socket::send(fd, start, size, descriptors) };
-    step(|| {
+    try_guarded(|_| {
         drop(sent.take());
         outcome.map(client::number)
     })
@@ -191,18 +178,18 @@ fn send(fd: c_int, descriptors: [RawFd; 2], message: impl FnOnce() -> Result<Vec
 /// Receives a message into a buffer of C.
 fn receive(fd: c_int, expected: Expected, buffer: CBuffer<'_>) -> c_int {
     let receive = || {
-        let (start, size) = step(|| buffer.room())?;
+        let (start, size) = try_guarded(|_| buffer.room())?;
         // SAFETY: C has promised a buffer of that size.
         let received = unsafe { root_socket::receive(fd, start, size, expected.with_descriptors()) };
-        step(|| expected.finish(buffer, received))
+        try_guarded(|_| expected.finish(buffer, received))
     };
-    into_c(receive())
+    returned(receive())
 }
 
 /// Receives an answer, or an introduction.
 fn answer(fd: c_int, purpose: RootAnswer<'_>) -> Guarded<c_int> {
     let mut reply = NoDropCell::none();
-    let (start, size) = step(|| {
+    let (start, size) = try_guarded(|_| {
         let mut room = client::room(purpose.size())?;
         let place = (room.as_mut_ptr(), room.len());
         reply.set(room);
@@ -210,29 +197,29 @@ fn answer(fd: c_int, purpose: RootAnswer<'_>) -> Guarded<c_int> {
     })?;
     // SAFETY: the room stays until the answer is there.
     let received = unsafe { root_socket::receive(fd, start, size, purpose.expected().with_descriptors()) };
-    step(|| purpose.finish(&reply.take().unwrap_or_default(), received))
+    try_guarded(|_| purpose.finish(&reply.take().unwrap_or_default(), received))
 }
 
 /// Sends a request, and receives its answer.
 fn ask(fd: c_int, purpose: RootAnswer<'_>, request: impl FnOnce() -> Result<Vec<u8>>) -> c_int {
-    into_c(send(fd, NONE, request).and_then(|_| answer(fd, purpose)))
+    returned(send(fd, NONE, request).and_then(|_| answer(fd, purpose)))
 }
 
 /// Connects, and waits for the server's introduction.
 fn connect(connecting: &mut Connecting) -> Guarded<c_int> {
-    let (fd, address) = step(|| connecting.open())?;
+    let (fd, address) = try_guarded(|_| connecting.open())?;
     let connected = root_socket::connect(fd, &address);
-    step(|| connecting.connected(connected))?;
+    try_guarded(|_| connecting.connected(connected))?;
     let (mut version, mut features) = (0, 0);
     let introduction = RootAnswer::Introduced(Out::to(&mut version), Out::to(&mut features));
     let received = answer(fd, introduction);
-    step(|| connecting.introduced(received, version, features))
+    try_guarded(|_| connecting.introduced(received, version, features))
 }
 
 /// Sends the introduction of a server (ROOT-20).
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn __pmdaSendRootPDUInfo(fd: c_int, features: c_int, status: c_int) -> c_int {
-    into_c(send(fd, NONE, || root::info(features, status)))
+    returned(send(fd, NONE, || root::info(features, status)))
 }
 
 /// Receives the introduction of a server (ROOT-12).
@@ -245,7 +232,7 @@ pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUInfo(
     version: Out<'_, c_int>,
     features: Out<'_, c_int>,
 ) -> c_int {
-    into_c(answer(fd, RootAnswer::Introduced(version, features)))
+    returned(answer(fd, RootAnswer::Introduced(version, features)))
 }
 
 /// Sends a request or an answer about a container (ROOT-21): exactly `namelen` bytes of name.
@@ -263,7 +250,7 @@ pub unsafe extern "C-unwind" fn __pmdaSendRootPDUContainer(
 ) -> c_int {
     // SAFETY: the caller gives NULL or a name of that length, which is copied before this returns.
     let name = unsafe { CField::new(name, namelen) };
-    into_c(send(fd, NONE, || {
+    returned(send(fd, NONE, || {
         root::container(r#type, pid, name.length(), || name.bytes(), status)
     }))
 }
@@ -327,7 +314,7 @@ pub unsafe extern "C-unwind" fn __pmdaSendRootPDUStartReq(
     // SAFETY: the caller gives NULL or a text of that length for each, which are copied before this
     // returns.
     let (name, args) = unsafe { (CField::new(name, namelen), CField::new(args, argslen)) };
-    into_c(send(fd, NONE, || client::start_request(ipctype, name, args)))
+    returned(send(fd, NONE, || client::start_request(ipctype, name, args)))
 }
 
 /// Receives a request to start an agent into `buf` (ROOT-12, R-1).
@@ -358,7 +345,7 @@ pub unsafe extern "C-unwind" fn __pmdaSendRootPDUStart(
 ) -> c_int {
     // SAFETY: the caller gives NULL or a name of that length, which is copied before this returns.
     let name = unsafe { CField::new(name, namelen) };
-    into_c(send(fd, [infd, outfd], || {
+    returned(send(fd, [infd, outfd], || {
         root::start_reply(pid, name.length(), || name.bytes(), status)
     }))
 }
@@ -438,7 +425,7 @@ pub extern "C-unwind" fn __pmdaSendRootPDUStop(
     force: c_int,
     status: c_int,
 ) -> c_int {
-    into_c(send(fd, NONE, || root::stop(r#type, pid, code, force, status)))
+    returned(send(fd, NONE, || root::stop(r#type, pid, code, force, status)))
 }
 
 /// Receives a message about the end of an agent into `buf` (ROOT-12).
