@@ -58,7 +58,7 @@ pub(crate) struct Fetch<'call, L, O> {
     ext: Ext<'call>,
     agent: &'static AgentRecord,
     list: L,
-    output: O,
+    pub(crate) output: O,
     steps: &'call mut InstanceCursor,
     asked: PendingCallback<'call>,
     /// Stands in for a metric that is not in the agent's table (FETCH-21).
@@ -184,11 +184,6 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
         agent::check_botch(ext, self.agent);
         enter_context(ext, interface);
         self.output.begin(token, self.list.len(), || stamp(ext, interface))
-    }
-
-    /// The list, the result and the cursor of a fetch that is over.
-    pub(crate) fn into_parts(self) -> (L, O, &'call mut InstanceCursor) {
-        (self.list, self.output, self.steps)
     }
 
     /// The arguments of the call that was asked for.

@@ -14,10 +14,9 @@ use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::libpcp::{config, ipc};
 use crate::sys::lock::{Mutex, Token};
 use crate::sys::pdu_trace;
-use crate::view::value::WireResult;
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;
-use pmda_core::wire::encode::Reply;
+use pmda_core::wire::encode::ResultBuilder;
 use pmda_core::wire::receive::{Failure, Pdu, ReadMode, Receiver};
 use pmda_core::wire::{Kind, RecentPdus, Way, number};
 
@@ -179,9 +178,7 @@ pub(crate) struct Outgoing {
     loop_state: &'static LoopState,
     fd: c_int,
     purpose: SendPurpose,
-    reply: NoDropCell<Reply>,
-    /// In place of `reply` for a fetch that has written its own.
-    draft: Option<WireResult>,
+    reply: NoDropCell<ResultBuilder>,
     written: usize,
     /// The outcome of the last one.
     pub(crate) outcome: Result<()>,
@@ -195,36 +192,14 @@ impl Outgoing {
             fd: -1,
             purpose: SendPurpose::Status,
             reply: NoDropCell::none(),
-            draft: None,
             written: 0,
             outcome: Ok(()),
         }
     }
 
     /// Starts to send what is in a buffer.
-    pub(crate) fn begin(&mut self, fd: c_int, purpose: SendPurpose, reply: Reply) {
+    pub(crate) fn begin(&mut self, fd: c_int, purpose: SendPurpose, reply: ResultBuilder) {
         self.reply.set(reply);
-        self.announce(fd, purpose);
-    }
-
-    /// Starts to send an ERROR with a code.
-    pub(crate) fn begin_status(&mut self, token: &mut Token, fd: c_int, purpose: SendPurpose, code: c_int) {
-        let mut reply = self.loop_state.take_reply(token);
-        reply.error(code);
-        self.begin(fd, purpose, reply);
-    }
-
-    /// Starts to send what a fetch has written, or an error in its place.
-    pub(crate) fn begin_draft(&mut self, fd: c_int, mut draft: WireResult, outcome: Result<()>) {
-        let code = outcome.err().map(Error::code);
-        if let Some(code) = code {
-            draft.reply().error(code);
-        }
-        self.draft = Some(draft);
-        self.announce(fd, SendPurpose::Answer(Kind::PDU_FETCH, code));
-    }
-
-    fn announce(&mut self, fd: c_int, purpose: SendPurpose) {
         (self.fd, self.purpose, self.written) = (fd, purpose, 0);
         config::__pmIgnoreSignalPIPE();
         if is_any_shown() {
@@ -232,12 +207,15 @@ impl Outgoing {
         }
     }
 
+    /// Starts to send an ERROR with a code.
+    pub(crate) fn begin_status(&mut self, token: &mut Token, fd: c_int, purpose: SendPurpose, code: c_int) {
+        let mut reply = self.loop_state.take_reply(token);
+        reply.reply().error(code);
+        self.begin(fd, purpose, reply);
+    }
+
     fn bytes(&mut self) -> &[u8] {
-        match (&mut self.draft, self.reply.peek()) {
-            (Some(draft), _) => draft.reply().bytes(),
-            (None, Some(reply)) => reply.bytes(),
-            (None, None) => &[],
-        }
+        self.reply.get().map_or(&[], |reply| reply.reply().bytes())
     }
 
     /// The next step, given the result of the last write; `None` when all is sent, or
@@ -291,9 +269,6 @@ impl Outgoing {
             }
         }
         (self.outcome, self.written) = (outcome, 0);
-        if let Some(draft) = self.draft.take() {
-            draft.give_back(token, &self.loop_state.draft);
-        }
         if let Some(reply) = self.reply.take() {
             self.loop_state.give_reply(token, reply);
         }

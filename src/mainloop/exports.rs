@@ -261,14 +261,13 @@ fn fetch(main: &mut MainLoop<'_>) -> Guarded<()> {
         Ok(mut fetch) => {
             let begun = guarded(|token| fetch.start(token));
             let end = begun.and_then(|is_asking| exports::run(&mut fetch, is_asking, spare, Some(ext)));
-            let (_, draft, _) = fetch.into_parts();
-            Ok((draft, returned(end)))
+            Ok((fetch.output, returned(end)))
         }
         Err(error) => Err(error),
     };
     guarded(|token| match outcome {
         // A panic ends in an error reply, as that of a method does.
-        Ok((draft, status)) => main.send_draft(draft, Error::check(status).map(drop)),
+        Ok((result, status)) => main.answer(result.into_reply(), Error::check(status).map(drop)),
         Err(error) => main.reply(token, |_| Err(error)),
     })
 }
@@ -288,7 +287,10 @@ fn fetch_with_method<'call>(main: &mut MainLoop<'call>) -> Guarded<Option<Method
     let values = status.map_or(None, |_| unsafe { MethodResult::new(values) });
     guarded(|token| {
         drop(metrics.take());
-        main.send_values(token, status.and_then(|_| values.ok_or(Error::GENERIC)));
+        main.reply_values(token, |reply| {
+            status?;
+            values.ok_or(Error::GENERIC)?.encode(reply)
+        });
     })?;
     Ok(values)
 }

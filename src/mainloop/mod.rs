@@ -29,12 +29,12 @@ use crate::view::from_wire::OwnedProfile;
 use crate::view::interface::{Check, Dispatch, EndContext, Ext};
 use crate::view::table::Metric;
 use crate::view::types::Comm;
-use crate::view::value::{MethodResult, WireResult};
+use crate::view::value::WireResult;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::Interface;
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::log::{Bytes, Level};
-use pmda_core::wire::encode::Reply;
+use pmda_core::wire::encode::{Reply, ResultBuilder};
 use pmda_core::wire::receive::{Failure, Pdu, ReadMode};
 use pmda_core::wire::{self, Kind, decode};
 
@@ -230,15 +230,20 @@ impl<'call> MainLoop<'call> {
 
     /// Replies with what `fill` makes, or with its error.
     fn reply(&mut self, token: &mut Token, fill: impl FnOnce(&mut Reply) -> Result<()>) {
+        self.reply_values(token, |reply| fill(reply.reply()));
+    }
+
+    /// [`MainLoop::reply`] with values.
+    fn reply_values(&mut self, token: &mut Token, fill: impl FnOnce(&mut ResultBuilder) -> Result<()>) {
         let mut reply = self.agent.loop_state.take_reply(token);
         let outcome = fill(&mut reply);
         self.answer(reply, outcome);
     }
 
-    fn answer(&mut self, mut reply: Reply, outcome: Result<()>) {
+    fn answer(&mut self, mut reply: ResultBuilder, outcome: Result<()>) {
         let code = outcome.err().map(Error::code);
         if let Some(code) = code {
-            reply.error(code);
+            reply.reply().error(code);
         }
         let fd = self.agent.out();
         self.outgoing.begin(fd, SendPurpose::Answer(self.kind, code), reply);
@@ -268,7 +273,7 @@ impl<'call> MainLoop<'call> {
         let known = agent::of_any(token, ext)?;
         let pdu = self.pdu.peek().ok_or(Error::GENERIC)?;
         let list = FetchList(decode::fetch_ids(pdu.bytes())?);
-        let draft = WireResult::take(token, &loop_state.draft)?;
+        let draft = WireResult::new(loop_state.take_reply(token));
         Ok(Fetch::new(ext, known, list, draft, steps, spare))
     }
 
@@ -279,7 +284,7 @@ impl<'call> MainLoop<'call> {
             let decode::InstanceRequest { indom, inst, name } = decode::instance_request(pdu)?;
             // As the method would see it: up to the first NUL.
             let name = name.and_then(|name| name.split(|byte| *byte == 0).next());
-            let reply = &mut reply;
+            let reply = reply.reply();
             // A panic ends in an error reply, as that of a method does.
             Error::check(inner(|| {
                 instances::list(
@@ -293,24 +298,6 @@ impl<'call> MainLoop<'call> {
             }))
         });
         self.answer(reply, listed.map(drop));
-    }
-
-    /// FETCH with a method of the agent: what it has given is encoded.
-    fn send_values(&mut self, token: &mut Token, values: Result<MethodResult<'_>>) {
-        let spare = &self.agent.loop_state.draft;
-        match values.and_then(|values| Ok((values, WireResult::take(token, spare)?))) {
-            Ok((values, mut draft)) => {
-                let outcome = values.encode(&mut draft);
-                self.send_draft(draft, outcome);
-            }
-            Err(error) => self.reply(token, |_| Err(error)),
-        }
-    }
-
-    /// Sends what a fetch has written, or an error in its place.
-    fn send_draft(&mut self, draft: WireResult, outcome: Result<()>) {
-        let fd = self.agent.out();
-        self.outgoing.begin_draft(fd, draft, outcome);
     }
 
     /// The client context that the PDU belongs to.

@@ -182,7 +182,10 @@ impl Connect<'_> {
             );
         }
         let mut buffer = self.loop_state.take_reply(token);
-        match buffer.credentials(std::process::id() as i32, self.dispatch.comm().flags) {
+        match buffer
+            .reply()
+            .credentials(std::process::id() as i32, self.dispatch.comm().flags)
+        {
             Ok(()) => self.outgoing.begin(output, SendPurpose::Status, buffer),
             Err(error) => self.outgoing.outcome = Err(error),
         }

@@ -10,7 +10,6 @@ use crate::view::memory::Lasting;
 use crate::view::result_block::Results;
 use crate::view::table::Metric;
 use crate::view::types::{pmdaExt, pmdaMetric};
-use crate::view::value::SpareWireResult;
 use once_cell::race::OnceBox;
 use pmda_core::error::Result;
 use pmda_core::ident::Interface;
@@ -18,7 +17,7 @@ use pmda_core::ident::{InDom, MetricId};
 use pmda_core::index::Map;
 use pmda_core::leak::try_leak;
 use pmda_core::table_index::{Hashed, HintIndex};
-use pmda_core::wire::encode::Reply;
+use pmda_core::wire::encode::ResultBuilder;
 use pmda_core::wire::receive::{Failure, Pdu, Receiver};
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -193,9 +192,7 @@ pub(crate) struct LoopState {
     /// The bytes that were read ahead of the PDU that is being served, by the stream that it came
     /// from: the agent may turn to another descriptor meanwhile, and back (MAIN-53).
     ahead: Mutex<Vec<(Option<StreamId>, Receiver)>>,
-    reply: Mutex<Reply>,
-    /// For replies to fetches.
-    pub(crate) draft: SpareWireResult,
+    reply: Mutex<ResultBuilder>,
     profile: Mutex<Option<OwnedProfile>>,
 }
 
@@ -207,8 +204,7 @@ impl LoopState {
             watched: AtomicBool::new(false),
             idle: Mutex::new(Receiver::new()),
             ahead: Mutex::new(Vec::new()),
-            reply: Mutex::new(Reply::new()),
-            draft: Mutex::new(None),
+            reply: Mutex::new(ResultBuilder::new()),
             profile: Mutex::new(None),
         }
     }
@@ -276,14 +272,16 @@ impl LoopState {
     }
 
     /// Takes the buffer for replies; a second one is made when the first is in use.
-    pub(crate) fn take_reply(&self, token: &mut Token) -> Reply {
+    pub(crate) fn take_reply(&self, token: &mut Token) -> ResultBuilder {
         std::mem::take(&mut *self.reply.lock(token))
     }
 
-    /// Gives the buffer for replies back.
-    pub(crate) fn give_reply(&self, token: &mut Token, mut reply: Reply) {
+    /// Gives the buffer for replies back. A loop that a callback has started inside of this one has
+    /// left its own, which goes then.
+    pub(crate) fn give_reply(&self, token: &mut Token, mut reply: ResultBuilder) {
         reply.trim();
-        *self.reply.lock(token) = reply;
+        let other = std::mem::replace(&mut *self.reply.lock(token), reply);
+        drop(other);
     }
 
     /// Keeps a profile that the agent has accepted; the one before it is freed now.

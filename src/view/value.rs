@@ -8,7 +8,7 @@ use std::ptr::{self, NonNull};
 
 /// The form of a value in a result: the value itself, or a pointer to its block.
 use crate::sys::libpcp::bindings::pmValue__bindgen_ty_1 as Stored;
-use crate::sys::lock::{Mutex, Token};
+use crate::sys::lock::Token;
 use crate::sys::slice;
 use crate::view::arg::view;
 use crate::view::memory::Block;
@@ -18,7 +18,7 @@ use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{self, Encoding, Tally};
 use pmda_core::ident::MetricId;
 use pmda_core::wire::block;
-use pmda_core::wire::encode::{Reply, ResultBuilder};
+use pmda_core::wire::encode::ResultBuilder;
 
 /// The `valfmt` of values of an encoding.
 pub(crate) fn format(encoding: Encoding) -> i32 {
@@ -283,8 +283,8 @@ impl<'call> MethodResult<'call> {
     /// # Errors
     /// `PM_ERR_GENERIC` for a NULL value set or block, and a block that is shorter than its type
     /// (WIRE-74 to WIRE-76); `PM_ERR_TOOBIG`; `-ENOMEM`.
-    pub(crate) fn encode(self, result: &mut WireResult) -> Result<()> {
-        let (sets, result) = (self.sets(), &mut *result.draft);
+    pub(crate) fn encode(self, result: &mut ResultBuilder) -> Result<()> {
+        let sets = self.sets();
         result.begin(self.stamp().tv_sec as u32, sets.len())?;
         for set in sets {
             set.ok_or(Error::GENERIC)?.encode(result)?;
@@ -322,10 +322,6 @@ impl ValueSet<'_> {
     }
 }
 
-/// The reply under construction that the last fetch has left. There is none before the first
-/// fetch, and while a fetch works on it.
-pub(crate) type SpareWireResult = Mutex<Option<ResultBuilder>>;
-
 /// A reply under construction, to which the library's own fetch writes its values directly. When a
 /// callback leaves by `longjmp` it is lost.
 pub(crate) struct WireResult {
@@ -335,30 +331,17 @@ pub(crate) struct WireResult {
 }
 
 impl WireResult {
-    /// Takes a draft, or makes one.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
-    pub(crate) fn take(token: &mut Token, spare: &SpareWireResult) -> Result<WireResult> {
-        let draft = spare.lock(token).take();
-        Ok(WireResult {
-            draft: ManuallyDrop::new(draft.map_or_else(ResultBuilder::new, Ok)?),
+    /// An empty result.
+    pub(crate) fn new(draft: ResultBuilder) -> WireResult {
+        WireResult {
+            draft: ManuallyDrop::new(draft),
             tally: Tally::EMPTY,
-        })
-    }
-
-    /// Gives the draft back. A fetch that a callback has started inside of this one has left its
-    /// own, which goes then.
-    pub(crate) fn give_back(self, token: &mut Token, spare: &SpareWireResult) {
-        let mut draft = ManuallyDrop::into_inner(self.draft);
-        draft.trim();
-        let other = spare.lock(token).replace(draft);
-        drop(other);
+        }
     }
 
     /// The finished reply.
-    pub(crate) fn reply(&mut self) -> &mut Reply {
-        self.draft.reply()
+    pub(crate) fn into_reply(self) -> ResultBuilder {
+        ManuallyDrop::into_inner(self.draft)
     }
 }
 

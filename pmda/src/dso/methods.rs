@@ -175,7 +175,7 @@ pub(super) extern "C" fn store<A: Agent>(result: Option<&ResultHead>, ext: Given
     // SAFETY: `count` pointers to value sets follow the head of a result.
     let sets: &[*const ValueSet] = unsafe { items(sets.cast(), result.count) };
     with::<A>(ext, |dso, client| {
-        let mut store = ResultBuilder::new()?;
+        let mut store = ResultBuilder::new();
         store.begin_store(client.0, sets.len())?;
         for set in sets {
             // SAFETY: each pointer is one to a value set.

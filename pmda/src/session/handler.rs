@@ -33,7 +33,7 @@ impl<A: Agent> Handler<A> {
             state: guard::serve(|_| AgentState::start(env))?,
             clients: Clients::new(),
             profile: Profile::all(),
-            reply: ResultBuilder::new()?,
+            reply: ResultBuilder::new(),
             asked: Vec::new(),
             reactor: env.reactor().clone(),
         })

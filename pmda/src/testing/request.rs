@@ -43,7 +43,7 @@ store_values! {
 
 /// A RESULT that stores one value.
 pub(super) fn store(client: ClientId, desc: &Desc, inst: i32, value: &StoreValue) -> Result<Vec<u8>> {
-    let mut store = ResultBuilder::new()?;
+    let mut store = ResultBuilder::new();
     store.begin_store(client.0, 1)?;
     store.open(desc.id, 1)?;
     let mut block = |kind: Type, data: &[u8]| {

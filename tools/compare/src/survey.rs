@@ -388,7 +388,7 @@ impl Survey<'_> {
 
 /// A RESULT that stores values.
 fn store(set: MetricValues<'_>) -> Result<Vec<u8>> {
-    let mut store = ResultBuilder::new()?;
+    let mut store = ResultBuilder::new();
     store.begin_store(0, 1)?;
     store.open(set.metric, set.values().len())?;
     for (inst, found) in set.values() {

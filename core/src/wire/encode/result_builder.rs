@@ -46,14 +46,17 @@ struct DeferredBlock {
 }
 
 impl ResultBuilder {
-    /// A builder with room for the head of a RESULT, or an error in its place.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
-    pub fn new() -> Result<ResultBuilder> {
-        let mut builder = ResultBuilder::default();
-        reserve(&mut builder.reply.pdu.bytes, FIRST)?;
-        Ok(builder)
+    /// An empty builder.
+    #[must_use]
+    pub const fn new() -> ResultBuilder {
+        ResultBuilder {
+            reply: Reply::new(),
+            blocks: Vec::new(),
+            deferred: Vec::new(),
+            entry: 0,
+            before: (0, 0),
+            format: PM_VAL_INSITU,
+        }
     }
 
     /// Gives large buffers back when the reply is sent, as [`Reply::trim`].
@@ -70,7 +73,7 @@ impl ResultBuilder {
     /// Starts a RESULT of `metrics` value sets: the reply to a fetch.
     ///
     /// # Errors
-    /// `PM_ERR_TOOBIG`.
+    /// `PM_ERR_TOOBIG`; `-ENOMEM`.
     pub fn begin(&mut self, flags: u32, metrics: usize) -> Result<()> {
         self.begin_from(0, flags, metrics)
     }
@@ -78,7 +81,7 @@ impl ResultBuilder {
     /// Starts a RESULT of `metrics` value sets: a store of a client.
     ///
     /// # Errors
-    /// `PM_ERR_TOOBIG`.
+    /// `PM_ERR_TOOBIG`; `-ENOMEM`.
     pub fn begin_store(&mut self, client: i32, metrics: usize) -> Result<()> {
         self.begin_from(client, 0, metrics)
     }
@@ -90,7 +93,11 @@ impl ResultBuilder {
         self.reply.begin(Kind::PDU_RESULT, from);
         self.reply.pdu.word(first);
         self.reply.pdu.word(0);
-        self.reply.pdu.length(metrics)
+        self.reply.pdu.length(metrics)?;
+        if self.reply.pdu.cut {
+            return Err(Error::ENOMEM);
+        }
+        Ok(())
     }
 
     /// Starts the set of a metric, with about `values` values.

@@ -4,7 +4,7 @@ use super::*;
 use crate::wire::encode::tests::hex;
 
 fn check(fill: impl FnOnce(&mut ResultBuilder) -> Result<()>, blocks: &[&[u8]], expected: &str) {
-    let mut builder = ResultBuilder::new().expect("memory");
+    let mut builder = ResultBuilder::new();
     // What was in the buffers before does not show.
     builder.begin(9, 3).expect("small");
     builder.open(MetricId(3), 1).expect("memory");
@@ -86,7 +86,7 @@ fn without_values() {
 /// The room for blocks stays for the next reply, unless it has become large.
 #[test]
 fn large_buffers_go() {
-    let mut builder = ResultBuilder::new().expect("memory");
+    let mut builder = ResultBuilder::new();
     let mut room_after = |length: usize| {
         builder.begin(0, 1).expect("small");
         builder.open(MetricId(1), 1).expect("memory");
