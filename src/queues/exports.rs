@@ -235,19 +235,26 @@ pub unsafe extern "C-unwind" fn pmdaEventQueueRecords(
     if avp.is_null() {
         return Error::EINVAL.code();
     }
-    const { assert!(!std::mem::needs_drop::<QueueFetch>()) };
     let mut fetch = QueueFetch::new(handle, context);
-    let mut end = guarded(|token| fetch.start(token));
-    while end == Ok(true) {
-        let answer = show(&fetch, decoder, data);
-        end = guarded(|token| fetch.resume(token, answer));
-    }
+    let outcome = show_all(&mut fetch, decoder, data);
     if let Some(shown) = fetch.shown {
         // SAFETY: NULL, or an array of the state with its length in front. It stays until something
         // is added to it.
         unsafe { avp.lend(shown) };
     }
-    returned(end.map(|_| fetch.status.into_c()))
+    returned(outcome)
+}
+
+/// Shows the events of a fetch, one after the other.
+#[inline(always)]
+fn show_all(fetch: &mut QueueFetch, decoder: pmdaEventDecodeCallBack, data: *mut c_void) -> Guarded<c_int> {
+    const { assert!(!std::mem::needs_drop::<QueueFetch>()) };
+    let mut is_showing = guarded(|token| fetch.start(token))?;
+    while is_showing {
+        let answer = show(fetch, decoder, data);
+        is_showing = guarded(|token| fetch.resume(token, answer))?;
+    }
+    Ok(fetch.status.into_c())
 }
 
 /// Shows an event to the filter of the client, or to the decoder.

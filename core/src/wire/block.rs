@@ -41,6 +41,16 @@ pub const fn length(header: u32) -> usize {
     (header & 0x00ff_ffff) as usize
 }
 
+/// Takes a block in the order of the host apart that holds a number of 64 bits: its header word and
+/// the number.
+pub(super) fn wide(block: &[u8]) -> Option<(u32, u64)> {
+    let block: &[u8; 12] = block.try_into().ok()?;
+    let (header, value) = block.split_first_chunk::<4>()?;
+    let header = u32::from_ne_bytes(*header);
+    let is_wide = matches!(kind(header) as i32, PM_TYPE_64 | PM_TYPE_U64 | PM_TYPE_DOUBLE) && length(header) == 12;
+    is_wide.then_some((header, u64::from_ne_bytes(*value.first_chunk()?)))
+}
+
 /// A block that is shorter than its type, or than what it says about itself.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Malformed;

@@ -6,7 +6,7 @@ use crate::constants::{PM_VAL_DPTR, PM_VAL_INSITU, PM_VAL_SPTR};
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
 use crate::wire::builder::KEPT;
-use crate::wire::{HEADER, Kind, PADDING, number, padded};
+use crate::wire::{HEADER, Kind, PADDING, block, number, padded};
 
 /// Bytes in front of the first entry: the header, the two words of the time stamp, and the number
 /// of metrics.
@@ -110,10 +110,9 @@ impl ResultBuilder {
         self.entry = self.reply.pdu.bytes.len();
         self.before = (self.blocks.len(), self.deferred.len());
         self.format = PM_VAL_INSITU;
-        self.reply.pdu.word(metric.0);
-        self.reply.pdu.word(0);
-        self.reply.pdu.word(0);
-        Ok(())
+        let mut head = [0; HEAD];
+        head[..4].copy_from_slice(&metric.0.to_be_bytes());
+        append(&mut self.reply.pdu.bytes, &head)
     }
 
     /// Adds an instance with the second word of its value.
@@ -163,6 +162,10 @@ impl ResultBuilder {
     /// As [`ResultBuilder::word`]; `PM_ERR_GENERIC` for a block that is shorter than its type or
     /// than what it says (WIRE-75, WIRE-76).
     pub fn host_block(&mut self, inst: i32, block: &[u8]) -> Result<()> {
+        // Most blocks are numbers of 64 bits.
+        if let Some((header, value)) = block::wide(block) {
+            return self.wide(inst, header, value);
+        }
         self.copied(inst, |blocks| {
             let end = blocks.len();
             put_block(blocks, block).inspect_err(|_| blocks.truncate(end))
@@ -216,12 +219,14 @@ impl ResultBuilder {
     /// any.
     pub fn close(&mut self, numval: i32) {
         let bytes = &mut self.reply.pdu.bytes;
+        let words = u64::from(numval as u32) << 32 | u64::from(self.format as u32);
+        let rest = bytes.get_mut(self.entry + 4..);
+        if let Some(place) = rest.and_then(|rest| rest.first_chunk_mut::<8>()) {
+            *place = words.to_be_bytes();
+        }
+        // The format is that of values.
         if numval <= 0 {
             bytes.truncate(self.entry + 8);
-        }
-        let words = bytes.get_mut(self.entry + 4..).unwrap_or_default();
-        for (place, word) in words.chunks_exact_mut(4).zip([numval, self.format]) {
-            place.copy_from_slice(&word.to_be_bytes());
         }
     }
 
@@ -249,6 +254,9 @@ impl ResultBuilder {
     }
 
     fn place_blocks<'b>(&mut self, blocks: &[u8], end: usize, find: impl Fn(usize) -> Option<&'b [u8]>) -> Result<()> {
+        if blocks.is_empty() && self.deferred.is_empty() {
+            return Ok(());
+        }
         let total = end.checked_add(blocks.len());
         if total.is_none_or(|total| i32::try_from(total).is_err()) {
             return Err(Error::TOOBIG);
