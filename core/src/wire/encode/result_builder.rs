@@ -146,11 +146,25 @@ impl ResultBuilder {
     /// # Errors
     /// As [`ResultBuilder::word`].
     pub fn block(&mut self, inst: i32, header: u32, data: &[u8]) -> Result<()> {
+        self.filled(inst, header, data, b"")
+    }
+
+    /// Adds a block with a text and the NUL that ends it, as its `header` tells.
+    ///
+    /// # Errors
+    /// As [`ResultBuilder::word`].
+    pub fn text(&mut self, inst: i32, header: u32, text: &[u8]) -> Result<()> {
+        self.filled(inst, header, text, b"\0")
+    }
+
+    /// Adds a block with data and what ends it, filled up to a whole word.
+    fn filled(&mut self, inst: i32, header: u32, data: &[u8], end: &[u8]) -> Result<()> {
         self.copied(inst, |blocks| {
-            let size = padded(data.len()).and_then(|size| size.checked_add(4));
-            reserve(blocks, size.ok_or(Error::ENOMEM)?)?;
+            let size = data.len().checked_add(end.len()).and_then(padded);
+            reserve(blocks, size.and_then(|size| size.checked_add(4)).ok_or(Error::ENOMEM)?)?;
             blocks.extend_from_slice(&header.to_be_bytes());
             blocks.extend_from_slice(data);
+            blocks.extend_from_slice(end);
             blocks.resize(blocks.len().next_multiple_of(4), PADDING);
             Ok(())
         })
@@ -169,22 +183,6 @@ impl ResultBuilder {
         self.copied(inst, |blocks| {
             let end = blocks.len();
             put_block(blocks, block).inspect_err(|_| blocks.truncate(end))
-        })
-    }
-
-    /// Adds a block with a text and the NUL that ends it, as its `header` tells.
-    ///
-    /// # Errors
-    /// As [`ResultBuilder::word`].
-    pub fn text(&mut self, inst: i32, header: u32, text: &[u8]) -> Result<()> {
-        self.copied(inst, |blocks| {
-            let size = text.len().checked_add(1).and_then(padded);
-            reserve(blocks, size.and_then(|size| size.checked_add(4)).ok_or(Error::ENOMEM)?)?;
-            blocks.extend_from_slice(&header.to_be_bytes());
-            blocks.extend_from_slice(text);
-            blocks.push(0);
-            blocks.resize(blocks.len().next_multiple_of(4), PADDING);
-            Ok(())
         })
     }
 
