@@ -1,8 +1,7 @@
 //! The one error type of the library: a negative code, as PCP's functions return it.
 
-use std::fmt;
-use std::io;
 use std::num::NonZeroI32;
+use std::{fmt, io};
 
 use rustix::io::Errno;
 

@@ -1,10 +1,8 @@
 //! Reading in the background: what takes long, or may hang, on a thread of its own.
 
-use std::fmt;
-use std::io;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
+use std::{fmt, io, thread};
 
 use parking_lot::{Condvar, Mutex};
 

@@ -1,11 +1,9 @@
 //! Where an agent runs, and with what options.
 
-use std::env;
-use std::fs;
-use std::io;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use std::{env, fs, io};
 
 use crate::reactor::{Reactor, Tail, Timer, Waker, Watch};
 

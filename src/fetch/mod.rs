@@ -22,9 +22,7 @@ use crate::view::value::{Atom, ResultWriter, time_from};
 use pmda_core::constants::{PMDA_EXT_FLAG_HASHED, PMDA_FETCH_STATIC};
 use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{self, CHANGE_FLAGS, Encoding, FetchStatus};
-use pmda_core::ident;
-use pmda_core::ident::Interface;
-use pmda_core::ident::{InDom, MetricId};
+use pmda_core::ident::{self, InDom, Interface, MetricId};
 
 /// The answer of a call.
 pub(crate) enum FetchAnswer {

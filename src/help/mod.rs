@@ -7,8 +7,7 @@ use std::ptr;
 
 use crate::state::databases::Databases;
 use crate::state::{self, Globals};
-use crate::sys::libpcp::cancel;
-use crate::sys::libpcp::log;
+use crate::sys::libpcp::{cancel, log};
 use crate::sys::lock::Token;
 use pmda_core::constants::PM_TEXT_ONELINE;
 use pmda_core::error::Result;

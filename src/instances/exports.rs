@@ -6,8 +6,7 @@
 use std::ffi::c_int;
 
 use crate::agent;
-use crate::boundary::Plain;
-use crate::boundary::guard;
+use crate::boundary::{Plain, guard};
 use crate::instances::{iterate, list};
 use crate::view::arg::{CText, MutableText, Out};
 use crate::view::interface::Ext;

@@ -6,9 +6,8 @@ pub(crate) mod selection;
 
 use std::ffi::c_int;
 
-use crate::agent;
-use crate::agent::TablePlaces;
 use crate::agent::lookup::find_indom;
+use crate::agent::{self, TablePlaces};
 use crate::cache::cached_indom;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::lock::Token;

@@ -8,12 +8,11 @@ use std::{fmt, io};
 
 use crate::agent::LoopState;
 use crate::boundary::NoDropCell;
-use crate::sys::descriptor;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::libpcp::{config, ipc};
 use crate::sys::lock::{Mutex, Token};
-use crate::sys::pdu_trace;
+use crate::sys::{descriptor, pdu_trace};
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;
 use pmda_core::wire::encode::ResultBuilder;

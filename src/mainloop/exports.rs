@@ -26,8 +26,7 @@ use crate::view::table::Metric;
 use crate::view::types::{pmDesc, pmdaMetric};
 use crate::view::value::MethodResult;
 use pmda_core::error::Error;
-use pmda_core::ident;
-use pmda_core::ident::MetricId;
+use pmda_core::ident::{self, MetricId};
 use pmda_core::wire::Kind;
 use pmda_core::wire::decode::About;
 

@@ -4,8 +4,7 @@ use std::ffi::c_int;
 use std::fmt;
 use std::os::fd::{AsRawFd, RawFd};
 
-use crate::agent;
-use crate::agent::LoopState;
+use crate::agent::{self, LoopState};
 use crate::boundary::NoDropCell;
 use crate::mainloop::connection::{self, Incoming, Outgoing, SendPurpose};
 use crate::open::{AgentName, is_supported, text};

@@ -3,8 +3,7 @@
 use std::ffi::c_int;
 use std::fmt;
 
-use crate::sys::libpcp::getopt;
-use crate::sys::libpcp::log;
+use crate::sys::libpcp::{getopt, log};
 use crate::view::arg::CText;
 use crate::view::interface::{Dispatch, Ext};
 use crate::view::options::{Arguments, Options, number};

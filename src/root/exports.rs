@@ -13,8 +13,7 @@ use crate::sys::root_socket::{self, NONE};
 use crate::view::arg::{CText, In, Out};
 use crate::view::buffer::{CBuffer, CBytes, CField};
 use pmda_core::error::{Error, Result};
-use pmda_core::root;
-use pmda_core::root::{ContainerPdu, StartPdu, StopPdu, kind};
+use pmda_core::root::{self, ContainerPdu, StartPdu, StopPdu, kind};
 
 /// Connects to pmdaroot and waits for its introduction (ROOT-30 to ROOT-33). `path` NULL means the
 /// usual place.

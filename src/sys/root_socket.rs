@@ -11,11 +11,9 @@ use std::{io, mem, ptr};
 use rustix::net::addr::SocketAddrArg;
 use rustix::net::{AddressFamily, SocketAddrUnix, sockopt};
 
-use crate::sys::blocking;
-use crate::sys::libpcp::cancel;
-use crate::sys::libpcp::config;
-use crate::sys::safe_externs;
+use crate::sys::libpcp::{cancel, config};
 use crate::sys::socket::{self, Socket};
+use crate::sys::{blocking, safe_externs};
 use pmda_core::error::{Error, Result};
 
 /// The return value of a failed send: -1, which is `-EPERM` by accident; errno has the cause

@@ -10,11 +10,9 @@ use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
-use crate::sys::blocking;
-use crate::sys::libpcp::config;
-use crate::sys::libpcp::ipc;
 use crate::sys::libpcp::log::{self, Debug, ErrorText};
-use crate::sys::safe_externs;
+use crate::sys::libpcp::{config, ipc};
+use crate::sys::{blocking, safe_externs};
 use pmda_core::dir_entry::DirEntry;
 use pmda_core::log::{Bytes, Level, Line};
 use pmda_core::path::FilePath;

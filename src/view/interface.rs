@@ -5,8 +5,7 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::view::arg::view;
-use crate::view::arg::{CText, MutableText, Out};
+use crate::view::arg::{CText, MutableText, Out, view};
 use crate::view::label_set::LabelSets;
 use crate::view::memory::{Block, Lasting};
 use crate::view::table::{Indom, IndomTable, MetricTable, Profile};

@@ -7,8 +7,7 @@ use std::ptr::{self, NonNull};
 
 use crate::sys::libpcp;
 use crate::sys::libpcp::labels::{LabelSetRef, PcpLabelSets};
-use crate::view::arg::CText;
-use crate::view::arg::view;
+use crate::view::arg::{CText, view};
 use crate::view::memory::{self, AnyBytes, Array, Block, CVec};
 use crate::view::types::{pmLabel, pmLabelSet};
 use pmda_core::constants::PM_IN_NULL;

@@ -4,8 +4,7 @@ use std::ffi::{c_char, c_int};
 use std::marker::PhantomData;
 
 use crate::sys::libpcp::getopt;
-use crate::view::arg::CText;
-use crate::view::arg::view;
+use crate::view::arg::{CText, view};
 use crate::view::types::{pmdaOptionOverride, pmdaOptions};
 
 view! {

@@ -6,10 +6,8 @@ use std::ptr;
 
 use crate::sys::libpcp::labels::{LabelSetRef, PcpLabelSets};
 use crate::sys::libpcp::log::{self, Debug};
-use crate::sys::pdu_trace;
-use crate::sys::slice;
-use crate::view::arg::CText;
-use crate::view::arg::view;
+use crate::sys::{pdu_trace, slice};
+use crate::view::arg::{CText, view};
 use crate::view::memory::Array;
 use crate::view::types::{pmDesc, pmInResult, pmLabelSet};
 use pmda_core::constants::{

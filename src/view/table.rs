@@ -12,8 +12,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicI32, AtomicPtr, AtomicU32, Ordering};
 
 use crate::sys::slice;
-use crate::view::arg::view;
-use crate::view::arg::{CText, Out};
+use crate::view::arg::{CText, Out, view};
 use crate::view::memory::{AnyBytes, Array, CVec, Lasting};
 use crate::view::types::{pmDesc, pmInDomProfile, pmProfile, pmdaIndom, pmdaInstid, pmdaMetric};
 use pmda_core::error::{Error, Result};

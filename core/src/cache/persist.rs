@@ -5,10 +5,9 @@
 use std::fmt::Pointer;
 use std::io;
 
-use super::Cache;
-use super::disk;
 use super::file::{Decimal, FileHeader, LONGEST_LINE, OverLimitRecord, is_savable, write_header, write_record};
 use super::grow::room;
+use super::{Cache, disk};
 use crate::dir_entry::DirEntry;
 use crate::error::Result;
 use crate::ident::InDom;

@@ -1,10 +1,9 @@
 //! The whole cache against a simple model.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::{fs, io};
 
 use proptest::prelude::*;
 

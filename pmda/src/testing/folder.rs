@@ -1,9 +1,8 @@
 //! The folder of an agent under test.
 
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::{fs, io};
 
 /// A folder, which goes with this if it was made for it.
 #[derive(Debug)]
