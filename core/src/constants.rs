@@ -1,6 +1,6 @@
 //! Constants of PCP, under the names that `<pcp/pmapi.h>` and `<pcp/pmda.h>` give them.
 
-/// Labels of a client's context; in requests and replies, as are those that follow.
+/// Labels of a client's context.
 pub const PM_LABEL_CONTEXT: i32 = 1 << 0;
 /// Labels of all metrics of a domain (an agent).
 pub const PM_LABEL_DOMAIN: i32 = 1 << 1;
@@ -14,7 +14,7 @@ pub const PM_LABEL_ITEM: i32 = 1 << 4;
 pub const PM_LABEL_INSTANCES: i32 = 1 << 5;
 /// A label whose name is a path through nested objects, such as `groups.admin`.
 pub const PM_LABEL_COMPOUND: i32 = 1 << 6;
-/// A label that does not tell apart what it is about: a note.
+/// A label that does not identify what it is about.
 pub const PM_LABEL_OPTIONAL: i32 = 1 << 7;
 
 /// Asks for the one-line help text.
@@ -113,19 +113,19 @@ pub const PM_PROFILE_INCLUDE: i32 = 0;
 /// State of a profile: the instances that are not listed are not wanted.
 pub const PM_PROFILE_EXCLUDE: i32 = 1;
 
-/// Of a name: a metric; in PMNS_NAMES, as is the one that follows.
+/// Status of a name: a metric.
 pub const PMNS_LEAF_STATUS: i32 = 0;
-/// Of a name: there are names below it.
+/// Status of a name: there are names below it.
 pub const PMNS_NONLEAF_STATUS: i32 = 1;
 
-/// The type of the credential with the version of the protocol (CREDS).
+/// Type of the credential that tells the protocol's version.
 pub const CVERSION: u8 = 1;
 /// The version of the protocol.
 pub const PDU_VERSION2: u8 = 2;
 
-/// A status that an agent sends for "not ready yet" (WIRE-31).
+/// An agent's status: not ready yet (WIRE-31).
 pub const PM_ERR_PMDANOTREADY: i32 = -13394;
-/// A status that an agent sends for "ready again" (WIRE-31).
+/// An agent's status: ready again (WIRE-31).
 pub const PM_ERR_PMDAREADY: i32 = -13393;
 
 /// Of `pmdaCacheOp`: reads the file.

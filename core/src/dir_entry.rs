@@ -1,12 +1,10 @@
-//! A name in an open directory, found without following a link that somebody else may have put on
-//! the way.
+//! A name in an open directory, found without following links of other users.
 //!
-//! Agents run as root, and many of the directories that they write to belong to PCP's user. Whoever
-//! may write to such a directory can put a symbolic link there, which leads root to any file of the
-//! system. So a process of root follows a link only where root alone can have put it: in a
-//! directory that belongs to root and that others cannot write to, or, where the sticky bit guards
-//! names, a link that belongs to root. Another link is refused with `EACCES`. What is found is held
-//! by a descriptor, so that it cannot be exchanged afterwards.
+//! Agents run as root, and may write to directories of PCP's user, where a symbolic link could lead
+//! them to any file of the system. So a process of root follows a link only where root alone can
+//! have put it: in a directory that belongs to root and that others cannot write to, or, where the
+//! sticky bit guards names, a link that belongs to root. Another link is refused with `EACCES`. A
+//! descriptor holds what was found, so that it cannot be exchanged afterwards.
 //!
 //! Other users follow all links, as the system does.
 
@@ -24,16 +22,14 @@ use crate::path::{FilePath, joined};
 /// Number of symbolic links that Linux follows on one path.
 const LINKS: usize = 40;
 
-/// NAME_MAX, in bytes.
 const NAME_MAX: usize = 255;
 
-/// PATH_MAX, in bytes.
 pub(crate) const PATH_MAX: usize = 4096;
 
-/// The bit of a mode that lets only owners remove and rename what is in a directory.
+/// Mode bit: only owners remove and rename names in the directory.
 const STICKY: u32 = 0o1000;
 
-/// A name in a directory: something has it, or nothing yet.
+/// A name in an open directory; there may be nothing with it yet.
 #[derive(Debug)]
 pub struct DirEntry {
     directory: OwnedFd,
@@ -88,8 +84,7 @@ impl DirEntry {
         Ok(DirEntry { directory, name })
     }
 
-    /// Opens what is there. A link is refused (`ELOOP`), and programs that this process starts do
-    /// not get the file.
+    /// Opens the file, close-on-exec. A link is refused (`ELOOP`).
     ///
     /// # Errors
     /// What the system says.
@@ -100,8 +95,7 @@ impl DirEntry {
         Ok(rustix::io::retry_on_intr(open)?.into())
     }
 
-    /// Opens what is there to be read. It neither waits for a writer nor becomes the terminal of
-    /// this process.
+    /// Opens the file for reading, without waiting for a writer or getting a controlling terminal.
     ///
     /// # Errors
     /// What the system says.
@@ -109,8 +103,8 @@ impl DirEntry {
         self.open(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, 0)
     }
 
-    /// A descriptor that stands for the name alone, whatever has it: its owner can be changed, and
-    /// nothing can be read or written (`O_PATH`).
+    /// A descriptor of the file alone (`O_PATH`): its owner can be changed, nothing read or
+    /// written.
     ///
     /// # Errors
     /// What the system says.
@@ -118,7 +112,7 @@ impl DirEntry {
         self.open(OFlags::PATH, 0)
     }
 
-    /// Makes a new file in the place of what is there: whoever has that open keeps it.
+    /// Makes a new file in place of what is there, which stays for those who have it open.
     ///
     /// # Errors
     /// What the system says.
@@ -129,7 +123,7 @@ impl DirEntry {
         }
     }
 
-    /// Returns what the system says of it.
+    /// The file's attributes.
     ///
     /// # Errors
     /// What the system says.
@@ -147,7 +141,7 @@ impl DirEntry {
         Ok(unlinkat(&self.directory, self.name.c_str(), AtFlags::empty())?)
     }
 
-    /// Gives what is there another name, which is taken from what has it.
+    /// Renames the file, and replaces what has the other name.
     ///
     /// # Errors
     /// What the system says.
@@ -188,8 +182,8 @@ fn walk(path: &FilePath, follow_last: bool) -> io::Result<DirEntry> {
     Err(Errno::LOOP.into())
 }
 
-/// Goes on until the end of the path, or to the first link: then what is left of the way, that
-/// link's own path in front, is the third of what is returned.
+/// Goes on to the end of the path, or to the first link: then the third result is the rest of the
+/// path, behind that link's own.
 fn go(
     mut directory: OwnedFd,
     path: &[u8],
@@ -213,7 +207,7 @@ fn go(
                     (directory, rest) = (next, behind);
                     continue;
                 }
-                // What a link is called here depends on the system.
+                // The error for a link depends on the system.
                 Err(Errno::NOTDIR | Errno::LOOP) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -241,10 +235,7 @@ fn start(path: &[u8]) -> io::Result<OwnedFd> {
     Ok(openat(CWD, directory, DIRECTORY, Mode::empty())?)
 }
 
-/// The target of a link; `None` for what is no link.
-///
-/// # Errors
-/// `EACCES` for a link that is not to be followed.
+/// The target of a link; `None` if it is no link, `EACCES` if it is not to be followed.
 fn link<'r>(directory: BorrowedFd<'_>, name: &FilePath, room: &'r mut Vec<u8>) -> io::Result<Option<&'r [u8]>> {
     room.clear();
     room.try_reserve_exact(PATH_MAX).map_err(|_| io_error(Error::ENOMEM))?;
@@ -256,7 +247,6 @@ fn link<'r>(directory: BorrowedFd<'_>, name: &FilePath, room: &'r mut Vec<u8>) -
     }
 }
 
-/// Returns whether a link in a directory may be followed by this process.
 #[inline(never)]
 fn is_trusted(directory: BorrowedFd<'_>, name: &FilePath) -> io::Result<bool> {
     if !rustix::process::geteuid().is_root() {

@@ -1,5 +1,5 @@
-//! What a request names by a number: metrics and instance domains (WIRE-40), the client context
-//! that it belongs to, and the interface version of the agent that serves it.
+//! Metrics and instance domains by number (WIRE-40), the client context of a request, and interface
+//! versions.
 
 use std::fmt;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -9,7 +9,7 @@ use crate::constants::{
     PMDA_INTERFACE_LATEST,
 };
 
-/// The domain whose metrics stand for the trees of other domains, `DYNAMIC_PMID`.
+/// `DYNAMIC_PMID`: the domain of metrics that stand for trees of other domains.
 const DYNAMIC: u32 = 511;
 
 /// A metric identifier: domain (9 bits), cluster (12 bits) and item (10 bits), with a flag in the
@@ -39,7 +39,7 @@ impl MetricId {
         (self.0 >> 22) & 0x1ff
     }
 
-    /// The cluster that the agent put the metric into.
+    /// The cluster of the metric.
     #[must_use]
     pub const fn cluster(self) -> u32 {
         (self.0 >> 10) & 0xfff
@@ -51,7 +51,7 @@ impl MetricId {
         self.0 & 0x3ff
     }
 
-    /// The same metric in another domain, as set-up stamps it (INIT-41).
+    /// The same metric in another domain (INIT-41).
     #[must_use]
     pub const fn in_domain(self, domain: u32) -> MetricId {
         MetricId((self.0 & !(0x1ff << 22)) | ((domain & 0x1ff) << 22))
@@ -68,7 +68,7 @@ impl InDom {
         (self.0 >> 22) & 0x1ff
     }
 
-    /// The agent's own number for it.
+    /// The agent's own number of the domain.
     #[must_use]
     pub const fn serial(self) -> u32 {
         self.0 & 0x3f_ffff
@@ -93,7 +93,7 @@ impl fmt::Display for MetricId {
         if *self == MetricId::NULL {
             return out.write_str("PM_ID_NULL");
         }
-        // The domain of dynamic metrics: the cluster says whose.
+        // Item 0 stands for a tree of the domain that is the cluster.
         if self.domain() == DYNAMIC && self.item() == 0 {
             return write!(out, "{}.*.*", self.cluster());
         }
@@ -129,13 +129,13 @@ impl Interface {
         self.0 >= PMDA_INTERFACE_4
     }
 
-    /// Returns whether a fetch callback may say that there is no value (FETCH-40).
+    /// Returns whether a fetch callback may return no value (FETCH-40).
     #[must_use]
     pub const fn has_missing_values(self) -> bool {
         self.0 >= PMDA_INTERFACE_3
     }
 
-    /// Returns whether a fetch callback may have a value freed when it was copied (FETCH-40).
+    /// Returns whether a fetch callback may return a value to be freed (FETCH-40).
     #[must_use]
     pub const fn has_values_to_free(self) -> bool {
         self.0 >= PMDA_INTERFACE_5
@@ -166,18 +166,16 @@ impl Interface {
     }
 }
 
-/// The client context that the request being served belongs to: one number for the whole process
-/// (MAIN-25).
+/// See [`current_context`]; one for the whole process (MAIN-25).
 static CURRENT: AtomicI32 = AtomicI32::new(-1);
 
-/// The context of the request being served, -1 before the first one.
+/// The client context of the request being served, -1 before the first one.
 #[must_use]
 pub fn current_context() -> i32 {
     CURRENT.load(Ordering::Relaxed)
 }
 
-/// Sets what [`current_context`] returns. The default methods call it for agents of interface 5 and
-/// up.
+/// Sets [`current_context`], for agents of interface 5 and up.
 pub fn set_current_context(context: i32) {
     CURRENT.store(context, Ordering::Relaxed);
 }
@@ -186,7 +184,7 @@ pub fn set_current_context(context: i32) {
 mod tests {
     use super::*;
 
-    /// INIT-10, INIT-13
+    /// INIT-10, INIT-13.
     #[test]
     fn versions() {
         let exists = |version: u32| Interface(version).is_supported();
@@ -194,7 +192,7 @@ mod tests {
         assert!(!exists(1) && !exists(8) && !exists(255));
     }
 
-    /// WIRE-40: the bits of both identifiers.
+    /// WIRE-40.
     #[test]
     fn parts_and_text() {
         let metric = MetricId(0x3f40_2409);

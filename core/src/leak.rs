@@ -1,10 +1,9 @@
-//! Values on the heap that cost no process: without memory there is an error.
+//! Boxes that return an error without memory.
 
 use crate::error::{Error, Result};
 
-/// Puts a value on the heap, as `Box::new` does, but without memory it returns an error instead of
-/// ending the process. (The value is the one element of an array, since std makes nothing but lists
-/// in this way.)
+/// Puts a value on the heap, as `Box::new` does, or fails without memory. (As an array: std makes
+/// only lists in this way.)
 ///
 /// # Errors
 /// `-ENOMEM`.

@@ -2,8 +2,8 @@
 //! profiles, labels, help texts, event queues, name spaces.
 //!
 //! Nothing here knows C or needs an installed PCP. The C library (crate `pcp-pmda`) and agents in
-//! Rust (crate `pmda`) stand on it. The requirement numbers in the documentation (CACHE-10, WIRE-51
-//! …) are those of `docs/spec`, which the tests cite.
+//! Rust (crate `pmda`) stand on it. The numbers in the documentation (CACHE-10, WIRE-51 …) are
+//! those of facts in `docs/spec`.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_macros, clippy::disallowed_methods))]

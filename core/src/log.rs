@@ -1,12 +1,11 @@
-//! What the core has to say, collected while it works and handed to libpcp when no lock is held any
-//! more.
+//! Messages, collected under locks and handed to libpcp when none is held any more.
 //!
-//! When there is no memory for a message, it stays unsaid: the call itself goes on.
+//! Without memory a message is dropped: the call itself goes on.
 
 use std::ffi::CStr;
 use std::fmt::{self, Display, Write};
 
-/// The severity, under the names that `pmNotifyErr` prints.
+/// The severity, as `pmNotifyErr` prints it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
     /// Critical: the agent cannot work.
@@ -21,30 +20,29 @@ pub enum Level {
     Debug,
 }
 
-/// One thing to say.
+/// A message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Message {
     /// A line for the log, with time, program and severity (`pmNotifyErr`).
     Notify(Level, Vec<u8>),
-    /// A line of debug output, which gets the head that it has in the release of PCP.
+    /// A line of debug output, with the head that it has in each release of PCP.
     Debug(Vec<u8>),
-    /// Text for stderr as it is: debug output.
+    /// Debug output for stderr, as it is.
     Trace(Vec<u8>),
 }
 
-/// Capacity of a line in bytes before it asks for memory.
+/// Bytes of a line that need no memory.
 const ROOM: usize = 512;
 
-/// One message while it is put together: in the line itself, in memory when it grows longer.
-/// Without that memory it ends where the room ends: a shorter message, never the end of the
-/// process.
+/// One message while it is put together: in the value itself, in memory when it grows longer.
+/// Without that memory it is cut.
 ///
 /// Text comes by `write!`; what is no `str` comes through [`Bytes`].
 #[derive(Debug)]
 pub struct Line {
     room: [u8; ROOM],
     used: usize,
-    /// All of the text, once the room was too small.
+    /// All of the text, if it is longer.
     long: Vec<u8>,
     cut: bool,
 }
@@ -69,7 +67,7 @@ impl Line {
         line
     }
 
-    /// Adds text. What does not fit is left out.
+    /// Adds text, as far as there is memory.
     pub fn show(&mut self, text: fmt::Arguments<'_>) {
         let _ = self.write_fmt(text);
     }
@@ -81,7 +79,7 @@ impl Line {
             return;
         }
         if self.long.is_empty() {
-            // One byte is left for the NUL of C.
+            // One byte is left for a NUL.
             if bytes.len() < ROOM - self.used {
                 self.room[self.used..self.used + bytes.len()].copy_from_slice(bytes);
                 self.used += bytes.len();
@@ -112,7 +110,7 @@ impl Line {
         }
     }
 
-    /// The text on its own, if there is memory for it.
+    /// The text, if there is memory for it.
     #[must_use]
     pub fn into_bytes(self) -> Option<Vec<u8>> {
         if !self.long.is_empty() {
@@ -124,7 +122,7 @@ impl Line {
         Some(text)
     }
 
-    /// The text as a C string: it ends at the first NUL.
+    /// The text up to its first NUL.
     #[inline(never)]
     pub fn c_str(&mut self) -> &CStr {
         let text = if self.long.is_empty() {
@@ -161,9 +159,9 @@ impl Write for Line {
     }
 }
 
-/// Bytes that print as they are in a [`Line`]: names and texts that need not be UTF-8.
+/// Bytes that a [`Line`] shows as they are: names and texts that need not be UTF-8.
 ///
-/// `fmt` carries nothing but `str`, so a byte that belongs to no character travels as one of 128
+/// `fmt` carries only `str`, so a byte that belongs to no character travels as one of 128
 /// characters for private use, U+10FE80 to U+10FEFF, and the line turns it back. Those characters
 /// themselves travel byte by byte.
 #[derive(Clone, Copy)]
@@ -194,14 +192,13 @@ impl Display for Bytes<'_> {
     }
 }
 
-/// Messages in the order in which they arose.
+/// Messages in order.
 ///
-/// The core never calls C, and nothing may be locked while C is called (`docs/ARCHITECTURE.md`), so
-/// the caller passes a journal in, and writes it out when it has given the lock back. An empty
-/// journal costs nothing.
+/// Nothing may be locked while C is called (`docs/ARCHITECTURE.md`), so the caller passes a journal
+/// in, and writes it out when it has released the lock.
 #[derive(Default, Debug)]
 pub struct Journal {
-    /// The oldest first.
+    /// Oldest first.
     pub messages: Vec<Message>,
 }
 
@@ -223,12 +220,11 @@ impl Journal {
         self.push(Message::Debug, text);
     }
 
-    /// Adds debug output for stderr; `text` brings its own newline.
+    /// Adds debug output for stderr; `text` has its own newline.
     pub fn trace(&mut self, text: impl Display) {
         self.push(Message::Trace, text);
     }
 
-    /// Without memory the message is lost, not the process.
     fn push(&mut self, message: impl FnOnce(Vec<u8>) -> Message, text: impl Display) {
         let text = Line::new(format_args!("{text}")).into_bytes();
         if let (Some(text), Ok(())) = (text, self.messages.try_reserve(1)) {
@@ -241,7 +237,7 @@ impl Journal {
 mod tests {
     use super::*;
 
-    /// Any bytes come out as they went in, also those that `Bytes` hides others behind.
+    /// Any bytes come out as they went in, `Bytes`' own characters, too.
     #[test]
     fn bytes_pass() {
         for text in [
@@ -262,14 +258,13 @@ mod tests {
         );
     }
 
-    /// A line may be longer than the room, and is NUL terminated in any case.
     #[test]
     fn lines_grow() {
         for length in [0, 1, ROOM - 2, ROOM - 1, ROOM, ROOM + 1, 5000] {
             let text = "x".repeat(length);
             let mut line = Line::new(format_args!("{text}"));
             assert_eq!(line.bytes(), text.as_bytes());
-            // The NUL needs no memory any more: there may be none.
+            // The NUL needs no memory.
             assert!(line.long.is_empty() || line.long.capacity() > length);
             assert_eq!(line.c_str().to_bytes(), text.as_bytes());
         }

@@ -1,6 +1,5 @@
-//! Paths and files of the system without a call that may end the process: the standard library's
-//! functions allocate for a path that is longer than 383 bytes, and end the process when they
-//! cannot.
+//! Paths and files of the system without std's calls, which allocate for paths longer than 383
+//! bytes and end the process without memory.
 
 use std::ffi::{CStr, OsStr};
 use std::fmt;
@@ -13,7 +12,7 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::error::{Error, Result};
 
-/// The parts, one behind the other.
+/// The concatenated parts.
 ///
 /// # Errors
 /// `-ENOMEM`.
@@ -27,12 +26,12 @@ pub fn joined(parts: &[&[u8]]) -> Result<Vec<u8>> {
     Ok(all)
 }
 
-/// A path with the NUL that the system wants.
+/// A path with the system's NUL.
 #[derive(Debug)]
 pub struct FilePath(Box<[u8]>);
 
 impl FilePath {
-    /// The path that the parts make together, with `end` behind them, which is short.
+    /// The path of concatenated parts and `end`, of at most 80 bytes.
     ///
     /// # Errors
     /// `-ENOMEM`; `-EINVAL` for a NUL in it.
@@ -43,7 +42,7 @@ impl FilePath {
         let used = 80 - rest.len();
         let path = joined(&[&joined(parts)?, &room[..used], b"\0"])?;
         CStr::from_bytes_with_nul(&path).map_err(|_| Error::EINVAL)?;
-        // It has room for no more, so this moves nothing.
+        // Exact, so this moves nothing.
         Ok(FilePath(path.into_boxed_slice()))
     }
 
@@ -60,14 +59,14 @@ impl FilePath {
         self.c_str().to_bytes()
     }
 
-    /// The directory, with the slash at its end, if the path names one, and the last component.
+    /// The directory with its final slash, if there is one, and the last component.
     #[must_use]
     pub fn split(&self) -> (&[u8], &[u8]) {
         let path = self.bytes();
         path.split_at(path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1))
     }
 
-    /// Opens the file. Programs that this process starts do not get it.
+    /// Opens the file, close-on-exec.
     ///
     /// # Errors
     /// What the system says.
@@ -87,7 +86,6 @@ impl AsRef<Path> for FilePath {
 impl TryFrom<&Path> for FilePath {
     type Error = Error;
 
-    /// The path for the system.
     fn try_from(path: &Path) -> Result<FilePath> {
         FilePath::new(&[path.as_os_str().as_bytes()], format_args!(""))
     }

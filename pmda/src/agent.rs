@@ -1,4 +1,4 @@
-//! What an agent is.
+//! The trait of agents.
 
 use std::time::Duration;
 
@@ -7,27 +7,26 @@ use crate::{ClientId, Env, Metrics, Opt, Request, Result};
 /// An agent: its name and domain, its metrics, and the state that they are read from.
 ///
 /// An agent need not be `Send` or `Sync`: it serves one request at a time, on the thread that it
-/// was started on. A panic in one of its functions costs what that function was asked for and a
-/// line in the log.
+/// was started on. A panic costs what the function was called for and a line in the log.
 pub trait Agent: Sized + 'static {
-    /// The agent's name, which is also the root of the names of its metrics, unless
-    /// [`Agent::root`] says otherwise.
+    /// The agent's name, and the first part of the names of its metrics unless [`Agent::root`] is
+    /// another.
     const NAME: &'static str;
-    /// The agent's domain; `-d` and pmcd may say otherwise.
+    /// The agent's domain, unless `-d` or pmcd sets another one.
     const DOMAIN: u32;
-    /// How long a request may take. What takes longer is answered with `PM_ERR_AGAIN`, in time for
-    /// pmcd, which otherwise ends an agent that does not answer within some seconds; the agent goes
-    /// on, on a thread of its own, and serves the next request when it is done.
+    /// Maximum time of a request. A longer one is answered with `PM_ERR_AGAIN` (pmcd ends an agent
+    /// that does not answer within some seconds); the agent goes on, on a thread of its own, and
+    /// serves the next request when it is done.
     const DEADLINE: Option<Duration> = None;
-    /// Whether pmcd.conf says `notready` for this agent: pmcd asks nothing until the agent tells
-    /// that it is ready, which it always does then. `--write` makes such an `Install`. An agent
-    /// without it that takes long to start lets its first client wait, and has `--notready`.
+    /// True for an agent that takes long to start: pmcd.conf says `notready`, and pmcd waits until
+    /// the agent tells that it is ready. `--write` makes such an `Install`; without it there is
+    /// `--notready`.
     const NOT_READY: bool = false;
-    /// Options of its own, beside those that each agent has. One with the long name of a standard
-    /// option takes its place: it may have another letter, or `debug` no argument.
+    /// Options of its own. One with the long name of a standard option replaces it: with another
+    /// letter, or `debug` without an argument.
     const OPTIONS: &'static [Opt] = &[];
 
-    /// What stands in front of the names of all metrics, such as what an option of the agent says.
+    /// The first part of the names of all metrics, such as an option's value.
     fn root(env: &Env) -> String {
         env.name().to_owned()
     }
@@ -35,13 +34,13 @@ pub trait Agent: Sized + 'static {
     /// Starts the agent.
     ///
     /// # Errors
-    /// Why it cannot run; it ends then.
+    /// The reason why it cannot run.
     fn start(env: &Env) -> Result<Self>;
 
-    /// Declares the metrics that there always are.
+    /// Declares the static metrics.
     fn metrics(m: &mut Metrics<Self>);
 
-    /// Called once for each request that wants current values, before anything is refreshed.
+    /// Called once for each request for current values, before anything is refreshed.
     ///
     /// # Errors
     /// The whole request fails.
@@ -50,26 +49,25 @@ pub trait Agent: Sized + 'static {
         Ok(())
     }
 
-    /// Declares metrics that come and removes those that go: before a request for values or names,
-    /// or for something that is not there, and again after clusters have been read for it, so that
-    /// what a [refresh](Metrics::refresh) has found has its names in the same request
+    /// Declares and removes metrics that come and go: before a request for values or names, or for
+    /// something that is not there, and again after clusters were read for it, so that what a
+    /// [refresh](Metrics::refresh) has found has its names in the same request
     /// ([`Request::has_read`] tells these calls apart). Clients are told when names have changed.
     fn dynamic(&mut self, m: &mut Metrics<Self>, request: &Request<'_>) {
         let _ = (m, request);
     }
 
-    /// Called when something has woken the agent: a [`Waker`](crate::Waker), a
-    /// [`Timer`](crate::Timer), or a [`Watch`](crate::Watch) that can be read. It looks at what it
-    /// has, as one call may be for several of them, or for none. A daemon calls it at once, a
-    /// shared object before the next request.
+    /// Called when a [`Waker`](crate::Waker), a [`Timer`](crate::Timer) or a readable
+    /// [`Watch`](crate::Watch) has woken the agent, perhaps once for several of them, or for none:
+    /// at once in a daemon, before the next request in a shared object.
     ///
     /// # Errors
-    /// Are logged; then descriptors wake the agent no earlier than after a second.
+    /// They are logged; then descriptors do not wake the agent for a second.
     fn woken(&mut self) -> Result<()> {
         Ok(())
     }
 
-    /// The context of a client has ended.
+    /// Called when the context of a client has ended.
     fn client_ended(&mut self, client: ClientId) {
         let _ = client;
     }

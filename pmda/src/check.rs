@@ -1,14 +1,14 @@
-//! `--check`: what can be wrong with an agent's declarations.
+//! `--check`: errors in an agent's declarations.
 
 use std::process::ExitCode;
 
 use crate::metrics::{help_parts, is_name};
 use crate::{Agent, Declared, Env, Metrics, Semantics, Type, Unit};
 
-/// How long the one-line text may be: PCP's tools print it behind the name.
+/// Maximum length of the one-line text: PCP's tools print it behind the name.
 const LINE_MAX: usize = 120;
 
-/// Prints what is wrong, a line for each, and fails if there is something.
+/// Prints the errors, one a line, and fails if there are any.
 pub(crate) fn check<A: Agent>() -> ExitCode {
     let wrong = wrong::<A>();
     for line in &wrong {
@@ -49,7 +49,7 @@ fn texts(help: &str) -> Option<&'static str> {
     }
 }
 
-/// What does not fit together.
+/// Checks type, semantics and unit.
 fn semantics(metric: &Declared<'_>) -> Option<&'static str> {
     let is_number = !matches!(
         metric.kind,

@@ -1,10 +1,9 @@
-//! Who asks: the clients of pmcd and what is known of them.
+//! The clients of pmcd.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The context of a client, as pmcd numbers them. A number is used again after its context has
-/// ended.
+/// The context of a client, as pmcd numbers them. Numbers are used again.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct ClientId(pub i32);
 
@@ -14,7 +13,7 @@ impl fmt::Display for ClientId {
     }
 }
 
-/// The attributes that pmcd passes on (`PCP_ATTR_*`), by number.
+/// The attributes of clients (`PCP_ATTR_*`), by number.
 pub(crate) mod attribute {
     pub(crate) const USERNAME: i32 = 5;
     pub(crate) const USERID: i32 = 11;
@@ -23,8 +22,7 @@ pub(crate) mod attribute {
     pub(crate) const CONTAINER: i32 = 15;
 }
 
-/// A client and what pmcd has told about it. A client that came over the network and did not log in
-/// has no attributes.
+/// A client and its attributes. One that came over the network and did not log in has none.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Client {
     id: ClientId,
@@ -71,20 +69,19 @@ impl Client {
         self.pid
     }
 
-    /// The user's name, of one who has logged in.
+    /// The user's name, if logged in.
     #[must_use]
     pub fn user(&self) -> Option<&str> {
         self.user.as_deref()
     }
 
-    /// The container that the client wants to see the values of.
+    /// The container whose values the client wants.
     #[must_use]
     pub fn container(&self) -> Option<&str> {
         self.container.as_deref()
     }
 
-    /// Takes note of an attribute; an empty value takes it away. Others than those above, and
-    /// numbers that are none, are ignored.
+    /// Sets a known attribute, or removes it if the value is empty or wrong.
     pub(crate) fn set(&mut self, key: i32, value: &[u8]) {
         let value = value.split(|byte| *byte == 0).next().unwrap_or_default();
         let text = || (!value.is_empty()).then(|| String::from_utf8_lossy(value).into_owned());
@@ -100,10 +97,10 @@ impl Client {
     }
 }
 
-/// The clients that pmcd has told something about.
+/// The clients with attributes.
 pub(crate) struct Clients {
     known: BTreeMap<i32, Client>,
-    /// Whoever is not known.
+    /// Any other client.
     other: Client,
 }
 
@@ -115,7 +112,6 @@ impl Clients {
         }
     }
 
-    /// What is known of a client.
     #[inline]
     pub(crate) fn get(&mut self, id: ClientId) -> &Client {
         match self.known.get(&id.0) {
@@ -127,12 +123,10 @@ impl Clients {
         }
     }
 
-    /// The same, to be changed.
     pub(crate) fn of(&mut self, id: ClientId) -> &mut Client {
         self.known.entry(id.0).or_insert_with(|| Client::new(id))
     }
 
-    /// The context of a client has ended.
     pub(crate) fn end(&mut self, id: ClientId) {
         self.known.remove(&id.0);
     }
@@ -142,7 +136,7 @@ impl Clients {
 mod tests {
     use super::*;
 
-    /// ATTR: values come with a NUL or without one; what is no number is none.
+    /// ATTR: with a NUL or without.
     #[test]
     fn attributes() {
         let mut client = Client::new(ClientId(3));

@@ -1,4 +1,4 @@
-//! Event records: values that happened at a time, with parameters.
+//! Event records: values with a time and parameters.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,7 +11,7 @@ use pmda_core::wire::block::{self, Direction};
 use crate::value::{Encoder, Type, Value};
 use crate::{Def, Error, Metrics, Result};
 
-/// A parameter of event records, declared with [`Metrics::parameter`]: a metric that has values in
+/// A parameter of event records, declared with [`Metrics::parameter`]: a metric with values in
 /// records only.
 pub struct Param<V: ?Sized> {
     metric: MetricId,
@@ -68,11 +68,10 @@ event_values! {
     [u8], Aggregate, value => Raw::Bytes(value);
 }
 
-/// Event records: the value of a metric that tells what has happened. Their times have microseconds
-/// (`PM_TYPE_EVENT`); those of [`HighresEvents`] have nanoseconds.
+/// Event records, the value of a metric. Their times have microseconds (`PM_TYPE_EVENT`); those of
+/// [`HighresEvents`] have nanoseconds.
 pub struct Events<const HIGHRES: bool = false> {
     records: Result<EventArray>,
-    /// The number of them.
     count: usize,
 }
 
@@ -108,7 +107,7 @@ impl<const HIGHRES: bool> Events<HIGHRES> {
         }
     }
 
-    /// Adds a record of something that has happened at a time.
+    /// Adds a record with a time.
     pub fn record(&mut self, time: SystemTime) -> Record<'_> {
         change(&mut self.records, |records| records.add_record(stamp(time, HIGHRES), 0));
         self.count += 1;
@@ -117,7 +116,7 @@ impl<const HIGHRES: bool> Events<HIGHRES> {
         }
     }
 
-    /// Adds a record that says how many were missed.
+    /// Adds a record of missed events.
     pub fn missed(&mut self, time: SystemTime, count: u64) {
         let count = i32::try_from(count).unwrap_or(i32::MAX);
         change(&mut self.records, |records| {
@@ -126,20 +125,20 @@ impl<const HIGHRES: bool> Events<HIGHRES> {
         self.count += 1;
     }
 
-    /// Returns the number of records.
+    /// The number of records.
     #[must_use]
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Returns true if there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 }
 
-/// The first failure stays: half an array is none.
+/// Changes the array, unless there was an error before.
 fn change(array: &mut Result<EventArray>, change: impl FnOnce(&mut EventArray) -> Result<()>) {
     if let Ok(records) = array {
         if let Err(error) = change(records) {
@@ -163,7 +162,7 @@ impl fmt::Debug for Record<'_> {
     }
 }
 
-/// A time as records have it: `PM_TYPE_EVENT` has microseconds, and 32 bits for seconds.
+/// A time in a record: `PM_TYPE_EVENT` has microseconds, and 32 bits for seconds.
 fn stamp(time: SystemTime, highres: bool) -> Stamp {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let seconds = since.as_secs() as i64;
@@ -202,7 +201,7 @@ impl<const HIGHRES: bool> fmt::Debug for Events<HIGHRES> {
 }
 
 impl<S: 'static> Metrics<S> {
-    /// Declares a parameter of event records. `V` is `str` for texts and `[u8]` for bytes.
+    /// Declares a parameter of event records; `V` is `str` for texts and `[u8]` for bytes.
     pub fn parameter<V: EventValue + ?Sized>(&mut self, name: &str, describe: impl FnOnce(Def<'_, S, S>)) -> Param<V> {
         let metric = self.define_parameter(name, V::TYPE, describe);
         Param {

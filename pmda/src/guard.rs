@@ -1,5 +1,5 @@
-//! What an agent does wrong. A panic costs what the agent was asked for, and one line in the log;
-//! an error is changed where pmcd would take it for another one.
+//! Errors of an agent. A panic costs what the agent was called for, and one line in the log; error
+//! codes that pmcd would misunderstand are changed.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -12,13 +12,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::{Error, Result};
 
 thread_local! {
-    /// The text of the last panic, which the guard is to log. It has no destructor, so that it is
-    /// there until the very end of a thread: a host may call when its other objects are gone.
+    /// The text of the last panic, to be logged. Without a destructor: a host may call at the very
+    /// end of a thread.
     static PANIC: ManuallyDrop<Cell<Option<String>>> = const { ManuallyDrop::new(Cell::new(None)) };
     static THREAD: Thread = const { Thread { number: Cell::new(0), serving: Cell::new(false) } };
 }
 
-/// The state of a thread.
 struct Thread {
     /// 0 when it has none yet.
     number: Cell<usize>,
@@ -26,8 +25,7 @@ struct Thread {
     serving: Cell<bool>,
 }
 
-/// A thread, as no other one of the process is called, ever: neither an address nor the system's
-/// number says that.
+/// The number of a thread, unlike any other one of the process, earlier ones included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ThreadNumber(usize);
 
@@ -49,12 +47,11 @@ impl Thread {
 
 #[cfg(test)]
 thread_local! {
-    /// The number of panics that were caught: a test sees what would only be a line in the log.
+    /// The number of caught panics, for tests.
     pub(crate) static CAUGHT: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Panics that the guard catches are not printed: they are logged. To be called once before
-/// [`serve`], at the start of an agent.
+/// Has panics logged that the guard catches, not printed. Called once, at the start of an agent.
 pub(crate) fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -76,8 +73,8 @@ fn is_serving() -> bool {
     THREAD.with(|thread| thread.serving.get())
 }
 
-/// Serves a request, or whatever else calls the agent. What panics outside of [`call`] is a mistake
-/// of this crate; it gives `PM_ERR_GENERIC`, too. The work is told its thread.
+/// Serves a request, or another call. A panic outside of [`call`] is an error of this crate and
+/// gives `PM_ERR_GENERIC`, too. The work gets the thread's number.
 #[inline]
 pub(crate) fn serve<R>(work: impl FnOnce(ThreadNumber) -> Result<R>) -> Result<R> {
     THREAD.with(|thread| {
@@ -88,16 +85,15 @@ pub(crate) fn serve<R>(work: impl FnOnce(ThreadNumber) -> Result<R>) -> Result<R
     })
 }
 
-/// Calls the agent, within [`serve`]. A panic is logged with `what` it was asked for, and gives
-/// `PM_ERR_GENERIC`.
+/// Calls the agent, within [`serve`]. A panic is logged with `what`, and gives `PM_ERR_GENERIC`.
 #[inline]
 pub(crate) fn call<R>(what: impl Display, agent: impl FnOnce() -> Result<R>) -> Result<R> {
-    // What the agent left half done stays so, as after an error.
+    // What the agent left half done stays so.
     let outcome = catch_unwind(AssertUnwindSafe(agent));
     outcome.unwrap_or_else(|payload| Err(caught(format_args!("{what}: the agent has panicked"), payload)))
 }
 
-/// Drops what a panic has thrown. That may panic as well, and so on: not for long.
+/// Drops the payload of a panic. That may panic as well, and so on: a few times.
 pub(crate) fn discard(mut payload: Box<dyn Any + Send>) {
     for _ in 0..8 {
         match catch_unwind(AssertUnwindSafe(|| drop(payload))) {
@@ -119,8 +115,8 @@ fn caught(what: fmt::Arguments<'_>, payload: Box<dyn Any + Send>) -> Error {
     Error::GENERIC
 }
 
-/// An error of the agent as it may stand in a reply: pmcd would take some as failures of the
-/// connection, and end the agent (WIRE-30).
+/// An agent's error for a reply: pmcd takes some for failures of the connection, and would end the
+/// agent (WIRE-30).
 pub(crate) fn agents(error: Error) -> Error {
     const TIMEOUT: i32 = -12353;
     if error == Error::IPC || error.code() == TIMEOUT {
@@ -135,7 +131,7 @@ mod tests {
 
     use super::*;
 
-    /// What is thrown is dropped, as long as that ends.
+    /// Payloads are dropped, as long as that ends.
     #[test]
     fn payloads() {
         struct Bomb(Arc<AtomicUsize>, usize);
@@ -156,11 +152,10 @@ mod tests {
         }
     }
 
-    /// What this crate does wrong costs a request as well, and no more.
+    /// Errors of this crate cost a request, too.
     #[test]
     fn own_mistakes() {
         install();
-        // Another test may have run on this thread.
         CAUGHT.set(0);
         let outcome: Result<()> = serve(|_| panic!("told to panic"));
         assert_eq!((outcome, is_serving(), CAUGHT.get()), (Err(Error::GENERIC), false, 1));

@@ -1,11 +1,10 @@
-//! Labels: names with values that say more about a domain, a cluster, a metric or an instance.
+//! Labels: names with values that describe a domain, a cluster, a metric or an instance.
 
 use pmda_core::constants::{PM_LABEL_COMPOUND, PM_LABEL_OPTIONAL};
 use pmda_core::labels::{JsonLabels, Label, MAX_NAME, merge};
 
 use crate::{Error, Result};
 
-/// `PM_LABEL_COMPOUND` and `PM_LABEL_OPTIONAL` in the flags of a label.
 const COMPOUND: u8 = PM_LABEL_COMPOUND as u8;
 const OPTIONAL: u8 = PM_LABEL_OPTIONAL as u8;
 
@@ -58,7 +57,7 @@ impl From<String> for LabelValue {
 
 impl From<f64> for LabelValue {
     fn from(number: f64) -> LabelValue {
-        // JSON has no other numbers.
+        // JSON has no others.
         LabelValue(if number.is_finite() {
             number.to_string()
         } else {
@@ -94,7 +93,7 @@ impl Labels {
         self
     }
 
-    /// Adds a label that does not tell apart what it is about, such as a note.
+    /// Adds a label that does not identify what it is about, such as a note.
     #[must_use]
     pub fn optional(mut self, name: &str, value: impl Into<LabelValue>) -> Labels {
         self.push(name, value.into(), OPTIONAL);
@@ -118,7 +117,7 @@ impl Labels {
         self
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -132,11 +131,7 @@ impl Labels {
         });
     }
 
-    /// Gives a text, in place of the label with this name; `optional` as in [`Labels::optional`].
-    /// Tells whether that changes anything.
-    ///
-    /// # Errors
-    /// What is wrong with it; it is not added.
+    /// Sets a label to a text. Returns whether that changes anything, or an error in words.
     pub(crate) fn give(&mut self, name: &str, value: &str, optional: bool) -> std::result::Result<bool, String> {
         let mut changed = self.clone();
         changed.0.retain(|entry| entry.name != name);
@@ -144,10 +139,8 @@ impl Labels {
         self.replace(changed)
     }
 
-    /// Takes other labels. Tells whether that changes anything.
-    ///
-    /// # Errors
-    /// What is wrong with them; nothing is changed.
+    /// Sets all labels. Returns whether that changes anything, or an error in words, without a
+    /// change.
     pub(crate) fn replace(&mut self, labels: Labels) -> std::result::Result<bool, String> {
         if let Some(entry) = labels.0.iter().find(|entry| !is_name(&entry.name)) {
             return Err(format!(
@@ -161,10 +154,8 @@ impl Labels {
         Ok(is_changed)
     }
 
-    /// The set as it goes to clients; each label says of what `level` it is (`PM_LABEL_*`).
-    ///
-    /// # Errors
-    /// `-EINVAL` for a name that none may have, `-E2BIG` for too many or too long ones.
+    /// The set for clients, with `level` (`PM_LABEL_*`) in each label's flags. `-EINVAL` for a
+    /// wrong name, `-E2BIG` for too many or too long ones.
     pub(crate) fn set(&self, level: u8) -> Result<JsonLabels> {
         if self.0.is_empty() {
             return Ok(JsonLabels {
@@ -175,7 +166,6 @@ impl Labels {
         if !self.0.iter().all(|entry| is_name(&entry.name)) {
             return Err(Error::EINVAL);
         }
-        // Of several with one name the first counts.
         let entries = self.0.iter().rev().map(|entry| Label {
             name: entry.name.as_bytes(),
             value: entry.value.as_bytes(),
@@ -196,7 +186,7 @@ impl std::fmt::Display for Labels {
     }
 }
 
-/// Whether a label may have this name in all releases of PCP (LABEL-32).
+/// Returns whether a label may have this name in all releases of PCP (LABEL-32).
 fn is_name(name: &str) -> bool {
     let is_part = |part: &str| {
         part.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -209,7 +199,7 @@ fn is_name(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// LABEL-37, LABEL-38: sorted, nested names in full, each label with the bits of its level.
+    /// LABEL-37, LABEL-38.
     #[test]
     fn sets() {
         let labels = Labels::new()
@@ -222,7 +212,7 @@ mod tests {
         assert_eq!(flags, [32, 32, 32 | 64 | 128]);
     }
 
-    /// LABEL-33: what JSON does not take as it is; LABEL-14: a text is never a syntax error.
+    /// LABEL-33: escapes; LABEL-14: a text is never a syntax error.
     #[test]
     fn texts() {
         let json = Labels::new().add("a", "q\"b\\s\nü").to_string();

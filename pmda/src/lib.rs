@@ -1,12 +1,11 @@
 //! Agents (PMDAs) for [Performance Co-Pilot](https://pcp.io) in safe Rust.
 //!
 //! An agent is a type that implements [`Agent`]: it declares its metrics once, with
-//! [`struct@Metrics`] or by `#[derive(Metrics)]`, and reads what they show when it is asked to.
-//! [`run()`] makes a daemon of it, [`export_dso!`] a shared object, and [`testing::Harness`] asks
-//! it in tests as pmcd does.
-//! To build, run or test an agent needs no PCP, no headers and no C compiler, and no `unsafe`.
-//! The guide, `docs/RUST-AGENTS.md` of the repository, leads from an empty folder to `pminfo`, and
-//! has a table for those who come from C, Perl or Python.
+//! [`struct@Metrics`] or by `#[derive(Metrics)]`, and reads their values on request. [`run()`]
+//! makes a daemon of it, [`export_dso!`] a shared object, and [`testing::Harness`] asks it in tests
+//! as pmcd does. All that needs no PCP, no headers, no C compiler, and no `unsafe`. The guide,
+//! `docs/RUST-AGENTS.md` of the repository, leads from an empty folder to `pminfo`, and has a table
+//! for those who come from C, Perl or Python.
 //!
 //! ```no_run
 //! #![forbid(unsafe_code)]
@@ -44,10 +43,9 @@
 //! # What a request does
 //!
 //! For a request for values [`Agent::begin`] is called once, then [`Agent::dynamic`], which
-//! declares metrics that come and removes those that go, then the functions of [`Metrics::refresh`]
-//! of the clusters that it needs, and last the functions of the metrics. What fails, or panics,
-//! costs what it was asked for: a cluster, a metric, a store, a set of labels. A panic is one line
-//! in the log.
+//! declares and removes metrics that come and go, then the functions of [`Metrics::refresh`] of the
+//! clusters that it needs, and last the functions of the metrics. What fails, or panics, costs what
+//! it was asked for: a cluster, a metric, a store, a set of labels. A panic is one line in the log.
 //!
 //! # What may take long
 //!
@@ -57,13 +55,11 @@
 //!
 //! # Decisions
 //!
-//! - An [`IndomRef`] is `Copy`, so that many metrics can have one instance domain. It cannot hold
-//!   the declarations, so labels of domains and instances are given by [`Metrics::indom_label`] and
-//!   [`Metrics::instance_labels`].
-//! - Parameters of events are metrics with types ([`Metrics::parameter`]), and [`Record::add`]
-//!   takes no value of another type.
-//! - A function that changes something when it is stored is allowed to the superuser only, unless
-//!   [`Def::writable_by`] says otherwise.
+//! - An [`IndomRef`] is `Copy`, so that many metrics can have one instance domain. So labels of
+//!   domains and instances are given by [`Metrics::indom_label`] and [`Metrics::instance_labels`].
+//! - Parameters of events are metrics with types ([`Metrics::parameter`]); [`Record::add`] takes no
+//!   other value.
+//! - Stores are for the superuser only, unless [`Def::writable_by`] is called.
 
 #![deny(unsafe_code)]
 
@@ -104,7 +100,7 @@ pub use indom::{Indom, Update};
 pub use labels::{LabelValue, Labels};
 pub use metrics::{Declared, DeclaredIndom, Def, IndomRef, MetricRef, Metrics, Problem};
 pub use pmda_core::error::{Error, Result};
-/// Metrics from the fields of a struct. What cannot be one does not compile:
+/// Metrics from the fields of a struct. Errors are found by the compiler:
 ///
 /// ```compile_fail
 /// use pmda::prelude::*;

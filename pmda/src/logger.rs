@@ -1,7 +1,7 @@
 //! The log in PCP's form: a header, lines with time, program and severity, a footer.
 //!
-//! What the agent and its crates log with the crate `log` becomes such lines on stderr, which a
-//! daemon's log file is. A shared object has the stderr of the program that it is in.
+//! Messages of the crate `log` become such lines on stderr, which is a daemon's log file, or the
+//! host's stderr.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -17,7 +17,6 @@ use tz::{DateTime, TimeZone};
 
 use crate::Error;
 
-/// Writes to stderr what is logged.
 struct Logger {
     program: String,
     zone: TimeZone,
@@ -25,7 +24,7 @@ struct Logger {
 
 static LOGGER: OnceLock<Logger> = OnceLock::new();
 
-/// Starts to log under this name, unless the agent has a logger of its own.
+/// Installs the logger under this name, unless the agent has one.
 pub(crate) fn start(program: &str, level: LevelFilter) {
     let logger = LOGGER.get_or_init(|| Logger {
         program: program.to_owned(),
@@ -36,7 +35,7 @@ pub(crate) fn start(program: &str, level: LevelFilter) {
     }
 }
 
-/// Makes `file` the place where stderr leads, and writes the header. Without it stderr stays.
+/// Redirects stderr to `file`, if it can be made, and writes the header.
 pub(crate) fn open(program: &str, file: &Path) {
     if file == Path::new("-") {
         return;
@@ -60,21 +59,20 @@ pub(crate) fn open(program: &str, file: &Path) {
     }
 }
 
-/// Makes a new log. What is there is removed: no link is followed to a file of somebody else, and a
-/// program that still writes to an old log keeps that one. Devices stay.
+/// Makes a new log. An old one is removed: no link is followed, and a program that still writes
+/// keeps it. Devices stay.
 fn create(file: &Path) -> io::Result<File> {
     if file.parent() == Some(Path::new("/dev")) {
         return File::options().write(true).open(file);
     }
     let entry = DirEntry::at(file)?;
     match entry.replace(0o666) {
-        // A file of one's own in a directory that is closed.
+        // One's own file in a directory that is closed.
         Err(error) if error.kind() == ErrorKind::PermissionDenied && !geteuid().is_root() => File::create(file),
         created => created,
     }
 }
 
-/// Writes the footer.
 pub(crate) fn close() {
     let zone = LOGGER.get().map_or_else(TimeZone::utc, |logger| logger.zone.clone());
     write(&format!("\nLog finished {}\n", now(&zone, true)));
@@ -110,7 +108,7 @@ pub(crate) fn describe(error: Error) -> String {
     }
 }
 
-/// Why a system call has failed, without the number that Rust adds.
+/// The reason for a failed system call, without Rust's number.
 pub(crate) fn reason(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(errno) => nix::errno::Errno::from_raw(errno).desc().to_owned(),
@@ -118,8 +116,7 @@ pub(crate) fn reason(error: &io::Error) -> String {
     }
 }
 
-/// One write for a line, so that lines of several threads and processes do not mix. Nobody is left
-/// to be told when it fails.
+/// Writes a line at once, so that lines of several threads and processes do not mix.
 fn write(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }

@@ -1,29 +1,27 @@
-//! The instances that the next fetch is about.
+//! The instances that the next fetches select.
 
 use std::collections::HashMap;
 
 use pmda_core::profile::{Compiled, Element};
 use pmda_core::wire::decode;
 
-/// The profile that pmcd has sent last: for each instance domain of the agent that it names, which
-/// instances are selected, and for all others whether they are (INST-51).
+/// The last profile of pmcd: the selection of each instance domain of the agent that it names, and
+/// of all others (INST-51).
 #[derive(Debug)]
 pub(crate) struct Profile {
     include: bool,
     domains: HashMap<u32, Compiled>,
 }
 
-/// Which instances of one domain are selected.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Selection<'p> {
     All,
     None,
-    /// Those that it says.
     Some(&'p Compiled),
 }
 
 impl Profile {
-    /// All instances, as before the first profile.
+    /// All instances, as at first.
     pub(crate) fn all() -> Profile {
         Profile {
             include: true,
@@ -31,7 +29,7 @@ impl Profile {
         }
     }
 
-    /// Takes in a PROFILE, as far as it is about instance domains of the agent with this `domain`.
+    /// The part of a PROFILE about instance domains of `domain`.
     pub(crate) fn new(profile: decode::Profile<'_>, domain: u32) -> Profile {
         let mut domains = HashMap::new();
         for selection in profile.iter() {
@@ -54,7 +52,6 @@ impl Profile {
         }
     }
 
-    /// What it says about an instance domain.
     pub(crate) fn selection(&self, serial: u32) -> Selection<'_> {
         match self.domains.get(&serial) {
             Some(compiled) => Selection::Some(compiled),

@@ -15,17 +15,17 @@ const HANDLE: i32 = 0;
 
 /// A queue of events of type `P`, shown by a metric that is declared with [`Metrics::events`].
 ///
-/// Each client sees each event once that comes after its first fetch, those that its filter lets
-/// pass if it has one. Events wait until all clients have seen them, or more come than the queue is
-/// to hold: then the oldest go, and who has missed them is told how many.
+/// Each client sees each event once that comes after its first fetch and that passes its filter, if
+/// it has one. Events wait until all clients have seen them, or the queue is full: then the oldest
+/// go, and clients are told how many they have missed.
 pub struct Queue<P> {
     queues: Arc<Mutex<Queues<Waiting<P>, usize>>>,
-    /// Filters of clients, by the number that the queue knows them by.
+    /// Filters of clients, by number in the queue.
     filters: Vec<Option<Filter<P>>>,
     readable_by: fn(&Client) -> bool,
 }
 
-/// Tells which events a client wants to see.
+/// Returns whether a client sees an event.
 type Filter<P> = Box<dyn Fn(&P) -> bool>;
 
 struct Waiting<P> {
@@ -33,19 +33,19 @@ struct Waiting<P> {
     event: Arc<P>,
 }
 
-/// Adds events to a queue from any thread: a clone of it goes to each that has some. It wakes
-/// nobody: the queue is read when clients ask.
+/// Adds events to a queue from any thread: clone it for each. It wakes nobody: the queue is read
+/// when clients ask.
 pub struct QueueSender<P> {
     queues: Arc<Mutex<Queues<Waiting<P>, usize>>>,
 }
 
 impl<P> QueueSender<P> {
-    /// An event has happened, just now.
+    /// Adds an event of this moment.
     pub fn push(&self, event: P) {
         self.push_weighing(1, SystemTime::now(), event);
     }
 
-    /// An event of some weight has happened at a time, as for [`Queue::push_weighing`].
+    /// Adds an event, as [`Queue::push_weighing`].
     pub fn push_weighing(&self, weight: usize, time: SystemTime, event: P) {
         let event = Arc::new(event);
         let outcome = self
@@ -72,7 +72,6 @@ impl<P> fmt::Debug for QueueSender<P> {
     }
 }
 
-/// Events are found in the queue when they are shown.
 impl<P> Payload for Waiting<P> {
     type EventData = ();
 
@@ -80,12 +79,11 @@ impl<P> Payload for Waiting<P> {
 }
 
 impl<P> Queue<P> {
-    /// A queue that holds `limit` events. If they differ much in size, see
-    /// [`Queue::push_weighing`].
+    /// A queue of at most `limit` events, or of their [weights](Queue::push_weighing).
     #[must_use]
     pub fn new(limit: usize) -> Queue<P> {
         let mut queues = Queues::new();
-        // An array of its own is not needed. The only queue, and not without a limit.
+        // Cannot fail: the only queue, with a limit, without an array.
         if let Err(error) = queues.create(b"", limit.max(1), 0, || Ok(HANDLE)) {
             log::error!("an event queue: {error}");
         }
@@ -96,20 +94,20 @@ impl<P> Queue<P> {
         }
     }
 
-    /// Says which clients may read events; all may unless this is said.
+    /// Sets the clients that may read events, by default all.
     #[must_use]
     pub fn readable_by(mut self, may: fn(&Client) -> bool) -> Queue<P> {
         self.readable_by = may;
         self
     }
 
-    /// An event has happened, just now.
+    /// Adds an event of this moment.
     pub fn push(&mut self, event: P) {
         self.push_weighing(1, SystemTime::now(), event);
     }
 
-    /// An event of some weight has happened at a time. The limit of the queue is for the weights of
-    /// its events together; one that is heavier than the limit is dropped.
+    /// Adds an event with a weight and a time. The limit of the queue is for the sum of weights; an
+    /// event that is heavier is dropped.
     pub fn push_weighing(&mut self, weight: usize, time: SystemTime, event: P) {
         self.sender().push_weighing(weight, time, event);
     }
@@ -122,7 +120,7 @@ impl<P> Queue<P> {
         }
     }
 
-    /// Lets a client see only events that a function says yes to, in place of the one that it had.
+    /// Sets a client's filter: it sees only events for which the function returns true.
     ///
     /// # Errors
     /// `-ENOMEM`.
@@ -143,7 +141,6 @@ impl<P> Queue<P> {
 
     /// Lets a client see all events again.
     pub fn clear_filter(&mut self, client: ClientId) {
-        // A client that the queue does not know has none.
         let old = self.queues.lock().set_filter(client.0, HANDLE, usize::MAX, false);
         if let Ok(Some(old)) = old {
             self.release(old);
@@ -156,7 +153,7 @@ impl<P> Queue<P> {
         }
     }
 
-    /// Returns the number of events so far, whether somebody saw them or not.
+    /// The number of events so far, seen or not.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.queues.lock().counters(HANDLE).map_or(0, |counters| counters.count)
@@ -171,7 +168,7 @@ impl<P> Queue<P> {
             .map_or(0, |counters| counters.memory)
     }
 
-    /// Returns the number of clients that read it.
+    /// The number of clients that read it.
     #[must_use]
     pub fn clients(&self) -> u32 {
         self.queues
@@ -180,7 +177,6 @@ impl<P> Queue<P> {
             .map_or(0, |counters| counters.clients)
     }
 
-    /// The context of a client has ended.
     pub(crate) fn end(&mut self, client: ClientId) {
         let mut ending = Ending::default();
         loop {
@@ -190,7 +186,7 @@ impl<P> Queue<P> {
         }
     }
 
-    /// Returns the events that a client has not seen yet.
+    /// The events that a client has not seen yet.
     fn read<const HIGHRES: bool>(
         &mut self,
         client: &Client,
@@ -219,7 +215,7 @@ impl<P> Queue<P> {
                 .lock()
                 .payload(&event)
                 .map(|waiting| (waiting.time, Arc::clone(&waiting.event)));
-            // Nothing is locked while the agent looks: it may have a new event.
+            // Without a lock: the agent may add an event.
             if let Some((time, event)) = waiting.filter(|(_, event)| filter.is_none_or(|filter| filter(event))) {
                 show(&event, &mut events.record(time));
             }
@@ -232,8 +228,7 @@ impl<P> Queue<P> {
     }
 }
 
-/// A client that goes from event to event. If the agent panics, the event that it was shown counts
-/// as not seen.
+/// A client that reads. If the agent panics, the event shown to it counts as not seen.
 struct Reading<'q, P> {
     queues: &'q Mutex<Queues<Waiting<P>, usize>>,
     session: FetchSession<(), usize>,

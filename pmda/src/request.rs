@@ -1,4 +1,4 @@
-//! The request that is being served, as the agent sees it.
+//! The request that is being served.
 
 use std::cell::Cell;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use pmda_core::ident::MetricId;
 
 use crate::Client;
 
-/// What a request is for.
+/// The kind of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Why {
     /// For values.
@@ -20,7 +20,7 @@ pub enum Why {
     Names,
 }
 
-/// A request that wants current values.
+/// A request for current values.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'r> {
     why: Why,
@@ -30,10 +30,10 @@ pub struct Request<'r> {
     has_read: bool,
 }
 
-/// The time of a request, which is read when it is wanted first.
+/// The time of a request, read once on demand.
 #[derive(Debug)]
 pub(crate) struct Clock {
-    /// How far a harness has moved it.
+    /// The harness has moved it by this time.
     ahead: Duration,
     now: Cell<Option<Instant>>,
 }
@@ -53,7 +53,7 @@ impl Clock {
     }
 }
 
-/// What values a request needs.
+/// The values that a request needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Wanted<'r> {
     /// Of these metrics.
@@ -73,25 +73,24 @@ impl<'r> Request<'r> {
         }
     }
 
-    /// The request, after clusters have been read for it.
     pub(crate) fn after_reading(self) -> Request<'r> {
         Request { has_read: true, ..self }
     }
 
-    /// Whether clusters have been read for it already: so it is when
-    /// [`Agent::dynamic`](crate::Agent::dynamic) is called for the second time.
+    /// Returns whether clusters have been read for it, as in the second call of
+    /// [`Agent::dynamic`](crate::Agent::dynamic).
     #[must_use]
     pub fn has_read(&self) -> bool {
         self.has_read
     }
 
-    /// What it is for.
+    /// Its kind.
     #[must_use]
     pub fn why(&self) -> Why {
         self.why
     }
 
-    /// Who asks.
+    /// The client.
     #[must_use]
     pub fn client(&self) -> &Client {
         self.client
@@ -103,7 +102,7 @@ impl<'r> Request<'r> {
         self.clock.now()
     }
 
-    /// Whether it needs anything of a cluster.
+    /// Returns whether it needs anything of a cluster.
     #[must_use]
     pub fn wants(&self, cluster: u32) -> bool {
         match self.wanted {
@@ -112,7 +111,7 @@ impl<'r> Request<'r> {
         }
     }
 
-    /// The clusters that it needs something of, each once, in ascending order.
+    /// The clusters that it needs, each once, in ascending order.
     pub fn clusters(&self) -> impl Iterator<Item = u32> + use<> {
         let mut clusters: Vec<u32> = match self.wanted {
             Wanted::Metrics(ids) => ids.iter().map(|id| id.cluster()).collect(),
@@ -123,7 +122,8 @@ impl<'r> Request<'r> {
         clusters.into_iter()
     }
 
-    /// Whether it needs a metric. Who asks for instances needs all those of their clusters.
+    /// Returns whether it needs a metric. A request for instances needs all metrics of their
+    /// clusters.
     #[must_use]
     pub fn wants_item(&self, cluster: u32, item: u32) -> bool {
         match self.wanted {

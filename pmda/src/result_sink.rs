@@ -1,4 +1,4 @@
-//! Where the values of a fetch go.
+//! The destination of a fetch's values.
 
 use pmda_core::ident::MetricId;
 use pmda_core::wire::encode::ResultBuilder;
@@ -6,15 +6,13 @@ use pmda_core::wire::encode::ResultBuilder;
 use crate::Result;
 use crate::memory::HostResult;
 
-/// A result that is being made: the bytes of a reply, or, in a host of shared objects, the host's
-/// structures.
+/// A result under construction: the bytes of a reply, or the structures of a shared object's host.
 #[derive(Debug)]
 pub(crate) enum ResultSink<'d> {
     Reply(&'d mut ResultBuilder),
     Host(&'d mut HostResult),
 }
 
-/// The same call on either.
 macro_rules! either {
     ($sink:expr, $one:ident => $call:expr) => {
         match $sink {
@@ -25,7 +23,7 @@ macro_rules! either {
 }
 
 impl ResultSink<'_> {
-    /// For a part of the work.
+    /// The sink for a part of the work.
     pub(crate) fn part(&mut self) -> ResultSink<'_> {
         match self {
             ResultSink::Reply(reply) => ResultSink::Reply(reply),
@@ -33,13 +31,12 @@ impl ResultSink<'_> {
         }
     }
 
-    /// Starts a result of `metrics` value host, with what has changed (`PMCD_*_CHANGE`).
+    /// Starts a result of `metrics` value sets, with the changes (`PMCD_*_CHANGE`).
     #[inline]
     pub(crate) fn begin(&mut self, flags: u32, metrics: usize) -> Result<()> {
         either!(self, sink => sink.begin(flags, metrics))
     }
 
-    /// Starts the set of a metric.
     #[inline]
     pub(crate) fn open(&mut self, metric: MetricId) -> Result<()> {
         match self {
@@ -51,25 +48,23 @@ impl ResultSink<'_> {
         }
     }
 
-    /// Adds a number of 32 bits.
     #[inline]
     pub(crate) fn word(&mut self, inst: i32, word: u32) -> Result<()> {
         either!(self, sink => sink.word(inst, word))
     }
 
-    /// Adds a number of 64 bits, with the `header` of its block.
+    /// Adds a number of 64 bits, with its block's `header`.
     #[inline]
     pub(crate) fn wide(&mut self, inst: i32, header: u32, value: u64) -> Result<()> {
         either!(self, sink => sink.wide(inst, header, value))
     }
 
-    /// Adds a block with data in the order of the wire.
+    /// Adds a block with data in wire order.
     #[inline]
     pub(crate) fn block(&mut self, inst: i32, header: u32, data: &[u8]) -> Result<()> {
         either!(self, sink => sink.block(inst, header, data))
     }
 
-    /// Adds a text and the NUL that ends it.
     #[inline]
     pub(crate) fn text(&mut self, inst: i32, header: u32, text: &[u8]) -> Result<()> {
         either!(self, sink => sink.text(inst, header, text))
@@ -81,7 +76,7 @@ impl ResultSink<'_> {
         either!(self, sink => sink.close(values));
     }
 
-    /// Ends the set without values, whatever was added: `code` says why, or is 0.
+    /// Ends the set without values: `code` is the error, or 0.
     pub(crate) fn fail(&mut self, code: i32) {
         either!(self, sink => sink.fail(code));
     }

@@ -24,11 +24,11 @@ pub enum Type {
     F64 = 5,
     /// `PM_TYPE_STRING`.
     String = 6,
-    /// `PM_TYPE_AGGREGATE`: bytes that mean something to who knows the metric.
+    /// `PM_TYPE_AGGREGATE`: bytes.
     Aggregate = 7,
     /// `PM_TYPE_EVENT`: records with a time and parameters.
     Event = 9,
-    /// `PM_TYPE_HIGHRES_EVENT`: the same, their times with nanoseconds.
+    /// `PM_TYPE_HIGHRES_EVENT`: the same, with nanoseconds.
     HighresEvent = 10,
 }
 
@@ -51,10 +51,7 @@ impl Type {
         ALL.into_iter().find(|kind| *kind as u32 == number)
     }
 
-    /// The header word of a block with `size` bytes of data.
-    ///
-    /// # Errors
-    /// `PM_ERR_TOOBIG` when its length field does not hold that.
+    /// The header word of a block with `size` bytes of data, or `PM_ERR_TOOBIG`.
     fn header(self, size: usize) -> Result<u32> {
         let length = u32::try_from(size).ok().and_then(|size| size.checked_add(4));
         let length = length.filter(|length| length >> 24 == 0).ok_or(Error::TOOBIG)?;
@@ -62,22 +59,22 @@ impl Type {
     }
 }
 
-/// What a value means (`PM_SEM_*`).
+/// The meaning of a value (`PM_SEM_*`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Semantics {
     /// Grows all the time: clients show its rate.
     Counter = 1,
-    /// Is what it is at this moment.
+    /// A momentary value.
     Instant = 3,
     /// Changes seldom, and keeps its value in between.
     Discrete = 4,
 }
 
-/// What a metric's function may return. A type of your own can be one by passing on what it is made
-/// of, or by [`Encoder::text`] and [`Encoder::bytes`].
+/// A value that a metric's function may return. A type of your own can implement it by passing on
+/// its parts, or by [`Encoder::text`] and [`Encoder::bytes`].
 ///
-/// A text that the agent owns is no value, since it would have to be copied:
+/// A text that the agent owns is not a value, since it would be copied:
 ///
 /// ```compile_fail,E0277
 /// # use pmda::prelude::*;
@@ -100,26 +97,26 @@ pub trait Value {
     /// Adds the value to the reply, or nothing.
     ///
     /// # Errors
-    /// Why there is no value; `PM_ERR_TYPE` when what it passes on is not of `TYPE`, as all values
-    /// of a metric have one form; `-E2BIG` for more than one; `-ENOMEM`, `PM_ERR_TOOBIG`.
+    /// The reason for no value; `PM_ERR_TYPE` when a value that is passed on is not of `TYPE`;
+    /// `-E2BIG` for more than one; `-ENOMEM`, `PM_ERR_TOOBIG`.
     fn write(self, out: &mut Encoder<'_>) -> Result<()>;
 }
 
-/// Where values go: straight into the reply.
+/// The encoder of values into the reply.
 #[derive(Debug)]
 pub struct Encoder<'e> {
     sink: ResultSink<'e>,
-    /// `PM_IN_NULL` for the one value of a metric without instances.
+    /// `PM_IN_NULL` without an instance domain.
     inst: i32,
     kind: Type,
     unit: Unit,
     values: i32,
-    /// There is a value of the instance.
+    /// The instance has its value.
     is_written: bool,
 }
 
 impl<'e> Encoder<'e> {
-    /// For the values of a metric of this type and unit.
+    /// An encoder for the values of a metric.
     pub(crate) fn new(sink: ResultSink<'e>, kind: Type, unit: Unit) -> Encoder<'e> {
         Encoder {
             sink,
@@ -131,7 +128,6 @@ impl<'e> Encoder<'e> {
         }
     }
 
-    /// What comes next is the value of this instance.
     #[inline]
     pub(crate) fn at(&mut self, inst: i32) -> &mut Self {
         self.inst = inst;
@@ -139,12 +135,11 @@ impl<'e> Encoder<'e> {
         self
     }
 
-    /// How many values were added.
     pub(crate) fn values(&self) -> i32 {
         self.values
     }
 
-    /// Adds a value of this type: in a set of any other it would be read as something else.
+    /// Adds a value, if it has the metric's type.
     #[inline]
     fn add(&mut self, kind: Type, write: impl FnOnce(&mut ResultSink<'e>, i32) -> Result<()>) -> Result<()> {
         if kind != self.kind {
@@ -175,7 +170,7 @@ impl<'e> Encoder<'e> {
     /// As [`Value::write`].
     #[inline]
     pub fn text(&mut self, text: &str) -> Result<()> {
-        // The NUL that ends it in C is part of the value.
+        // With its NUL.
         let header = Type::String.header(text.len() + 1)?;
         self.add(Type::String, |sink, inst| sink.text(inst, header, text.as_bytes()))
     }
@@ -264,7 +259,7 @@ impl Value for Vec<u8> {
     }
 }
 
-/// A number in the metric's unit of time; nanoseconds if it names none.
+/// In the metric's unit of time, nanoseconds by default.
 impl Value for Duration {
     const TYPE: Type = Type::U64;
     const UNIT: Unit = NSEC;
@@ -287,7 +282,7 @@ impl<V: Value> Value for Option<V> {
     }
 }
 
-/// An error is told to the client where the metric has no value beside it.
+/// An error is the client's result if the metric has no other value.
 impl<V: Value> Value for Result<V> {
     const TYPE: Type = V::TYPE;
     const UNIT: Unit = V::UNIT;
@@ -298,7 +293,7 @@ impl<V: Value> Value for Result<V> {
     }
 }
 
-/// A value of a metric whose type is known at run time only: see [`Metrics::value_as`].
+/// A value of a metric whose type is known at run time: see [`Metrics::value_as`].
 ///
 /// [`Metrics::value_as`]: crate::Metrics::value_as
 #[derive(Clone, PartialEq, Debug)]
@@ -317,17 +312,13 @@ pub enum Atom<'a> {
     F32(f32),
     /// Of a metric of [`Type::F64`].
     F64(f64),
-    /// Of a metric of [`Type::String`]; it may be the agent's own, which is not copied.
+    /// Of a metric of [`Type::String`]; the agent's own is not copied.
     Text(Cow<'a, str>),
     /// Of a metric of [`Type::Aggregate`].
     Bytes(Cow<'a, [u8]>),
 }
 
 impl Atom<'_> {
-    /// Adds the value to the reply.
-    ///
-    /// # Errors
-    /// `PM_ERR_TYPE` when the metric is of another type.
     pub(crate) fn write(self, out: &mut Encoder<'_>) -> Result<()> {
         match self {
             Atom::None => Ok(()),
@@ -366,7 +357,7 @@ atoms! {
     Vec<u8>, Bytes;
 }
 
-/// A value that a client wants to store, of the metric's type.
+/// A value that a client stores, of the metric's type.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Stored<'a> {
     /// A whole number of any type.
@@ -379,9 +370,9 @@ pub enum Stored<'a> {
     Aggregate(&'a [u8]),
 }
 
-/// What a function that stores may take.
+/// A value that a store function may take.
 pub trait FromStore: Sized {
-    /// Makes a value of what a client has sent; `unit` is that of the metric.
+    /// Converts a value that a client has sent; `unit` is that of the metric.
     ///
     /// # Errors
     /// `PM_ERR_CONV` when that is not possible, `PM_ERR_SIGN` for a negative number where none may
@@ -448,7 +439,7 @@ impl FromStore for Vec<u8> {
     }
 }
 
-/// A number in the metric's unit of time.
+/// In the metric's unit of time.
 impl FromStore for Duration {
     fn from_store(value: Stored<'_>, unit: Unit) -> Result<Duration> {
         let nanoseconds = unit.nanoseconds().ok_or(Error::CONV)?;

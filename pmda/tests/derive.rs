@@ -1,4 +1,4 @@
-//! What the derive macros write: names, numbers, help texts, units, and values of each kind.
+//! The metrics of the derive macros: names, numbers, help texts, units and values.
 
 #![forbid(unsafe_code)]
 

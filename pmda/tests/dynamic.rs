@@ -1,4 +1,4 @@
-//! Metrics that come and go: what an agent with sources that are found at run time needs.
+//! Metrics that come and go.
 
 #![forbid(unsafe_code)]
 
@@ -9,14 +9,14 @@ use pmda::testing::Harness;
 use pmda::{Problem, Unit};
 
 /// An agent like PCP's openmetrics: each source has a cluster, each of its metrics an instance
-/// domain of its own.
+/// domain.
 struct Sources {
     known: Indom<u64>,
-    /// What the next refresh finds: source, metric, type, unit and instances.
+    /// What the next refresh finds: sources and their metrics.
     documents: Vec<(&'static str, Vec<Found>)>,
     metrics: BTreeMap<(u32, &'static str), Shown>,
     problems: Vec<String>,
-    /// How often `dynamic` was called, before and after clusters were read.
+    /// Calls of `dynamic`, before and after clusters were read.
     calls: [u32; 2],
 }
 
@@ -28,7 +28,6 @@ struct Found {
     rows: Vec<(i32, &'static str, Atom<'static>)>,
 }
 
-/// A metric that is shown.
 struct Shown {
     found: Found,
     rows: Indom<Atom<'static>>,
@@ -93,7 +92,6 @@ impl Agent for Sources {
     }
 }
 
-/// Declares a metric with its instance domain.
 fn declare(
     m: &mut Metrics<Sources>,
     cluster: u32,
@@ -110,7 +108,6 @@ fn declare(
         let value = m.value_as(&full, found.kind, move |s, _| s.single(cluster, name));
         return value.unit(unit).help("One value").declare();
     }
-    // The domain is numbered after the metric.
     let item = m.reserve_item(&full).expect("there is room");
     let indom = m.indom(4096 + 1024 * cluster + item, "Instances", move |s| {
         &mut s.metrics.get_mut(&(cluster, name)).expect("declared").rows
@@ -171,8 +168,8 @@ fn sources() -> Harness<Sources> {
     Harness::new().expect("it starts")
 }
 
-/// What a refresh has found has its names in the same request: instance domains bound to closures,
-/// types and units that are known at run time only, own numbers of instances.
+/// What a refresh has found has its names in the same request: with types and units known at run
+/// time, and own numbers of instances.
 #[test]
 fn found_by_a_refresh() -> Result<()> {
     let mut pmcd = sources();
@@ -197,7 +194,7 @@ fn found_by_a_refresh() -> Result<()> {
     assert_eq!(pmcd.fetch("sources.s1.requests")?.value_of("7 get"), Some(5_u64));
     let labels = pmcd.instance_labels("sources.s1.requests")?;
     assert_eq!(labels[0], ("3 put".to_owned(), r#"{"name":"3 put"}"#.to_owned()));
-    // A store gives it a value of another type, which is not sent.
+    // A value of another type is not sent.
     pmcd.store_instance("sources.s1.requests", "3 put", 7_u64)?;
     let fetched = pmcd.fetch("sources.s1.requests")?;
     assert_eq!((fetched.len(), fetched.value_of("7 get")), (1, Some(5_u64)));
@@ -205,7 +202,7 @@ fn found_by_a_refresh() -> Result<()> {
     Ok(())
 }
 
-/// Names below a root that an option names.
+/// Names below an option's root.
 #[test]
 fn roots() -> Result<()> {
     let mut pmcd = Harness::<Sources>::with_options(&[("root", "my.metrics")])?;
@@ -252,7 +249,7 @@ fn clients() -> Result<()> {
     Ok(())
 }
 
-/// Numbers of sources and of their metrics are those of the files, in any order.
+/// Numbers of sources and of their metrics stay, in any order.
 #[test]
 fn numbers_that_stay() -> Result<()> {
     let mut pmcd = sources();
@@ -283,10 +280,9 @@ fn numbers_that_stay() -> Result<()> {
     Ok(())
 }
 
-/// What an agent wants to do next.
 type Step = Box<dyn FnOnce(&mut Metrics<Steps>)>;
 
-/// An agent that is told what to declare.
+/// An agent that declares what it is told.
 #[derive(Default)]
 struct Steps {
     next: Vec<Step>,
@@ -310,14 +306,14 @@ impl Agent for Steps {
     }
 }
 
-/// Does something in the next request; tells which changes the clients hear of.
+/// Does something in the next request; returns the changes that clients are told.
 fn step(pmcd: &mut Harness<Steps>, next: impl FnOnce(&mut Metrics<Steps>) + 'static) -> (bool, bool) {
     pmcd.agent().next.push(Box::new(next));
     let fetched = pmcd.fetch("steps.first").expect("a value");
     (fetched.names_changed(), fetched.labels_changed())
 }
 
-/// What is wrong with a declaration comes back in words, and declares nothing.
+/// An error in a declaration is returned in words, and declares nothing.
 #[test]
 fn problems_come_back() -> Result<()> {
     let mut pmcd = Harness::<Steps>::new()?;
@@ -358,8 +354,7 @@ fn problems_come_back() -> Result<()> {
     Ok(())
 }
 
-/// Help, unit, semantics and labels of a metric change; so do labels of anything else, and clients
-/// are told if they differ.
+/// A metric's help, unit, semantics and labels can change, and other labels; clients are told.
 #[test]
 fn edited() -> Result<()> {
     let mut pmcd = Harness::<Steps>::new()?;
@@ -397,7 +392,7 @@ fn edited() -> Result<()> {
         labels.contains(r#""role":"other""#) && !labels.contains(r#""a""#),
         "{labels}"
     );
-    // What is wrong changes nothing.
+    // Errors change nothing.
     let bad = |m: &mut Metrics<Steps>| {
         let first = m.find("first").expect("it was declared");
         assert!(m.edit(&first).label("no name", "x").declare().is_err());
@@ -413,8 +408,7 @@ fn edited() -> Result<()> {
     Ok(())
 }
 
-/// A cluster that is dropped takes with it what belongs to it; declared anew it is as the first
-/// time, and clients hear nothing if its names are the same.
+/// A removed cluster can be declared anew; clients are not told if its names are the same.
 #[test]
 fn clusters() -> Result<()> {
     let mut pmcd = Harness::<Steps>::new()?;
@@ -447,7 +441,7 @@ fn clusters() -> Result<()> {
     Ok(())
 }
 
-/// A cluster has room for 1,024 metrics at a time, whatever there was before.
+/// A cluster has room for 1,024 metrics, whatever there was before.
 #[test]
 fn numbers_are_given_again() -> Result<()> {
     let mut pmcd = Harness::<Steps>::new()?;
@@ -487,7 +481,7 @@ fn persistent_at_run_time() -> Result<()> {
     assert!(pmcd.folder().join("config/pmda/452.11").exists());
     let mut pmcd = pmcd.restart()?;
     pmcd.agent().rows = Indom::persistent();
-    // Before it is declared: the number is that of the file when it has been.
+    // Before its declaration: the number is that of the file afterwards.
     pmcd.agent().rows.update().set("b", 2)?;
     step(&mut pmcd, declare);
     assert_eq!(pmcd.instances("steps.row")?, [(1, "b".to_owned())]);

@@ -23,8 +23,7 @@ impl Agent for Rows {
     }
 }
 
-/// An instance is hidden whether this update or an earlier one has set it. It keeps its number, and
-/// is there again when it is set.
+/// An instance of this update or an earlier one is hidden, keeps its number, and can be set again.
 #[test]
 fn hidden_instances() -> Result<()> {
     let mut pmcd = Harness::<Rows>::new()?;

@@ -1,4 +1,4 @@
-//! What many metrics and instances cost: each as much as the first ones, whatever there is already.
+//! The cost of a metric or an instance does not depend on their number.
 
 #![forbid(unsafe_code)]
 
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use pmda::prelude::*;
 use pmda::testing::Harness;
 
-/// How many metrics there are, ten thousand at a time.
+/// Parts of ten thousand metrics.
 const PARTS: u32 = 10;
 const PART: u32 = 10_000;
 
@@ -16,7 +16,7 @@ const PART: u32 = 10_000;
 struct Many {
     /// Parts to be declared.
     next: Vec<u32>,
-    /// What each has taken.
+    /// The time of each.
     times: Vec<Duration>,
     rows: Indom<u32>,
 }
@@ -52,7 +52,7 @@ impl Agent for Many {
     }
 }
 
-/// Declares parts; tells what each has taken.
+/// Returns the time of each.
 fn declare(pmcd: &mut Harness<Many>, parts: impl Iterator<Item = u32>) -> Result<Vec<Duration>> {
     pmcd.agent().times.clear();
     pmcd.agent().next.extend(parts);
@@ -60,7 +60,7 @@ fn declare(pmcd: &mut Harness<Many>, parts: impl Iterator<Item = u32>) -> Result
     Ok(std::mem::take(&mut pmcd.agent().times))
 }
 
-/// KiB of memory that the process has.
+/// In KiB.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -68,7 +68,7 @@ fn resident() -> u64 {
     number.unwrap_or(0)
 }
 
-/// The shortest of some attempts: other programs run as well.
+/// The shortest of some attempts, since other programs run as well.
 fn shortest<R>(mut work: impl FnMut() -> R) -> Duration {
     let times = (0..20).map(|_| {
         let start = Instant::now();
@@ -80,7 +80,6 @@ fn shortest<R>(mut work: impl FnMut() -> R) -> Duration {
     times.min().unwrap_or_default()
 }
 
-/// Requests that are answered with a few things cost the same however many metrics there are.
 fn requests(pmcd: &mut Harness<Many>) -> [Duration; 5] {
     [
         shortest(|| pmcd.children("many.c105")),
@@ -91,8 +90,8 @@ fn requests(pmcd: &mut Harness<Many>) -> [Duration; 5] {
     ]
 }
 
-/// The first ten thousand metrics and the last cost the same; to declare all of them anew takes no
-/// more memory, and clients hear nothing, as the names are the same.
+/// The last ten thousand metrics cost as much as the first; to declare all of them anew takes no
+/// more memory, and clients are not told.
 #[test]
 fn metrics() -> Result<()> {
     let mut pmcd = Harness::<Many>::new()?;
@@ -113,7 +112,6 @@ fn metrics() -> Result<()> {
     }
     let grown = resident().saturating_sub(before);
     assert!(grown < 4 * 1024, "{grown} KiB more");
-    // The first parts of all rounds, and the last ones.
     let least = |part: usize| times.iter().skip(part).step_by(PARTS as usize).min().copied();
     let (first, last) = (
         least(0).unwrap_or_default(),
@@ -124,7 +122,7 @@ fn metrics() -> Result<()> {
     Ok(())
 }
 
-/// Instances cost the same however many there are, with numbers that are given and chosen.
+/// Instances cost the same however many there are, with numbers given or chosen.
 #[test]
 fn instances() -> Result<()> {
     for is_chosen in [false, true] {

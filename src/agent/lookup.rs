@@ -1,4 +1,4 @@
-//! The tables of an agent: the lookup of instance domains, and the hash of `pmdaRehash`.
+//! The tables of an agent: lookup of instance domains, and the hash of `pmdaRehash`.
 
 use crate::agent::{self, HashedTable};
 use crate::sys::libpcp::log::{self, Debug};
@@ -22,7 +22,6 @@ pub(crate) fn find_indom<'call>(token: &mut Token, ext: Ext<'call>, indom: InDom
     }
 }
 
-/// The place of a domain in a table.
 #[inline(never)]
 fn place_of_indom(token: &mut Token, ext: Ext<'_>, indoms: IndomTable<'_>, indom: InDom) -> Option<usize> {
     let is_it = |place| indoms.indom(place) == indom;
@@ -35,7 +34,7 @@ fn place_of_indom(token: &mut Token, ext: Ext<'_>, indoms: IndomTable<'_>, indom
     })
 }
 
-/// The body of `pmdaRehash`; `pmdaInit` and the dynamic metrics call it as well (INIT-44, INIT-46).
+/// The body of `pmdaRehash`, also for `pmdaInit` and dynamic metrics (INIT-44, INIT-46).
 pub(crate) fn rehash(token: &mut Token, ext: Ext<'_>, lasting: Lasting<pmdaMetric>) {
     let table = lasting.seen();
     let built = agent::of_any(token, ext).and_then(|agent| {

@@ -1,12 +1,11 @@
-//! What the library keeps for one agent, behind `pmdaExt.e_ext`.
+//! The records of agents, behind `pmdaExt.e_ext`.
 //!
 //! `e_ext` may point anywhere: agents make a `pmdaExt` by hand and leave it unset, and an agent
-//! that was linked with a copy of the C library has a record of that one, also inside of a pmcd
-//! that runs on this library. So a record is known by its address alone, and nothing is read
-//! through a pointer that is not known.
+//! that was linked with a copy of the C library has a record of that one. So a record is known by
+//! its address alone, and nothing is read through an unknown pointer.
 //!
-//! What the fields hold is behind the lock of the library, or atomic, so that a shared reference is
-//! enough. A record is never freed, as nothing tells us when an agent ends (INIT-14).
+//! Fields are behind the lock of the library, or atomic, so a shared reference is enough. A record
+//! is never freed, as nothing tells us when an agent ends (INIT-14).
 
 pub(crate) use crate::state::agents::{AgentRecord, HashedTable, LoopState, TablePlaces};
 pub(crate) mod lookup;
@@ -25,11 +24,8 @@ use pmda_core::error::{Error, Result};
 use pmda_core::ident::Interface;
 use pmda_core::leak::try_box;
 
-/// Makes the record of the agent that has a dispatch table, and has the `e_ext` of its extension,
-/// which is made with it, lead to it. Neither is ever freed.
-///
-/// # Errors
-/// `-ENOMEM`, and nothing was made.
+/// Makes the record of an agent and its extension, whose `e_ext` leads to it. Neither is ever
+/// freed; without memory nothing is made.
 pub(crate) fn register(
     token: &mut Token,
     dispatch: Dispatch<'_>,
@@ -58,7 +54,7 @@ pub(crate) fn register(
     Ok(ext)
 }
 
-/// The record of an agent; `None` when this library has not set it up.
+/// The record of an agent; `None` if this library has not set it up.
 pub(crate) fn of(token: &mut Token, ext: Ext<'_>) -> Option<&'static AgentRecord> {
     let record = ext.record();
     if record.is_null() {
@@ -67,11 +63,8 @@ pub(crate) fn of(token: &mut Token, ext: Ext<'_>) -> Option<&'static AgentRecord
     state::peek(token)?.records.find(record)
 }
 
-/// The record of any agent. Callers may use a `pmdaExt` that they have zeroed themselves: it gets a
-/// record that it does not lead to (INST-43).
-///
-/// # Errors
-/// `-ENOMEM` for such a one.
+/// The record of any agent. A `pmdaExt` that was zeroed by hand gets one that it does not lead to
+/// (INST-43), or `-ENOMEM`.
 pub(crate) fn of_any(token: &mut Token, ext: Ext<'_>) -> Result<&'static AgentRecord> {
     of(token, ext).map_or_else(|| external(token, ext), Ok)
 }
@@ -81,10 +74,6 @@ fn external(token: &mut Token, ext: Ext<'_>) -> Result<&'static AgentRecord> {
     state::lock(token)?.records.external(ext, state::address())
 }
 
-/// The main loop's part of any agent.
-///
-/// # Errors
-/// `-ENOMEM`.
 pub(crate) fn loop_state(token: &mut Token, ext: Ext<'_>) -> Result<&'static LoopState> {
     let record = of_any(token, ext)?;
     match record.loop_state.get() {
@@ -99,13 +88,12 @@ fn make_loop_state(record: &'static AgentRecord) -> Result<&'static LoopState> {
     Ok(loop_state)
 }
 
-/// The interface version of an agent; 0 when this library has not set it up.
+/// The interface version of an agent; 0 if this library has not set it up.
 pub(crate) fn interface(token: &mut Token, ext: Ext<'_>) -> Interface {
     of(token, ext).map_or(Interface(0), AgentRecord::interface)
 }
 
-/// Updates the way back from the extension to its dispatch table, which has moved; gives the
-/// extension if its record is not one of ours.
+/// Notes that the dispatch table has moved; returns the extension if its record is not one of ours.
 pub(crate) fn moved<'call>(token: &mut Token, dispatch: Dispatch<'call>) -> Option<Ext<'call>> {
     let ext = dispatch.ext()?;
     if of(token, ext).is_none() {
@@ -115,8 +103,8 @@ pub(crate) fn moved<'call>(token: &mut Token, dispatch: Dispatch<'call>) -> Opti
     None
 }
 
-/// Takes over what the default methods need from a dispatch table: they have only the `pmdaExt`,
-/// and the table may move or go without notice (MAIN-56).
+/// Notes what the default methods need from a dispatch table: they have only the `pmdaExt`, and the
+/// table may move or go (MAIN-56).
 pub(crate) fn refresh(token: &mut Token, dispatch: Dispatch<'_>) {
     if let Some(record) = dispatch.ext().and_then(|ext| of(token, ext)) {
         record.dispatch.note(dispatch);
@@ -124,7 +112,7 @@ pub(crate) fn refresh(token: &mut Token, dispatch: Dispatch<'_>) {
     }
 }
 
-/// The `desc` method of an agent: for a daemon the one that its dispatch table has at this moment.
+/// The `desc` method of an agent: for a daemon that of its dispatch table now.
 pub(crate) fn desc_method(ext: Ext<'_>, record: &AgentRecord) -> Option<DescMethod> {
     match record.dispatch.table() {
         Some(table) if ptr::eq(table.ext_ptr(), ext.as_ptr()) => table.desc(),
@@ -132,7 +120,7 @@ pub(crate) fn desc_method(ext: Ext<'_>, record: &AgentRecord) -> Option<DescMeth
     }
 }
 
-/// Says so when the dispatch table of a daemon belongs to another `pmdaExt` (FETCH-11).
+/// Reports a dispatch table of a daemon that belongs to another `pmdaExt` (FETCH-11).
 pub(crate) fn check_botch(ext: Ext<'_>, record: &AgentRecord) {
     let Some(table) = record.dispatch.table() else { return };
     if !ptr::eq(table.ext_ptr(), ext.as_ptr()) {

@@ -1,4 +1,4 @@
-//! What the fetch family asks the instance caches.
+//! The instance caches for the fetch family.
 
 use std::ffi::c_int;
 
@@ -11,49 +11,46 @@ use pmda_core::cache::{Cache, EntryState, Position, WalkEntry, WalkStart, change
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
 
-/// Returns whether the domain has a cache; then its table is not looked at (INST-10).
+/// Returns whether the domain has a cache; then its table is ignored (INST-10).
 #[inline(always)]
 pub(crate) fn exists(token: &mut Token, indom: InDom) -> bool {
     peek(token, indom, |_| ()).is_some()
 }
 
-/// The state for a walk over the domain that begins now; `None` without a cache.
+/// The start of a walk over the domain; `None` without a cache.
 pub(crate) fn start(token: &mut Token, indom: InDom) -> Option<WalkStart> {
     peek(token, indom, |cache| cache.start())
 }
 
-/// Number of active instances, `None` without a cache.
+/// Number of active instances; `None` without a cache.
 pub(crate) fn active_count(token: &mut Token, indom: InDom) -> Option<c_int> {
     peek(token, indom, |cache| {
         c_int::try_from(cache.active()).unwrap_or(c_int::MAX)
     })
 }
 
-/// Number of instances that are read at once: for callers that take a single step it is one the
-/// first time.
+/// Number of instances that are read at once, apart from the first step.
 const AHEAD: usize = 16;
 
-/// Active instances of a cached domain, read ahead: that takes the cache's lock once for all of
-/// them.
+/// Active instances of a cached domain, read ahead under one lock.
 ///
-/// Callbacks run between two steps, so what was read is used only while no instance was made active
-/// or inactive since, and none was stored or reclaimed (INST-41). It has nothing to drop, as
-/// callbacks may leave by `longjmp`.
+/// Callbacks run between two steps, so these are used only while no instance was made active or
+/// inactive, stored or reclaimed (INST-41). It has nothing to drop, as callbacks may leave by
+/// `longjmp`.
 pub(crate) struct InstancesAhead {
-    /// None before anything is read: a table needs no room for them.
+    /// `None` at first: tables do not need them.
     read: Option<[WalkEntry; AHEAD]>,
     next: usize,
     len: usize,
     room: usize,
-    /// The position of the walk behind the instance that was given last.
+    /// The position of the walk behind the last instance.
     after: Position,
-    /// The domain that was read, if any, and the list if nothing but what is in that was read.
+    /// The domain of these instances, and the list if only its instances were read.
     source: Option<(InDom, Option<ListPlace>)>,
     changes: u32,
 }
 
 impl InstancesAhead {
-    /// Nothing is read yet.
     pub(crate) const fn new() -> InstancesAhead {
         InstancesAhead {
             read: None,
@@ -66,13 +63,12 @@ impl InstancesAhead {
         }
     }
 
-    /// Forgets what was read; more than one step follows.
+    /// Forgets the instances; more than one step follows.
     pub(crate) fn reset(&mut self) {
         self.source = None;
         (self.next, self.len, self.room) = (0, 0, AHEAD);
     }
 
-    /// The next active instance of a walk, which goes on behind it.
     #[inline(always)]
     pub(crate) fn next(&mut self, token: &mut Token, walk: &InstanceWalk, indom: InDom) -> Option<i32> {
         match self.next_read(walk, indom, None) {
@@ -81,13 +77,12 @@ impl InstancesAhead {
         }
     }
 
-    /// The next active instance of a walk that goes over nothing but what a list has, if it was
-    /// read already.
+    /// The next active instance of a walk over a list, if it was read already.
     pub(crate) fn next_listed(&mut self, walk: &InstanceWalk, indom: InDom, list: ListPlace) -> Option<i32> {
         self.next_read(walk, indom, Some(list))
     }
 
-    /// The next of those that were read, if a walk over this list, or over all, would read it now.
+    /// The next of those that were read, if the walk would read it now.
     #[inline(always)]
     fn next_read(&mut self, walk: &InstanceWalk, indom: InDom, list: Option<ListPlace>) -> Option<i32> {
         let (domain, read) = self.source?;
@@ -108,8 +103,8 @@ impl InstancesAhead {
         given.inst
     }
 
-    /// The next active instance of a walk that goes over nothing but `listed`, ascending, which is
-    /// what the list at a place has.
+    /// The next active instance of a walk over `listed`, which is ascending and the list at a
+    /// place.
     pub(crate) fn read_listed(
         &mut self,
         token: &mut Token,
@@ -123,7 +118,7 @@ impl InstancesAhead {
         })
     }
 
-    /// Takes what `read` finds from where the walk goes on, and gives the first of it.
+    /// Reads instances from the walk's position, and returns the first.
     #[inline(never)]
     fn read(
         &mut self,
@@ -137,7 +132,8 @@ impl InstancesAhead {
         if walk.position() == Position::END {
             return None;
         }
-        // What was read is of no use: a callback has changed the domain, and may do so again.
+        // The rest of the last ones was in vain, since a callback has changed the domain, and may
+        // do so again.
         if self.next < self.len {
             self.room = 1;
         }
@@ -165,7 +161,7 @@ impl InstancesAhead {
     }
 }
 
-/// The active instance with a name, as `pmdaCacheLookupName` finds it (INST-65).
+/// The active instance with a name, as `pmdaCacheLookupName` (INST-65).
 pub(crate) fn find_name(token: &mut Token, indom: InDom, name: &[u8]) -> Option<i32> {
     peek(token, indom, |cache| {
         let hit = cache
@@ -193,7 +189,7 @@ pub(crate) fn with_name<R>(
     found.unwrap_or(Err(Error::INST))
 }
 
-/// Calls `use_them` with a cache, for its active instances.
+/// Calls `use_them` with a cache.
 pub(crate) fn with_all<R>(
     token: &mut Token,
     indom: InDom,

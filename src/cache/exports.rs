@@ -15,7 +15,7 @@ use pmda_core::constants::{PMDA_CACHE_LOAD, PMDA_CACHE_SAVE, PMDA_CACHE_SYNC, PM
 use pmda_core::error::Error;
 use pmda_core::ident::InDom;
 
-/// Gives what a lookup has found where C wants it, and its state.
+/// Stores what a lookup has found; returns its state.
 ///
 /// # Safety
 /// The entry is in a cache of the state, which keeps its name until the instance is culled and
@@ -252,7 +252,7 @@ pub unsafe extern "C" fn __pmdaCacheDumpAll(stream: Option<CFile>, do_hash: c_in
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaCacheOp(indom: pmInDom, op: c_int) -> c_int {
     let indom = InDom(indom);
-    // The one operation that is asked for once an instance.
+    // The only operation for each instance.
     if op == PMDA_CACHE_WALK_NEXT {
         return match cache::step(indom) {
             Some(inst) => inst,
@@ -265,7 +265,7 @@ pub unsafe extern "C" fn pmdaCacheOp(indom: pmInDom, op: c_int) -> c_int {
     }
 }
 
-/// As a function of C it takes the place of the one that calls it on the stack.
+/// A tail call: as a function of C it takes its caller's place on the stack.
 #[cold]
 #[inline(never)]
 extern "C" fn persist(indom: InDom, op: c_int) -> c_int {

@@ -1,7 +1,7 @@
-//! The instance caches of the process, and the operations on a whole one.
+//! The instance caches of the process, and operations on a whole one.
 //!
-//! The lock is not held while C runs: what there is to log is written out, and purge callbacks are
-//! called, after it was released (CACHE-7).
+//! Nothing is locked while C runs: journals are written, and purge callbacks called, without the
+//! lock (CACHE-7).
 
 pub(crate) mod cached_indom;
 pub(crate) mod exports;
@@ -24,16 +24,14 @@ use pmda_core::ident::InDom;
 use pmda_core::log::Bytes;
 use pmda_core::path::FilePath;
 
-/// Works on the cache of a domain if there is one.
+/// Works on the cache of a domain, if there is one.
 pub(crate) fn peek<R>(token: &mut Token, indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> R) -> Option<R> {
     let mut globals = state::peek(token)?;
     Some(work(globals.caches.find(indom)?))
 }
 
-/// Works on the cache of a domain, made if need be. The work has nothing to say.
-///
-/// # Errors
-/// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-ENOMEM`; what the work gives.
+/// Works on the cache of a domain, made if need be. The work logs nothing. `PM_ERR_INDOM` for
+/// `PM_INDOM_NULL`, `-ENOMEM`; the work's errors.
 pub(crate) fn open<R>(
     token: &mut Token,
     indom: InDom,
@@ -43,7 +41,7 @@ pub(crate) fn open<R>(
     work(globals.caches.open(indom)?)
 }
 
-/// [`open`], and then writes out what the cache has to say.
+/// [`open`], with the cache's journal written out.
 pub(crate) fn with<R>(
     token: &mut Token,
     indom: InDom,
@@ -66,12 +64,12 @@ fn count(number: usize) -> c_int {
     c_int::try_from(number).unwrap_or(c_int::MAX)
 }
 
-/// A cache as text, with its hash chains if they are asked for; nothing if there is none.
+/// The dump of a cache, if there is one.
 pub(crate) fn dump(token: &mut Token, indom: InDom, chains: bool) -> Vec<u8> {
     peek(token, indom, |cache| cache.dump(chains)).unwrap_or_default()
 }
 
-/// All caches as text, one by one, the newest first.
+/// The dumps of all caches, the newest first.
 pub(crate) fn dump_all(token: &mut Token, chains: bool) -> impl Iterator<Item = Vec<u8>> {
     let count = state::peek(token).map_or(0, |globals| globals.caches.caches.len());
     let dump = move |before: usize| Some(state::peek(token)?.caches.made(before)?.dump(chains));
@@ -84,20 +82,13 @@ pub(crate) fn step(indom: InDom) -> Option<c_int> {
     state::short(|globals| Some(globals.caches.last(indom)?.walk().unwrap_or(-1)))
 }
 
-/// The next active instance of a walk, or -1. Walking has nothing to say, but it makes the cache if
-/// there is none (CACHE-5).
-///
-/// # Errors
-/// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-ENOMEM`.
+/// The next active instance of a walk, or -1. Makes the cache if there is none (CACHE-5).
 pub(crate) fn walk_next(token: &mut Token, indom: InDom) -> Result<c_int> {
     open(token, indom, |cache| Ok(cache.walk().unwrap_or(-1)))
 }
 
-/// Reads or writes the file of a domain. This needs much of the stack, as finding the directory
-/// does: so as little as possible stays there meanwhile.
-///
-/// # Errors
-/// `PM_ERR_INDOM` for `PM_INDOM_NULL`, and what reading or writing a file may give.
+/// Reads or writes the file of a domain. It needs much of the stack, so as little else as possible
+/// is there. `PM_ERR_INDOM` for `PM_INDOM_NULL`, and the errors of files.
 pub(crate) fn persist(token: &mut Token, indom: InDom, op: c_int) -> Result<c_int> {
     if indom.is_null() {
         return Err(Error::INDOM);
@@ -113,7 +104,7 @@ pub(crate) fn persist(token: &mut Token, indom: InDom, op: c_int) -> Result<c_in
             });
         }
     };
-    // Nothing is touched, not even the directory, when nothing is to be written (CACHE-70).
+    // Not even the directory is made when nothing is to be written (CACHE-70).
     if !is_due(token, indom, when)? {
         return Ok(0);
     }
@@ -123,10 +114,8 @@ pub(crate) fn persist(token: &mut Token, indom: InDom, op: c_int) -> Result<c_in
     })
 }
 
-/// Does an operation in memory.
-///
-/// # Errors
-/// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-EINVAL` for an unknown operation, `-ENOMEM`.
+/// Does an operation in memory. `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-EINVAL` for an unknown
+/// operation, `-ENOMEM`.
 pub(crate) fn operate(token: &mut Token, indom: InDom, op: c_int) -> Result<c_int> {
     if indom.is_null() {
         return Err(Error::INDOM);
@@ -161,11 +150,10 @@ pub(crate) fn operate(token: &mut Token, indom: InDom, op: c_int) -> Result<c_in
     })
 }
 
-/// LOAD. The file is read while nothing is locked, and each piece is applied before the next one is
-/// read.
+/// LOAD. Pieces of the file are read without the lock, and applied one by one.
 #[inline(never)]
 fn load(token: &mut Token, indom: InDom) -> Result<c_int> {
-    // The domain gets a cache, whatever becomes of the file (CACHE-5).
+    // The domain gets a cache in any case (CACHE-5).
     let path = path(token, indom)?;
     with(token, indom, |_| Ok(()))?;
     let mut file = cancel::disabled(|| CacheFile::open(path))?;
@@ -182,8 +170,8 @@ fn is_due(token: &mut Token, indom: InDom, when: Write) -> Result<bool> {
     with(token, indom, |cache| Ok(cache.is_due(when)))
 }
 
-/// SAVE, SYNC and WRITE: writes the file if that is due, while nothing is locked. When another
-/// thread has done so meanwhile, it is written once more.
+/// SAVE, SYNC and WRITE: writes the file if that is due, without the lock; once more if another
+/// thread has done so meanwhile.
 #[inline(never)]
 fn save(token: &mut Token, indom: InDom, when: Write) -> Result<c_int> {
     let now = now();
@@ -209,9 +197,8 @@ fn end_save(token: &mut Token, indom: InDom, snapshot: &Snapshot, result: io::Re
     with(token, indom, |cache| cache.saved(snapshot, result))
 }
 
-/// Finds the directory of the cache files at its first use (CACHE-72). libpcp is asked while
-/// nothing is held, and what it could not say for want of memory is asked again. It takes much of
-/// the stack, so nothing else is there meanwhile.
+/// Finds the directory of the cache files at its first use (CACHE-72), without the lock. It takes
+/// much of the stack, so nothing else is there.
 #[inline(never)]
 fn find_directory(token: &mut Token) -> Result<()> {
     if state::lock(token)?.caches.directory.is_some() {
@@ -224,22 +211,19 @@ fn find_directory(token: &mut Token) -> Result<()> {
 #[inline(never)]
 fn remember_directory(token: &mut Token, variable: &CStr) -> Result<()> {
     let path = cancel::disabled(|| directory_below(variable.to_bytes()))?;
-    // Another thread may have been first.
     state::lock(token)?.caches.directory.get_or_insert(path);
     Ok(())
 }
 
-/// The file of a domain's cache, below the directory that was found.
+/// The file of a domain's cache, after [`find_directory`].
 fn path(token: &mut Token, indom: InDom) -> Result<FilePath> {
     let globals = state::lock(token)?;
     let directory = globals.caches.directory.as_ref().ok_or(Error::GENERIC)?;
     file_path(directory, indom)
 }
 
-/// Culls the instances that were saved more than `recent` seconds ago and not stored since; gives
-/// their number. What was attached to them goes into the list, in ascending order of ids.
-///
-/// # Errors
+/// Culls the instances that were saved more than `recent` seconds ago and not stored since; returns
+/// their number. What was attached to them is added to the list, in ascending order of ids.
 /// `PM_ERR_INDOM`, `-ENOMEM`.
 pub(crate) fn purge(
     token: &mut Token,

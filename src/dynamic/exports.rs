@@ -1,7 +1,7 @@
 //! Dynamic metrics: `pmdaDynamic*` and `pmdaExtDynamicPMNS`.
 //!
-//! The trees belong to the agent: it stores and exchanges the pointer that its update callback is
-//! given (DYN-4).
+//! The trees belong to the agent, which stores and exchanges the pointer of its update callback
+//! (DYN-4).
 
 #![allow(unsafe_code)]
 
@@ -30,13 +30,12 @@ use pmda_core::log::Level;
 /// `ENOENT`: no registration knows the metric.
 const NOENT: Error = Error::os(libc::ENOENT);
 
-/// The registrations that count for an agent.
 fn registered(token: &mut Token, ext: Ext<'_>) -> CallbacksIter {
     let agent = agent::of(token, ext);
     CallbacksIter::new(token, agent.map(|record| &record.dynamic))
 }
 
-/// Has a tree brought up to date; whether metrics have changed (DYN-5).
+/// Has a tree updated; returns whether metrics have changed (DYN-5).
 fn update(ext: Ext<'_>, callbacks: &Callbacks) -> bool {
     let Some(update) = callbacks.update else { return false };
     // SAFETY: the callback was registered with its type, by an agent that has promised that it
@@ -44,8 +43,7 @@ fn update(ext: Ext<'_>, callbacks: &Callbacks) -> bool {
     unsafe { update(ext.as_ptr(), callbacks.tree.as_ptr()) != 0 }
 }
 
-/// A lookup: all trees are brought up to date, and the metric table if need be (DYN-10); then the
-/// trees are searched. For no agent nothing is found.
+/// A lookup: updates all trees, and the metric table if need be (DYN-10); then searches the trees.
 fn lookup(ext: Option<Ext<'_>>, key: LookupKey<'_>) -> Guarded<Option<&'static Callbacks>> {
     let Some(ext) = ext else { return Ok(None) };
     let registrations = guarded(|token| registered(token, ext))?;
@@ -59,7 +57,7 @@ fn lookup(ext: Option<Ext<'_>>, key: LookupKey<'_>) -> Guarded<Option<&'static C
     guarded(|token| search(token, registrations, key))
 }
 
-/// Gives an agent a new metric table.
+/// Makes a new metric table for an agent.
 fn rebuild(ext: Ext<'_>, registrations: CallbacksIter) -> Guarded<()> {
     let new = guarded(|token| { registrations }.next(token).map(NewTable::new))?;
     let Some(mut table) = new else { return Ok(()) };
@@ -71,8 +69,8 @@ fn rebuild(ext: Ext<'_>, registrations: CallbacksIter) -> Guarded<()> {
     Ok(())
 }
 
-/// Asks all registrations how much they want to add (DYN-20), then for the copies, with their trees
-/// brought up to date once more.
+/// Asks all registrations for their counts (DYN-20), then for the copies, with their trees updated
+/// once more.
 fn fill(table: &mut NewTable, ext: Ext<'_>, registrations: CallbacksIter) -> Guarded<()> {
     let mut walk = registrations;
     while let Some(callbacks) = guarded(|token| walk.next(token))? {
@@ -163,7 +161,7 @@ pub unsafe extern "C" fn pmdaExtDynamicPMNS(
     });
 }
 
-/// Appends a registration, or says that there is no memory for it.
+/// Appends a registration, or logs that there is no memory.
 fn register(
     token: &mut Token,
     caller: &str,
@@ -182,7 +180,6 @@ fn register(
     }
 }
 
-/// The registration.
 fn callbacks(
     update: pmdaUpdatePMNS,
     text: pmdaUpdateText,
@@ -225,7 +222,7 @@ pub unsafe extern "C" fn pmdaDynamicSetClusterMask(prefix: Option<CText<'_>>, ma
     })
 }
 
-/// The tree that was found, as C gets it.
+/// The found tree for C.
 fn tree_of(found: Guarded<Option<&Callbacks>>) -> *mut pmdaNameSpace {
     let tree = found.ok().flatten().and_then(|callbacks| callbacks.tree.tree());
     tree.map_or(ptr::null_mut(), Tree::as_ptr)
@@ -295,7 +292,6 @@ pub unsafe extern "C-unwind" fn pmdaDynamicLookupText(
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaDynamicMetricTable(pmda: Option<Ext<'_>>) {
     if let Some(ext) = pmda {
-        // Nobody is told of a failure.
         let _ = guarded(|token| registered(token, ext)).and_then(|registrations| rebuild(ext, registrations));
     }
 }

@@ -1,9 +1,7 @@
-//! Dynamic metrics: trees of names that the agent keeps up to date, and the metric tables made of
-//! them.
+//! Dynamic metrics: trees of names that the agent updates, and the metric tables made of them.
 //!
-//! The trees belong to the agent: it stores and exchanges the pointer that its update callback is
-//! given (DYN-4). The lookups, by name, by identifier, and for help, bring all trees up to date
-//! first.
+//! The trees belong to the agent, which stores and exchanges the pointer of its update callback
+//! (DYN-4). The lookups by name, by identifier, and for help update all trees first.
 
 pub(crate) mod exports;
 mod rebuild;
@@ -14,9 +12,8 @@ use crate::sys::lock::Token;
 use crate::view::arg::CText;
 use pmda_core::ident::MetricId;
 
-/// A walk over the registrations that count for an agent: its own, else those of the process
-/// (DYN-3). It goes as far as there were some at its start: callbacks may register more meanwhile
-/// (N-9).
+/// A walk over the registrations of an agent: its own, else those of the process (DYN-3). It ends
+/// with the last one of its start: callbacks may register more (N-9).
 #[derive(Clone, Copy)]
 pub(crate) struct CallbacksIter {
     own: Option<&'static Registrations>,
@@ -25,7 +22,6 @@ pub(crate) struct CallbacksIter {
 }
 
 impl CallbacksIter {
-    /// Over those of an agent.
     pub(crate) fn new(token: &mut Token, own: Option<&'static Registrations>) -> CallbacksIter {
         let own = own
             .map(|own| (own, own.lock(token).len()))
@@ -38,7 +34,6 @@ impl CallbacksIter {
         }
     }
 
-    /// The callbacks of the next registration.
     pub(crate) fn next(&mut self, token: &mut Token) -> Option<&'static Callbacks> {
         let place = self.next;
         if place == self.end {
@@ -53,16 +48,15 @@ impl CallbacksIter {
     }
 }
 
-/// The key of a lookup.
 #[derive(Clone, Copy)]
 pub(crate) enum LookupKey<'call> {
-    /// The tree that has a name, or `None` for no name at all.
+    /// The tree with a name; `None` for no name at all.
     Name(Option<CText<'call>>),
-    /// The tree that has a name for a metric.
+    /// The tree with a name of a metric.
     Metric(MetricId),
 }
 
-/// The first callbacks whose tree has what was looked for.
+/// The first registration whose tree has the key.
 fn search(token: &mut Token, mut registrations: CallbacksIter, key: LookupKey<'_>) -> Option<&'static Callbacks> {
     let has = |callbacks: &Callbacks| {
         callbacks.tree.tree().is_some_and(|tree| match &key {

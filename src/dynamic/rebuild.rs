@@ -1,4 +1,4 @@
-//! Metric tables with copies of what was registered: the work behind `pmdaDynamicMetricTable`.
+//! Metric tables with copies: the work of `pmdaDynamicMetricTable`.
 
 use std::ffi::c_int;
 
@@ -14,21 +14,18 @@ use crate::view::types::{pmdaMetric, pmdaUpdateMetric};
 use pmda_core::dynamic::{self, Counts};
 use pmda_core::error::{Error, Result};
 
-/// A new metric table: the metrics of the first registration, and behind them the copies that all
-/// registrations ask for.
+/// A new metric table: the metrics of the first registration, and the copies of all registrations.
 pub(crate) struct NewTable {
-    /// The metrics that are in the table in any case.
+    /// The metrics of the first registration.
     fixed: Lasting<pmdaMetric>,
-    /// The metrics that each registration adds, in their order.
+    /// The counts of each registration.
     counts: NoDropCell<Vec<Counts>>,
     table: NoDropCell<CVec<pmdaMetric>>,
-    /// The number of entries that were announced. Agents have been seen to fill in more, and less
-    /// (N-6).
+    /// The number of announced entries. Agents fill in more, or less (N-6).
     announced: usize,
 }
 
 impl NewTable {
-    /// One that begins with the metrics of the first registration.
     pub(crate) fn new(first: &Callbacks) -> NewTable {
         NewTable {
             fixed: first.metrics,
@@ -38,10 +35,7 @@ impl NewTable {
         }
     }
 
-    /// Notes what the next registration wants to add.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
+    /// Notes the counts of the next registration.
     pub(crate) fn note(&mut self, counts: Counts) -> Result<()> {
         let all = self.counts.get().ok_or(Error::GENERIC)?;
         all.try_reserve(1).map_err(|_| Error::ENOMEM)?;
@@ -49,10 +43,8 @@ impl NewTable {
         Ok(())
     }
 
-    /// Makes the table with the fixed entries, and room for what was announced. There is none when
-    /// nothing is to be added (DYN-20).
-    ///
-    /// # Errors
+    /// Makes the table with the fixed entries, and room for the announced ones; returns false if
+    /// there are none (DYN-20).
     /// `-ENOMEM`.
     pub(crate) fn make(&mut self) -> Result<bool> {
         let counts = self.counts.get().ok_or(Error::GENERIC)?;
@@ -71,19 +63,18 @@ impl NewTable {
         Ok(true)
     }
 
-    /// The number of copies of its metrics that a registration wants, by its place.
+    /// The number of copies of a registration's metrics.
     pub(crate) fn copies(&self, place: usize) -> c_int {
         let counts = self.counts.peek().and_then(|counts| counts.get(place));
         counts.map_or(0, |counts| counts.trees)
     }
 
-    /// Gives the table to an agent: the one that was made, or, when there is nothing to add or no
-    /// memory, the fixed entries alone. The old table, if it was made here, is to be freed: it is
-    /// out of use now (N-17).
+    /// Gives the table to an agent, or the fixed entries alone without copies or memory. Returns
+    /// the old table, if it was made here, to be freed (N-17).
     pub(crate) fn finish(&mut self, token: &mut Token, ext: Ext<'_>, is_filled: bool) -> Option<MadeTable> {
         let made = self.table.take().filter(|_| is_filled);
         let made = made.and_then(|mut table| {
-            // What was announced and not filled in is zero.
+            // Zeros for missing copies.
             while table.len() < self.announced {
                 table.push(pmdaMetric::zeroed()).ok()?;
             }
@@ -99,22 +90,21 @@ impl NewTable {
     }
 }
 
-/// The copies of one registration's metrics: all copies of one metric come before the next
-/// (DYN-21). Metrics that the tree has no name for are left out.
+/// The copies of one registration's metrics, metric by metric (DYN-21), without those that the tree
+/// has no name for.
 pub(crate) struct Copies {
     from: &'static Callbacks,
     /// The place of the metric in the registered table.
     metric: usize,
-    /// The number of the next copy; the first one has number 1.
+    /// The number of the next copy, from 1.
     copy: c_int,
     copies: c_int,
 }
 
-/// The arguments of a callback that copies.
+/// The arguments of a copy callback.
 type CopyCall = (Function<pmdaUpdateMetric>, *mut pmdaMetric, *mut pmdaMetric, c_int);
 
 impl Copies {
-    /// So many copies of each metric.
     pub(crate) fn new(from: &'static Callbacks, copies: c_int) -> Copies {
         Copies {
             from,
@@ -124,10 +114,8 @@ impl Copies {
         }
     }
 
-    /// The next copy: the callback, the metric, where the copy goes, and its number. The callback
-    /// may change the registered table and the tree.
-    ///
-    /// # Errors
+    /// The next copy: callback, metric, place of the copy, and number. The callback may change the
+    /// registered table and the tree.
     /// `-ENOMEM`.
     pub(crate) fn next(&mut self, new: &mut NewTable) -> Result<Option<CopyCall>> {
         let Some(copy) = self.from.metric else { return Ok(None) };

@@ -34,7 +34,6 @@ pub(crate) fn run<L: MetricList, O: ResultWriter>(
     Ok(fetch.outcome.into_c())
 }
 
-/// Makes a call of a fetch.
 fn make(asked: PendingCallback<'_>, spare: Metric<'_>, agent: Option<Ext<'_>>) -> FetchAnswer {
     if let Some(callback) = asked.callback {
         let inst = asked.inst as c_uint;

@@ -1,4 +1,4 @@
-//! What a fetch says in the log (section 4 of the specification: the log table).
+//! The log messages of a fetch (section 4 of the specification: the log table).
 
 use std::ffi::c_int;
 
@@ -10,7 +10,7 @@ use pmda_core::fetch::type_name;
 use pmda_core::ident::MetricId;
 use pmda_core::log::Level;
 
-/// Debug output for a call (FETCH-110).
+/// FETCH-110.
 #[cold]
 pub(super) fn trace_call(list: &impl MetricList) {
     match list.len() {
@@ -38,13 +38,12 @@ pub(crate) fn undefined(function: &str, pmid: MetricId) {
     log::notify!(Level::Err, "{function}: Requested metric {pmid} is not defined");
 }
 
-/// There is nothing to call (F-7).
+/// F-7.
 #[cold]
 pub(super) fn no_callback() {
     log::notify!(Level::Err, "pmdaFetch: fetch callback not set");
 }
 
-/// A callback that failed.
 #[cold]
 pub(super) fn callback_failed(metric: Current, inst: c_int, error: Error) {
     let Some(level) = level(error, SINCE_6_0_5, log::debug(Debug::Libpmda)) else {
@@ -71,10 +70,10 @@ pub(super) fn callback_failed(metric: Current, inst: c_int, error: Error) {
     }
 }
 
-/// The severity of a callback's error, if it is logged: by a generation of PCP (`revised` since
-/// 6.0.5), and with or without `-Dlibpmda` (FETCH-41, FETCH-45).
+/// The severity of a callback's error, if it is logged: `revised` since PCP 6.0.5, `debug` with
+/// `-Dlibpmda` (FETCH-41, FETCH-45).
 fn level(error: Error, revised: bool, debug: bool) -> Option<Level> {
-    // What agents return in normal operation.
+    // Errors of normal operation.
     let is_usual = matches!(
         error,
         Error::VALUE | Error::APPVERSION | Error::PERMISSION | Error::AGAIN | Error::NYI
@@ -88,8 +87,7 @@ fn level(error: Error, revised: bool, debug: bool) -> Option<Level> {
     }
 }
 
-/// A value that could not be put into the result; memory that has run out is not reported
-/// (FETCH-53).
+/// A value that could not be stored, unless memory has run out (FETCH-53).
 #[cold]
 pub(super) fn value_failed(metric: Current, inst: c_int, error: Error) {
     let Current { pmid, kind, .. } = metric;
@@ -111,7 +109,7 @@ pub(super) fn value_failed(metric: Current, inst: c_int, error: Error) {
     }
 }
 
-/// A value that was to be freed, but is of a type that has nothing to free (FETCH-42).
+/// A value to be freed, of a type that is never freed (FETCH-42).
 #[cold]
 pub(super) fn not_freed(metric: Current) {
     let (pmid, kind) = (metric.pmid, type_name(metric.kind));
@@ -125,7 +123,7 @@ pub(super) fn not_freed(metric: Current) {
 mod tests {
     use super::*;
 
-    /// FETCH-41, FETCH-45: the log table, for both generations.
+    /// FETCH-41, FETCH-45.
     #[test]
     fn log_table() {
         assert_eq!(level(Error::INST, true, false), Some(Level::Warning));

@@ -8,7 +8,6 @@ use pmda_core::ident::MetricId;
 
 /// Metrics that are fetched one after the other.
 pub(crate) trait MetricList {
-    /// The number of metrics.
     fn len(&self) -> usize;
 
     /// One of them.
@@ -28,7 +27,6 @@ impl MetricList for Array<'_, pmID> {
     }
 }
 
-/// Per-metric state of a fetch.
 #[derive(Clone, Copy)]
 pub(super) struct Current {
     pub(super) pmid: MetricId,

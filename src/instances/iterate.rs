@@ -1,8 +1,7 @@
 //! Going over the instances of a domain.
 //!
 //! The state of an iteration is public (INST-4): `e_singular`, `e_ordinal` and `e_idp`, which
-//! agents read and write. For a classic table that is all; for a cached domain the position is in
-//! the private record (INST-43).
+//! agents read and write. For a cached domain the position is in the agent's record (INST-43).
 
 use std::ffi::c_int;
 
@@ -18,22 +17,22 @@ use pmda_core::ident::InDom;
 use pmda_core::log::Level;
 use pmda_core::profile::Compiled;
 
-/// The instances that `e_ordinal` counts in a cached domain (INST-40).
+/// The meaning of `e_ordinal` in a cached domain (INST-40).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ordinal {
-    /// The active instances examined, selected or not: the promise of `__pmdaNextInst`, for which
-    /// all have to be examined.
+    /// The number of examined active instances, selected or not, as `__pmdaNextInst` promises: all
+    /// have to be examined.
     Examined,
     /// Whatever was examined: a profile that selects a few instances of many is followed instead of
     /// the domain.
     Any,
 }
 
-/// Number of selected instances up to which each is looked up, whatever the size of the domain.
+/// Number of listed instances up to which each is looked up in any domain.
 const FEW_INSTANCES: usize = 32;
 
 /// A caller's iteration over an instance domain. It has no destructor, as callbacks may leave with
-/// `longjmp` between the steps.
+/// `longjmp`.
 pub(crate) struct InstanceCursor {
     ordinal: Ordinal,
     ahead: InstancesAhead,
@@ -48,21 +47,18 @@ impl InstanceCursor {
         }
     }
 
-    /// For another iteration.
     pub(crate) fn reset(&mut self, ordinal: Ordinal) {
         self.ordinal = ordinal;
         self.ahead.reset();
     }
 }
 
-/// Returns whether looking up `listed` instances one by one is less work than going over a cached
-/// domain.
+/// Returns whether looking up `listed` instances is less work than going over a cached domain.
 fn is_less(token: &mut Token, listed: usize, indom: InDom) -> bool {
-    // They came in as an int.
+    // They fit an int.
     listed <= FEW_INSTANCES || cached_indom::active_count(token, indom) > Some(listed as c_int)
 }
 
-/// Debug output for a count of instances.
 pub(crate) fn trace_count(indom: InDom, count: c_int) {
     if log::debug(Debug::Indom) {
         log::trace!("__pmdaCntInst(indom={indom}) -> {count}\n");
@@ -106,7 +102,7 @@ pub(crate) fn start(token: &mut Token, agent: &'static AgentRecord, indom: InDom
     }
 }
 
-/// Starts to go over a cached domain, and gives the node that stands for it.
+/// Starts to go over a cached domain; returns its node.
 #[inline(never)]
 fn start_cached(token: &mut Token, agent: &'static AgentRecord, indom: InDom) -> Option<Indom<'static>> {
     Some(agent.walk.begin(indom, cached_indom::start(token, indom)?))
@@ -122,9 +118,8 @@ fn trace_start(ext: Ext<'_>, indom: InDom) {
 /// The body of `__pmdaNextInst` (INST-40, INST-41).
 #[inline(always)]
 pub(crate) fn next(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>, steps: &mut InstanceCursor) -> Option<i32> {
-    // The steps of a domain of which everything is selected, by far the most frequent case, are
-    // taken without a call. All that the agent may have changed since the last step is looked at
-    // all the same.
+    // The usual steps, of a domain with all instances selected, are taken without a call. What the
+    // agent may have changed since the last step is looked at all the same.
     let ordinal = ext.ordinal();
     let Some(idp) = ext.walked().filter(|_| ordinal >= 0) else {
         return step(token, agent, ext, steps);
@@ -145,7 +140,7 @@ pub(crate) fn next(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>, steps: 
     None
 }
 
-/// One step, in any case.
+/// One step in the general case.
 #[inline(never)]
 fn step(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>, steps: &mut InstanceCursor) -> Option<i32> {
     if ext.singular() == 0 {
@@ -175,7 +170,7 @@ fn step(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>, steps: &mut Instan
     found
 }
 
-/// The next selected element of a classic table, in table order.
+/// The next selected instance of a classic table.
 fn next_in_table(
     token: &mut Token,
     agent: &AgentRecord,
@@ -222,8 +217,8 @@ fn next_cached(
     found
 }
 
-/// [`next_cached`] with a profile that lists instances. Where it lists those to include, and they
-/// are fewer than the domain has, they are looked up, some of them ahead.
+/// [`next_cached`] with a profile's list. If it selects fewer instances than the domain has, they
+/// are looked up, some of them ahead.
 fn next_listed(
     token: &mut Token,
     agent: &AgentRecord,
@@ -263,8 +258,8 @@ fn next_listed(
     })
 }
 
-/// About how many instances an iteration that was just started will give: exact when the profile
-/// has no list for the domain, else no less than that unless a table holds an id more than once.
+/// About the number of instances of an iteration that was just started: exact without a list for
+/// the domain, else no less, unless a table has an id more than once.
 pub(crate) fn estimate(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>) -> usize {
     let Some(idp) = ext.walked().filter(|_| ext.ordinal() >= 0) else {
         return 0;

@@ -1,4 +1,4 @@
-//! Which instances the profile of a client selects, as C holds it, and its compiled form.
+//! The instances that a client's profile selects.
 
 use std::sync::atomic::Ordering;
 
@@ -10,16 +10,15 @@ use crate::view::table::ProfileElement;
 use pmda_core::ident::InDom;
 use pmda_core::profile::Compiled;
 
-/// The instances of a domain that are selected at this moment.
 #[derive(Clone, Copy)]
 pub(crate) enum Selection<'call> {
     All,
     Nothing,
-    /// Those that a list tells; [`with_list`] asks it.
+    /// Those of a list: see [`with_list`].
     Listed(ProfileElement<'call>),
 }
 
-/// The selection of an agent's profile for `indom`, read afresh (INST-51).
+/// The selection of an agent's profile for `indom` at this moment (INST-51).
 pub(crate) fn current<'call>(agent: &AgentRecord, ext: Ext<'call>, indom: InDom) -> Selection<'call> {
     let Some(profile) = ext.profile() else {
         return Selection::All;
@@ -32,14 +31,13 @@ pub(crate) fn current<'call>(agent: &AgentRecord, ext: Ext<'call>, indom: InDom)
     }
 }
 
-/// Forgets what is known of the agent's lists, when an iteration starts and for each profile that
-/// passes through this library: the place of a list alone does not tell it from another one that
-/// was put there later.
+/// Forgets the agent's lists, when an iteration starts and for each profile that passes: another
+/// list may be put at the same place later.
 pub(crate) fn forget(agent: &AgentRecord) {
     agent.forgotten.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Calls `use_it` with the compiled form of a list; without memory there is none.
+/// Calls `use_it` with the compiled form of a list, if there is memory.
 #[inline(never)]
 pub(crate) fn with_list<R>(
     token: &mut Token,
@@ -47,7 +45,7 @@ pub(crate) fn with_list<R>(
     element: &ProfileElement<'_>,
     use_it: impl FnOnce(&mut Token, Option<&Compiled>) -> R,
 ) -> R {
-    // It is taken out while it is used: what uses it may take the lock.
+    // Taken out, as the user may take the lock.
     let mut lists = std::mem::take(&mut *agent.list.lock(token));
     if lists.is_empty() && lists.try_reserve_exact(1).is_ok() {
         lists.push(CompiledList::default());

@@ -27,9 +27,8 @@ use pmda_core::labels::{self, ParsedText};
 use pmda_core::log::{Bytes, Level};
 use pmda_core::path::joined;
 
-/// Adds the labels of a JSON text, with `flags`, to the set that is there, or as a new one
-/// (LABEL-36, LABEL-37), and says what went wrong (LABEL-39). Gives the number of labels in the set
-/// afterwards.
+/// Adds the labels of a JSON text to the set that is there, or as a new one (LABEL-36, LABEL-37),
+/// and says what went wrong (LABEL-39). Gives the number of labels in the set afterwards.
 ///
 /// # Errors
 /// As listed in LABEL-31; nothing is changed then (L-10).
@@ -43,8 +42,8 @@ pub(crate) fn add(caller: &str, sets: LabelSets<'_>, text: &[u8], flags: u8) -> 
     })
 }
 
-/// Returns whether libpcp has something to say of a text that was read so. A plain one is not shown
-/// to it: without memory it ends the process.
+/// Returns whether libpcp has something to say of a text. A plain one is not shown to it: without
+/// memory it ends the process.
 fn says_more(read: &Result<ParsedText>) -> bool {
     match read {
         Ok(text) => matches!(text, ParsedText::Other(_)),
@@ -52,13 +51,13 @@ fn says_more(read: &Result<ParsedText>) -> bool {
     }
 }
 
-/// Lets libpcp's parser read the text as it is: under debug options it says what it sees, and in
-/// which place it finds what is wrong.
+/// Lets libpcp's parser read the text as it is: under debug options it says what it sees, and where
+/// it finds what is wrong.
 #[cold]
 fn shown(text: &[u8], flags: u8) -> Result<()> {
     let depth = text.iter().filter(|byte| matches!(byte, b'{' | b'['));
     if depth.count() > labels::MAX_DEPTH {
-        // It may be more than libpcp can bear (L-8).
+        // L-8.
         return Ok(());
     }
     let line = joined(&[text, b"\0"])?;
@@ -106,7 +105,7 @@ fn add_quietly(mut sets: LabelSets<'_>, text: &[u8], flags: u8) -> Result<c_int>
 /// Not part of what is asked for.
 const MODIFIERS: c_int = PM_LABEL_COMPOUND | PM_LABEL_OPTIONAL;
 
-/// A type without its modifiers, which is exactly one bit: the flag that its labels get (LABEL-10).
+/// A type without its modifiers, exactly one bit: the flag that its labels get (LABEL-10).
 fn kind_of(kind: c_int) -> Result<c_int> {
     match kind & !MODIFIERS {
         kind @ (PM_LABEL_CONTEXT | PM_LABEL_DOMAIN | PM_LABEL_INDOM | PM_LABEL_CLUSTER | PM_LABEL_ITEM
@@ -125,19 +124,17 @@ pub(crate) struct LabelCall {
     pub(crate) set: *mut pmLabelSet,
 }
 
-/// The answer of a [`LabelCall`].
 pub(crate) struct LabelAnswer<'call> {
     /// The number of labels, or an error.
     pub(crate) status: c_int,
-    /// A set of its own that the callback has given in place of the one that it has got.
+    /// A set that the callback has given in place of the one that it has got.
     pub(crate) given: Option<LabelSet<'call>>,
 }
 
-/// A request that asks the agent, or the outcome of one for which nobody is to be asked.
+/// A request that asks the agent, or the outcome of one that does not.
 pub(crate) type Begun<'call> = std::result::Result<InstanceLabels<'call>, Result<c_int>>;
 
-/// The labels of the instances that the profile selects, one set each (LABEL-14 to LABEL-19). When
-/// there are none after all, there is no array either (L-2).
+/// The labels of the instances that the profile selects, one set each (LABEL-14 to LABEL-19, L-2).
 pub(crate) struct InstanceLabels<'call> {
     ext: Ext<'call>,
     agent: &'static AgentRecord,
@@ -145,7 +142,7 @@ pub(crate) struct InstanceLabels<'call> {
     sets: LabelSets<'call>,
     array: NoDropCell<LabelArray>,
     steps: iterate::InstanceCursor,
-    /// The domain `PM_INDOM_NULL` has one instance, and this tells that it was asked for.
+    /// True when the one instance of `PM_INDOM_NULL` was asked for.
     is_over: bool,
     /// The instance whose set the callback fills: the last one of the array.
     asked: Option<c_int>,
@@ -154,13 +151,12 @@ pub(crate) struct InstanceLabels<'call> {
 }
 
 impl<'call> InstanceLabels<'call> {
-    /// Starts to give the labels of `ident`, which is of type `kind` (section 2 of the
-    /// specification).
+    /// Starts to give the labels of `ident`, which is of type `kind`.
     ///
     /// # Errors
     /// The outcome, when nobody is to be asked: the number of sets, or 1 for those that the agent
-    /// has put into `sets` itself. `PM_ERR_TYPE` for what is no type, `-EINVAL` for a missing
-    /// argument or a domain without a name, `-ENOMEM`, and what libpcp's defaults give.
+    /// has put into `sets` itself. `PM_ERR_TYPE` for an unknown type, `-EINVAL` for a missing
+    /// argument or a domain without a name, `-ENOMEM`, and those of libpcp's defaults.
     pub(crate) fn new(
         token: &mut Token,
         ident: u32,
@@ -219,7 +215,7 @@ impl<'call> InstanceLabels<'call> {
         iterate::next(token, self.agent, self.ext, &mut self.steps)
     }
 
-    /// The next call; an agent without a callback gives empty sets.
+    /// An agent without a callback gives empty sets.
     fn next(&mut self, token: &mut Token) -> Result<Option<LabelCall>> {
         while let Some(inst) = self.next_instance(token) {
             let mut set = self.array.get().ok_or(Error::GENERIC)?.push()?;
@@ -239,7 +235,6 @@ impl<'call> InstanceLabels<'call> {
         Ok(None)
     }
 
-    /// Takes the set of an instance as the callback has left it.
     fn filled(&mut self, inst: c_int, answer: LabelAnswer<'_>) {
         let indom = self.indom;
         let Some(mut set) = self.array.get().and_then(LabelArray::last) else {
@@ -273,8 +268,7 @@ impl<'call> InstanceLabels<'call> {
 }
 
 /// Takes over the labels that a callback has put into a set. One that it gives instead stays its
-/// own, as nothing says that it comes from the heap or is used once; its labels are copied when it
-/// announces some (L-4).
+/// own, as it need not come from the heap; its labels are copied (L-4).
 fn filled(set: &mut LabelSet<'_>, LabelAnswer { status, given }: LabelAnswer<'_>) -> c_int {
     let Some(given) = given else {
         return status;
@@ -285,8 +279,7 @@ fn filled(set: &mut LabelSet<'_>, LabelAnswer { status, given }: LabelAnswer<'_>
 }
 
 /// Makes the number of labels in a set what the callback returned, but never more than there are
-/// (L-3), and keeps no array of a callback that has failed, which nobody would free (L-4). What
-/// goes with a 0 may be the callback's own.
+/// (L-3). An array of a callback that has failed is not kept (L-4).
 fn settle(set: &mut LabelSet<'_>, inst: c_int, status: c_int) {
     set.settle(status);
     set.add_flags(PM_LABEL_INSTANCES as u8);
@@ -307,7 +300,7 @@ fn default_labels(ident: u32, kind: c_int, mut sets: LabelSets<'_>, ext: Ext<'_>
     }
 }
 
-/// Debug output about a request (LABEL-21).
+/// LABEL-21.
 fn trace(kind: c_int, ident: u32, ext: Ext<'_>) {
     if !log::debug(Debug::Labels) {
         return;

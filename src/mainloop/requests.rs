@@ -1,5 +1,5 @@
-//! What the methods are given: the method for a request, and what is in its PDU (the table in front
-//! of MAIN-10). What a method has the address of is put into a cell of its caller.
+//! The arguments of methods: the method for a request, and the content of its PDU (the table in
+//! front of MAIN-10). What a method gets by address is in a cell of the caller.
 
 use std::ffi::{c_char, c_int};
 use std::ptr;
@@ -22,11 +22,10 @@ use pmda_core::ident::{InDom, MetricId};
 use pmda_core::wire::decode::{self, About};
 use pmda_core::wire::result;
 
-/// A string for a method.
 type Text = NoDropCell<Block<c_char>>;
 
-/// Says, once in a process and kind of request, that the interface version of the agent has no such
-/// method: under -Dlibpmda, since PCP 6.0.5 (MAIN-30).
+/// Logs under -Dlibpmda, once for each kind of request, that the agent's interface version has no
+/// such method: since PCP 6.0.5 (MAIN-30).
 fn warn_missing(agent: Agent<'_>, since: u32, method: &str, told: &AtomicBool) {
     if SINCE_6_0_5 && log::debug(Debug::Libpmda) && !told.swap(true, Ordering::Relaxed) {
         let interface = agent.interface().0;
@@ -46,7 +45,7 @@ pub(super) fn profile(
     Ok(found)
 }
 
-/// ATTR: the key, the value (NULL for none, or with a NUL behind it), and its length.
+/// ATTR: key, value (with a NUL, or NULL for none), and length.
 pub(super) fn attribute(
     agent: Agent<'_>,
     pdu: &[u8],
@@ -98,7 +97,7 @@ pub(super) fn desc(agent: Agent<'_>, pdu: &[u8]) -> Result<(DescMethod, MetricId
     Ok((agent.dispatch.desc().ok_or(Error::NYI)?, metric))
 }
 
-/// INSTANCE_REQ: the domain, the instance, and the name or NULL.
+/// INSTANCE_REQ: domain, instance, and the name or NULL.
 pub(super) fn instance(
     agent: Agent<'_>,
     pdu: &[u8],
@@ -142,7 +141,7 @@ pub(super) fn name(agent: Agent<'_>, pdu: &[u8]) -> Result<(NameMethod, MetricId
     Ok((agent.dispatch.name().ok_or(Error::NYI)?, metric))
 }
 
-/// PMNS_CHILD, or PMNS_TRAVERSE for `all`: the name, and whether states are wanted.
+/// PMNS_CHILD, or PMNS_TRAVERSE for `all`: the name; true if states are wanted.
 pub(super) fn children(
     agent: Agent<'_>,
     pdu: &[u8],

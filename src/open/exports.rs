@@ -198,7 +198,6 @@ pub unsafe extern "C" fn pmdaRehash(pmda: Option<Ext<'_>>, metrics: *mut pmdaMet
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` has set up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaConnect(dispatch: Option<Dispatch<'_>>) {
-    // A panic was logged.
     let _ = connect(dispatch);
 }
 
@@ -348,7 +347,7 @@ pub unsafe extern "C" fn pmdaExtGetData(pmda: Option<Ext<'_>>) -> *mut c_void {
 /// `PM_OPTFLAG_POSIX`: options end at the first argument that is none.
 const PM_OPTFLAG_POSIX: c_int = 1 << 6;
 
-/// The next option that not every agent has, or the end.
+/// The next option of the agent's own, or the end.
 fn search(
     arguments: Option<Arguments<'_>>,
     options: Option<Options<'_>>,
@@ -419,7 +418,7 @@ pub unsafe extern "C-unwind" fn pmdaGetOpt(
     if dispatch.is_none() || argv.is_null() {
         return END;
     }
-    // A copy, since the lock is not held while libpcp works; the last of several threads wins.
+    // A copy, since libpcp works without the lock; the last of several threads wins.
     let Some(mut state) = guard(|token| Some(CLASSIC.lock(token).0)) else {
         return END;
     };

@@ -1,5 +1,4 @@
-//! `pmdaInit`: the agent's tables are checked and stamped, its help opened, its metric lookup
-//! chosen.
+//! `pmdaInit`: checks and stamps the agent's tables, opens its help, chooses its metric lookup.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -21,10 +20,10 @@ use pmda_core::error::Error;
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::log::Level;
 
-/// A failure that the log tells.
+/// A logged failure.
 struct Reported;
 
-/// Gives an agent its instance domains and metrics; the status says whether that was possible.
+/// Sets the tables of an agent, and its status.
 pub(crate) fn init(
     token: &mut Token,
     dispatch: Dispatch<'_>,
@@ -61,7 +60,7 @@ fn name(ext: Ext<'_>) -> AgentName<'_> {
     AgentName(ext.name())
 }
 
-/// Logs `pmdaInit: PMDA NAME: TEXT`: the agent setup has failed.
+/// Logs `pmdaInit: PMDA NAME: TEXT`, a failure.
 fn failed(ext: Ext<'_>, why: fmt::Arguments<'_>) -> Reported {
     log::notify!(Level::Crit, "pmdaInit: PMDA {}: {why}", name(ext));
     Reported
@@ -97,7 +96,7 @@ fn check<'call>(
     Ok(ext)
 }
 
-/// A table has entries, or neither an address nor a count.
+/// Checks that a table has entries, or neither an address nor a count.
 fn consistent<T>(ext: Ext<'_>, table: &str, first: &Pointer<T>, count: c_int) -> Result<(), Reported> {
     if first.0.is_null() == (count == 0) {
         return Ok(());
@@ -108,7 +107,7 @@ fn consistent<T>(ext: Ext<'_>, table: &str, first: &Pointer<T>, count: c_int) ->
     ))
 }
 
-/// Puts the agent's domain into all identifiers, and finds the instance domain of each metric
+/// Sets the agent's domain in all identifiers, and finds the instance domain of each metric
 /// (INIT-41, INIT-42).
 fn stamp(ext: Ext<'_>, domain: u32, indoms: IndomTable<'_>, metrics: MetricTable<'_>) -> Result<(), Reported> {
     let (mut ascending, mut next) = (true, 0);
@@ -170,8 +169,7 @@ fn log_match(ext: Ext<'_>, (pmid, place): (MetricId, usize), (indom, found): (In
     }
 }
 
-/// Opens the help database, if there is one; a failure is no failure of the agent setup (INIT-43,
-/// HELP-14).
+/// Opens the help database, if there is one; a failure is not one of the setup (INIT-43, HELP-14).
 fn open_help(token: &mut Token, ext: Ext<'_>, has_default_text: bool) {
     let name = name(ext);
     if let Some(path) = ext.helptext() {
@@ -203,7 +201,7 @@ fn open_help(token: &mut Token, ext: Ext<'_>, has_default_text: bool) {
     }
 }
 
-/// Chooses how metrics are looked up (INIT-44).
+/// INIT-44.
 fn choose_lookup(token: &mut Token, ext: Ext<'_>, table: Lasting<pmdaMetric>) {
     if ext.has(PMDA_EXT_FLAG_HASHED) {
         return rehash(token, ext, table);
@@ -222,7 +220,7 @@ fn choose_lookup(token: &mut Token, ext: Ext<'_>, table: Lasting<pmdaMetric>) {
     }
 }
 
-/// Logs the setup, for `-Dlibpmda`, in the C library's words.
+/// Logs the setup, for `-Dlibpmda`.
 fn summary(dispatch: Dispatch<'_>, ext: Ext<'_>) {
     let map = if ext.has(PMDA_EXT_FLAG_HASHED) {
         "hashed"
@@ -257,8 +255,8 @@ fn summary(dispatch: Dispatch<'_>, ext: Ext<'_>) {
     say("metric map  ", "metric map", &map);
 }
 
-/// The place of the first instance domain with a serial (INIT-42). Nearly all tables are
-/// `ascending`: each serial is higher than the one before.
+/// The place of the first instance domain with a serial (INIT-42), in a table with `ascending`
+/// serials, as nearly all, or any.
 fn place_of<T>(serial: u32, table: &[T], ascending: bool, serial_of: impl Fn(&T) -> u32) -> Option<usize> {
     if ascending {
         return table.binary_search_by_key(&serial, serial_of).ok();
@@ -270,7 +268,7 @@ fn place_of<T>(serial: u32, table: &[T], ascending: bool, serial_of: impl Fn(&T)
 mod tests {
     use super::*;
 
-    /// INIT-42: serials are found wherever they are, in any order; of several equal ones the first.
+    /// INIT-42: the first of equal serials, in any order.
     #[test]
     fn serials() {
         for table in [

@@ -1,5 +1,4 @@
-//! Agent setup: the extension and the methods of an agent, its tables, its flags and callbacks, and
-//! its connection to pmcd.
+//! Agent setup: extension, methods, tables, flags, callbacks, and the connection to pmcd.
 
 pub(crate) mod connect;
 pub(crate) mod exports;
@@ -24,12 +23,11 @@ use pmda_core::error::{Error, Result};
 use pmda_core::ident::Interface;
 use pmda_core::log::{Bytes, Level};
 
-/// The bytes of a text, none for NULL.
 fn text<'t>(text: Option<&'t CText<'_>>) -> Bytes<'t> {
     Bytes(text.map_or(&[], CText::bytes))
 }
 
-/// The agent's name as it prints.
+/// Prints the agent's name.
 struct AgentName<'call>(Option<CText<'call>>);
 
 impl Display for AgentName<'_> {
@@ -38,8 +36,9 @@ impl Display for AgentName<'_> {
     }
 }
 
-/// Gives a dispatch table an extension, with copies of the `texts`, and the default `methods`;
-/// whether that was possible (INIT-10 … INIT-13). `daemon`: the agent is a process of its own.
+/// Gives a dispatch table an extension with copies of the `texts`, and the default `methods`;
+/// returns whether that was possible (INIT-10 … INIT-13). `daemon`: the agent is a process of its
+/// own.
 pub(crate) fn set_up(
     token: &mut Token,
     dispatch: Dispatch<'_>,
@@ -76,7 +75,7 @@ pub(crate) fn set_up(
     true
 }
 
-/// A new extension, with everything that is not zero at first (INIT-10).
+/// A new extension with its first values (INIT-10).
 fn extension(token: &mut Token, dispatch: Dispatch<'_>, texts: &ExtTexts<'_>, daemon: bool) -> Result<Ext<'static>> {
     let ext = agent::register(token, dispatch, daemon, || interface::create(texts))?;
     ext.set_infd(-1);
@@ -98,7 +97,7 @@ pub(crate) fn log_file(dispatch: Dispatch<'_>) -> Option<(CText<'_>, CText<'_>)>
     ext.name().zip(ext.logfile())
 }
 
-/// Sets a callback if the interface version has it; else says so (INIT-50).
+/// Sets a callback if the interface version has it, else logs that (INIT-50).
 pub(crate) fn set_callback(
     dispatch: Option<Dispatch<'_>>,
     name: &str,
@@ -121,7 +120,7 @@ pub(crate) fn set_callback(
     }
 }
 
-/// The extension of an agent whose interface version exists; else says so in the name of `function`
+/// The extension of an agent whose interface version exists, else a line of the log with `function`
 /// (INIT-47).
 pub(crate) fn supported<'call>(dispatch: Option<Dispatch<'call>>, function: &str) -> Option<Ext<'call>> {
     let dispatch = dispatch?;
@@ -132,7 +131,7 @@ pub(crate) fn supported<'call>(dispatch: Option<Dispatch<'call>>, function: &str
     dispatch.ext()
 }
 
-/// Returns whether the interface version exists; says in the name of `function` if not.
+/// Returns whether the interface version exists, else logs a line with `function`.
 fn is_supported(dispatch: Dispatch<'_>, function: &str) -> bool {
     let (interface, domain) = (dispatch.interface(), dispatch.domain());
     if !interface.is_supported() {
@@ -145,7 +144,7 @@ fn is_supported(dispatch: Dispatch<'_>, function: &str) -> bool {
     interface.is_supported()
 }
 
-/// Adds flags to an agent; there is no way to take one away (INIT-47).
+/// INIT-47.
 pub(crate) fn add_flags(ext: Option<Ext<'_>>, flags: c_uint) {
     let Some(ext) = ext else { return };
     ext.add_flags(flags);
@@ -154,7 +153,7 @@ pub(crate) fn add_flags(ext: Option<Ext<'_>>, flags: c_uint) {
     }
 }
 
-/// Adds flags to what the agent tells pmcd when it connects (INIT-48).
+/// Adds flags for the connection with pmcd (INIT-48).
 pub(crate) fn add_comm_flags(dispatch: Option<Dispatch<'_>>, flags: c_uint) {
     let Some(dispatch) = dispatch else { return };
     let mut comm = dispatch.comm();
@@ -170,7 +169,7 @@ pub(crate) fn add_comm_flags(dispatch: Option<Dispatch<'_>>, flags: c_uint) {
     }
 }
 
-/// Attaches a pointer of the agent's own, which replaces the one before (INIT-49).
+/// INIT-49.
 pub(crate) fn attach(token: &mut Token, ext: Option<Ext<'_>>, data: *mut c_void) {
     if let Some(record) = ext.and_then(|ext| agent::of(token, ext)) {
         record.user.store(data, Ordering::Release);
@@ -180,7 +179,6 @@ pub(crate) fn attach(token: &mut Token, ext: Option<Ext<'_>>, data: *mut c_void)
     }
 }
 
-/// The pointer that the agent has attached, at first NULL.
 pub(crate) fn attached(token: &mut Token, ext: Option<Ext<'_>>) -> *mut c_void {
     let record = ext.and_then(|ext| agent::of(token, ext));
     record.map_or(ptr::null_mut(), |record| record.user.load(Ordering::Acquire))

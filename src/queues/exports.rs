@@ -15,7 +15,6 @@ use crate::view::types::{
 use pmda_core::error::{Error, Result};
 use pmda_core::queue::{Event, FetchState};
 
-/// Releases filters.
 fn release_filters(begin: impl FnOnce(&mut Token) -> Result<Release>) -> Guarded<c_int> {
     let mut filters = try_guarded(begin)?;
     while let Some((release, filter)) = guarded(|token| filters.next(token))? {

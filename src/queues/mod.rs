@@ -1,5 +1,4 @@
-//! The event queues of the process and their clients; and what ends their filters: another filter,
-//! the end of a client, and the end of a queue.
+//! The event queues of the process and their clients; and what ends their filters.
 
 pub(crate) mod exports;
 mod fetch;
@@ -24,11 +23,11 @@ use pmda_core::events::EventArrays;
 use pmda_core::log::{Bytes, Journal, Level};
 use pmda_core::queue::{Counters, Ending, Leftovers, Queues};
 
-/// Works on queues, clients and event arrays, and logs what there is to say about it under
-/// `-Dlibpmda`. Nothing of C is called meanwhile.
+/// Works on queues, clients and event arrays, and logs what there is to say under `-Dlibpmda`.
+/// Nothing of C is called meanwhile.
 ///
 /// # Errors
-/// `-ENOMEM` when there is no memory for the state of the library; those of the work.
+/// `-ENOMEM`; those of the work.
 fn with<R>(
     token: &mut Token,
     work: impl FnOnce(&mut Queues<EventBlock, Filter>, &mut EventArrays) -> Result<R>,
@@ -78,10 +77,10 @@ pub(crate) fn create(token: &mut Token, name: &[u8], limit: usize, clients: u32)
     })
 }
 
-/// Stores one of the counters of a queue in the leading bytes of an atom (QUEUE-5).
+/// Stores a counter of a queue in the leading bytes of an atom (QUEUE-5).
 ///
 /// # Errors
-/// `-EINVAL` for a handle that is not in use, and for no atom.
+/// `-EINVAL` for an unknown handle, and for no atom.
 pub(crate) fn counter<T: Number>(
     token: &mut Token,
     handle: c_int,
@@ -104,7 +103,7 @@ fn store<T: Number>(atom: Out<'_, T>, value: T) -> Result<c_int> {
 /// Appends a copy of an event to a queue (QUEUE-10).
 ///
 /// # Errors
-/// `-EINVAL` for a handle that is not in use, or NULL for what is to be copied; `-ENOMEM`.
+/// `-EINVAL` for an unknown handle, or NULL for what is to be copied; `-ENOMEM`.
 pub(crate) fn append(token: &mut Token, handle: c_int, event: NewEvent<'_>) -> Result<()> {
     let size = event.size();
     let done = with(token, |queues, _| {
@@ -113,7 +112,7 @@ pub(crate) fn append(token: &mut Token, handle: c_int, event: NewEvent<'_>) -> R
     noted(token, handle, done).or_else(|error| refused(token, handle, size, error))
 }
 
-/// Says under -Dlibpmda that there is no queue any more behind a handle.
+/// Says that there is no queue any more behind a handle.
 #[cold]
 fn log_vacant(token: &mut Token, handle: c_int) {
     if log::debug(Debug::Libpmda) && with(token, |queues, _| Ok(queues.is_vacant(handle))) == Ok(true) {
@@ -130,8 +129,7 @@ fn noted<T>(token: &mut Token, handle: c_int, outcome: Result<T>) -> Result<T> {
     outcome
 }
 
-/// Says why an event was not stored; one that is too large is no error (E-19). Asks for no memory
-/// that it needs.
+/// Says why an event was not stored; one that is too large is no error (E-19).
 #[cold]
 fn refused(token: &mut Token, handle: c_int, size: usize, error: Error) -> Result<()> {
     if error == Error::TOOBIG {
@@ -170,7 +168,7 @@ impl Release {
     }
 
     /// Installs a filter for a client and a queue, and grants access; the filter before it is
-    /// released (QUEUE-25). No filter clears it.
+    /// released (QUEUE-25).
     ///
     /// # Errors
     /// `-EINVAL` for an unknown client or queue, or a filter without `apply` (E-12).
@@ -186,7 +184,7 @@ impl Release {
     /// Lets a queue go as soon as it has no clients (QUEUE-40).
     ///
     /// # Errors
-    /// `-EINVAL` for a handle that is not in use.
+    /// `-EINVAL` for an unknown handle.
     pub(crate) fn queue(token: &mut Token, handle: c_int) -> Result<Release> {
         let leftovers = with(token, |queues, _| queues.shutdown(handle));
         let mut release = Release::new(None);
@@ -205,15 +203,13 @@ impl Release {
         }
     }
 
-    /// Cleans up behind a queue that has gone.
     fn clean_up(&mut self, token: &mut Token, leftovers: Leftovers<Filter>) {
-        // Somebody may have released it through its handle, which is a small number and no secret.
+        // Somebody may have released it through its handle, a small number.
         let _ = events::release(token, leftovers.array);
         self.leftovers.set(leftovers);
     }
 
-    /// The next filter to release: its function, and what that gets, which is NULL if there is no
-    /// filter (E-13).
+    /// The next filter to release: its function, and what that gets (E-13).
     pub(crate) fn next(&mut self, token: &mut Token) -> Option<(Function<pmdaEventReleaseFilterCallBack>, Cookie)> {
         loop {
             let filter = self.next_filter(token)?;

@@ -1,7 +1,5 @@
-//! The client of pmdaroot: what is asked, what arrives, and the connection.
-//!
-//! The functions that send and receive are in `exports.rs`; here is what is done between the system
-//! calls.
+//! The client of pmdaroot: requests, answers, and the connection, between the system calls of
+//! `exports.rs`.
 
 pub(crate) mod exports;
 
@@ -22,7 +20,7 @@ use pmda_core::log::{Bytes, Level};
 use pmda_core::path::joined;
 use pmda_core::root::{self, ContainerPdu, InfoPdu, START_DESCRIPTORS, StartPdu, StopPdu, kind};
 
-/// Says why no message with descriptors was received.
+/// Logs why no message with descriptors was received.
 fn tell(error: Error) {
     let errno = -error.code();
     let level = if SINCE_6_0_5 { Level::Warning } else { Level::Debug };
@@ -30,12 +28,11 @@ fn tell(error: Error) {
     log::notify!(level, "recvmsg: {errno} {reason}");
 }
 
-/// A number of bytes as C gets it; messages are far shorter.
+/// A number of bytes for C.
 fn number(bytes: usize) -> c_int {
     c_int::try_from(bytes).unwrap_or(c_int::MAX)
 }
 
-/// Room for an answer.
 pub(crate) fn room(size: usize) -> Result<Vec<u8>> {
     let mut room = Vec::new();
     room.try_reserve_exact(size).map_err(|_| Error::ENOMEM)?;
@@ -43,11 +40,8 @@ pub(crate) fn room(size: usize) -> Result<Vec<u8>> {
     Ok(room)
 }
 
-/// A request about a container (ROOT-35). Without a name the length is a process id, and no name is
-/// sent (ROOT-36, R-3).
-///
-/// # Errors
-/// `-ENOTCONN` without a connection; as [`root::container`].
+/// A request about a container (ROOT-35). Without a name the length is a process id (ROOT-36, R-3).
+/// Errors are `-ENOTCONN` without a connection, and those of [`root::container`].
 pub(crate) fn about(fd: RawFd, kind: c_int, name: CField<'_>) -> Result<Vec<u8>> {
     if fd < 0 {
         return Err(Error::os(libc::ENOTCONN));
@@ -59,37 +53,34 @@ pub(crate) fn about(fd: RawFd, kind: c_int, name: CField<'_>) -> Result<Vec<u8>>
     }
 }
 
-/// A request to start an agent (ROOT-23).
-///
-/// # Errors
-/// As [`root::start_request`], and `-EINVAL` without a text.
+/// A request to start an agent (ROOT-23). Errors are those of [`root::start_request`], and
+/// `-EINVAL` without a text.
 pub(crate) fn start_request(ipc: c_int, name: CField<'_>, arguments: CField<'_>) -> Result<Vec<u8>> {
     let lengths = (name.length(), arguments.length());
     root::start_request(ipc, lengths, || Ok((name.bytes()?, arguments.bytes()?)))
 }
 
-/// The message that is expected.
+/// The expected message.
 #[derive(Clone, Copy)]
 pub(crate) enum Expected {
-    /// A message about a container, of a type.
+    /// About a container.
     Container(c_int),
     /// A request to start an agent.
     StartRequest,
     /// The answer to that, with descriptors.
     Start,
-    /// A message about the end of an agent, of a type.
+    /// About the end of an agent.
     Stop(c_int),
     /// The introduction of a server.
     Info,
 }
 
 impl Expected {
-    /// Returns whether descriptors come with it.
     pub(crate) fn with_descriptors(self) -> bool {
         matches!(self, Expected::Start)
     }
 
-    /// Checks the message (ROOT-12).
+    /// ROOT-12.
     fn check(self, message: &[u8]) -> Result<()> {
         match self {
             Expected::Container(kind) => ContainerPdu::receive(message, kind),
@@ -100,7 +91,6 @@ impl Expected {
         }
     }
 
-    /// Takes the outcome of the call: the number of bytes that have arrived.
     fn arrived(self, received: &Received) -> Result<usize> {
         received.0.inspect_err(|error| {
             if self.with_descriptors() {
@@ -109,8 +99,8 @@ impl Expected {
         })
     }
 
-    /// Takes a message that has arrived in a buffer of C. Descriptors that came along, or -1, are
-    /// put into their fields (ROOT-25, R-6, R-7).
+    /// Takes a message in a buffer of C. Descriptors that came along, or -1, are put into their
+    /// fields (ROOT-25, R-6, R-7).
     pub(crate) fn finish(self, buffer: CBuffer<'_>, received: Received) -> Result<c_int> {
         let length = self.arrived(&received)?;
         self.check(buffer.filled(length))
@@ -124,26 +114,25 @@ impl Expected {
     }
 }
 
-/// The purpose of an answer.
+/// The expected answer and its places.
 #[derive(Clone, Copy)]
 pub(crate) enum RootAnswer<'call> {
-    /// The text about a container, of a type (ROOT-35). The outcome is its length.
+    /// A text about a container (ROOT-35). The outcome is its length.
     Text(c_int, CBuffer<'call>),
-    /// The first process of a container, which is the outcome.
+    /// The first process of a container: the outcome.
     Process,
-    /// The process that was started and its descriptors (ROOT-37). One that nobody wants is closed
+    /// The process that was started and its descriptors (ROOT-37). One that is not wanted is closed
     ///
     Started(Out<'call, c_int>, [Out<'call, c_int>; 2]),
     /// The exit status of a process, which is the outcome (ROOT-38).
     Ended(Out<'call, c_int>),
-    /// Nothing more than that it has come (ROOT-39).
+    /// No more (ROOT-39).
     Terminated,
-    /// Version and features of a server, which introduces itself unasked.
+    /// Version and features of a server, not a reply.
     Introduced(Out<'call, c_int>, Out<'call, c_int>),
 }
 
 impl RootAnswer<'_> {
-    /// The message that is to arrive.
     pub(crate) fn expected(self) -> Expected {
         match self {
             RootAnswer::Text(kind, _) => Expected::Container(kind),
@@ -154,7 +143,6 @@ impl RootAnswer<'_> {
         }
     }
 
-    /// The size of the longest answer.
     pub(crate) fn size(self) -> usize {
         match self {
             RootAnswer::Text(..) | RootAnswer::Process => root::CONTAINER_SIZE + root::TEXT_ROOM,
@@ -164,7 +152,6 @@ impl RootAnswer<'_> {
         }
     }
 
-    /// Takes an answer that has arrived.
     pub(crate) fn finish(self, reply: &[u8], received: Received) -> Result<c_int> {
         let expected = self.expected();
         let message = &reply[..expected.arrived(&received)?];
@@ -174,7 +161,7 @@ impl RootAnswer<'_> {
             .inspect_err(|_| received.1.into_iter().for_each(socket::close))
     }
 
-    /// Takes an answer of the right kind apart.
+    /// Decodes an answer of the right kind.
     fn take(self, message: &[u8], descriptors: [RawFd; 2]) -> Result<c_int> {
         match self {
             RootAnswer::Text(_, buffer) => store_name(ContainerPdu::decode(message)?.name, buffer),
@@ -205,11 +192,8 @@ impl RootAnswer<'_> {
     }
 }
 
-/// Stores a name and a NUL where C wants it, and gives its length. An empty name is no error for a
-/// buffer of no size; else it becomes an empty string.
-///
-/// # Errors
-/// `-E2BIG` when the buffer is too small.
+/// Stores a name and a NUL, and returns its length. An empty name is no error for a buffer of size
+/// 0. `-E2BIG` when the buffer is too small.
 pub(crate) fn store_name(name: &[u8], buffer: CBuffer<'_>) -> Result<c_int> {
     if !buffer.is_null() && (!name.is_empty() || buffer.size() > 0) {
         buffer.write_text(name)?;
@@ -217,17 +201,14 @@ pub(crate) fn store_name(name: &[u8], buffer: CBuffer<'_>) -> Result<c_int> {
     Ok(number(name.len()))
 }
 
-/// A connection to pmdaroot that is being made (ROOT-30 to ROOT-33).
+/// A connection to pmdaroot under construction (ROOT-30 to ROOT-33).
 pub(crate) struct Connecting {
     path: NoDropCell<Vec<u8>>,
     socket: NoDropCell<Socket>,
 }
 
 impl Connecting {
-    /// A connection to the socket at a path, or at the usual place.
-    ///
-    /// # Errors
-    /// `PM_ERR_GENERIC` when PCP does not say where the usual place is; `-ENOMEM`.
+    /// A connection to a path, or to the usual place: `PM_ERR_GENERIC` if PCP does not tell that.
     pub(crate) fn new(path: Option<CText<'_>>) -> Result<Connecting> {
         let path = match path {
             Some(path) => joined(&[path.bytes()]),
@@ -242,13 +223,13 @@ impl Connecting {
         })
     }
 
-    /// Writes a line with the path in it.
+    /// Logs a line with the path.
     fn say(&self, level: Level, before: &str, after: &dyn Display) {
         let path = self.path.peek().map_or(&[][..], |path| path);
         log::notify!(level, "pmdaRootConnect: {before}{}{after}", Bytes(path));
     }
 
-    /// Opens the socket; gives it, and where it is to be connected to.
+    /// Opens the socket; returns it and its address.
     pub(crate) fn open(&mut self) -> Result<(RawFd, Address)> {
         let opened = socket::open();
         let socket = opened.inspect_err(|error| {
@@ -263,12 +244,11 @@ impl Connecting {
         }
     }
 
-    /// The connection stands, or not.
     pub(crate) fn connected(&self, outcome: Result<usize>) -> Result<()> {
         outcome.map(drop).map_err(|error| self.refused(error))
     }
 
-    /// There is no connection: without a log line, since agents try this at start-up.
+    /// The error without a connection, not in the log, since agents try this at start-up.
     fn refused(&self, error: Error) -> Error {
         if log::debug(Debug::Libpmda) {
             let reason = log::os_text(-error.code());
@@ -277,7 +257,7 @@ impl Connecting {
         Error::EPERM
     }
 
-    /// The server has introduced itself, or not; gives the descriptor.
+    /// Returns the descriptor.
     pub(crate) fn introduced(
         &mut self,
         received: std::result::Result<c_int, c_int>,
@@ -299,7 +279,7 @@ impl Connecting {
         Ok(fd)
     }
 
-    /// Drops what it owns: a socket that nobody got.
+    /// Drops the path, and a socket that is not the caller's.
     pub(crate) fn end(&mut self) {
         cancel::disabled(|| drop((self.path.take(), self.socket.take())));
     }

@@ -8,25 +8,23 @@ use pmda_core::index::Seed;
 use pmda_core::leak::try_leak;
 use pmda_core::path::FilePath;
 
-/// All domains with a cache.
 pub(crate) struct Caches {
-    /// In ascending order. They stay for good (CACHE-1).
+    /// In ascending order, never removed (CACHE-1).
     pub(crate) caches: Vec<CacheSlot>,
-    /// The cache that was found last, by the last bits of the domain: an agent mostly numbers its
-    /// domains from 0 or 1 on.
+    /// The last found cache, by the last bits of the domain: most agents number their domains from
+    /// 0 or 1.
     recent: [u8; 8],
-    /// The directory of the files of all caches, once it was asked for (CACHE-72).
+    /// The directory of cache files, once it was asked for (CACHE-72).
     pub(crate) directory: Option<FilePath>,
 }
 
-/// A cache, and how many there were before it was made.
+/// A cache, and the number of earlier ones.
 pub(crate) struct CacheSlot {
     before: usize,
     cache: &'static mut Cache<Private>,
 }
 
 impl Caches {
-    /// None yet.
     pub(crate) const fn new() -> Caches {
         Caches {
             caches: Vec::new(),
@@ -35,7 +33,7 @@ impl Caches {
         }
     }
 
-    /// The cache of a domain if it has one (CACHE-34).
+    /// CACHE-34.
     #[inline(always)]
     pub(crate) fn find(&mut self, indom: InDom) -> Option<&mut Cache<Private>> {
         let place = match self.recent(indom) {
@@ -52,10 +50,8 @@ impl Caches {
         self.caches.get_mut(place).map(|made| &mut *made.cache)
     }
 
-    /// The cache of a domain; it is made if there is none (CACHE-5).
-    ///
-    /// # Errors
-    /// `PM_ERR_INDOM` for `PM_INDOM_NULL` (CACHE-6); `-ENOMEM`, and none was made.
+    /// The cache of a domain, made if there is none (CACHE-5). `PM_ERR_INDOM` for `PM_INDOM_NULL`
+    /// (CACHE-6).
     #[inline(always)]
     pub(crate) fn open(&mut self, indom: InDom) -> Result<&mut Cache<Private>> {
         match self.recent(indom) {
@@ -72,7 +68,7 @@ impl Caches {
         is_it.then_some(place)
     }
 
-    /// The place of a domain's cache; if it has none, the place where it would stand.
+    /// The place of a domain's cache, or the place for a new one.
     #[inline(never)]
     fn search(&mut self, indom: InDom) -> std::result::Result<usize, usize> {
         let place = self
@@ -98,7 +94,6 @@ impl Caches {
         }
         let before = self.caches.len();
         if before == self.caches.capacity() {
-            // Most agents have few.
             self.caches
                 .try_reserve_exact(before.max(1))
                 .map_err(|_| Error::ENOMEM)?;
@@ -110,7 +105,7 @@ impl Caches {
         Ok(place)
     }
 
-    /// The cache that was made when there were so many.
+    /// The cache with `before` earlier ones.
     pub(crate) fn made(&self, before: usize) -> Option<&Cache<Private>> {
         let made = self.caches.iter().find(|made| made.before == before)?;
         Some(&*made.cache)

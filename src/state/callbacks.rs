@@ -1,4 +1,4 @@
-//! What an agent registers for dynamic metrics.
+//! The callbacks of dynamic metrics.
 
 use crate::sys::lock::Mutex;
 use crate::view::memory::Lasting;

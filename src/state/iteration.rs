@@ -1,4 +1,4 @@
-//! What is kept of an agent between two steps of an iteration.
+//! The state of an iteration between two steps.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
@@ -7,22 +7,22 @@ use pmda_core::cache::{Position, WalkStart};
 use pmda_core::ident::InDom;
 use pmda_core::profile::Compiled;
 
-/// Number of steps of a walk that may find that the domain has grown, beside one for each entry
-/// that was listed at its start: then the walk ends. The C library goes on for as long as callbacks
-/// store new instances, unless one of them walks the same cache. The number is so low that a
-/// callback which walks all that it has stored, at each step, comes to an end as well.
+/// Number of steps of a walk that may find that the domain has grown, beside one for each entry at
+/// its start: then the walk ends. (The C library goes on for as long as callbacks store new
+/// instances.) It is so low that a callback which walks all that it has stored, at each step, comes
+/// to an end as well.
 const GROWING_STEPS: usize = 1 << 10;
 
-/// The position of `__pmdaNextInst` in a cached domain (INST-43). Since it is not a place in a
-/// list, the cache may change in any way between two steps.
+/// The position of `__pmdaNextInst` in a cached domain (INST-43), which may change in any way
+/// between two steps.
 pub(crate) struct InstanceWalk {
-    /// The node that `e_idp` points to while a cached domain is walked.
+    /// The node for `e_idp`.
     node: IndomNode,
-    /// The entry that was noted, as [`Position::to_bits`].
+    /// As [`Position::to_bits`].
     position: AtomicU64,
-    /// Number of entries that were ever inserted, when it was looked at last.
+    /// The last seen number of insertions.
     inserted: AtomicU32,
-    /// At how many more steps the domain may have grown.
+    /// Number of further steps that may find that the domain has grown.
     growing: AtomicUsize,
 }
 
@@ -38,7 +38,7 @@ impl Default for InstanceWalk {
 }
 
 impl InstanceWalk {
-    /// Starts at the first entry of `indom`, and gives what `e_idp` is to point to.
+    /// Starts at the first entry of `indom`, and returns the node for `e_idp`.
     pub(crate) fn begin(&'static self, indom: InDom, start: WalkStart) -> Indom<'static> {
         self.go_on(start.first);
         self.inserted.store(start.inserted, Ordering::Relaxed);
@@ -48,18 +48,17 @@ impl InstanceWalk {
         self.node.view()
     }
 
-    /// Returns whether `e_idp` says that a cached domain is being walked.
+    /// Returns whether `e_idp` is the node of a cached domain.
     pub(crate) fn is_at(&self, idp: Indom<'_>) -> bool {
         self.node.is(idp)
     }
 
-    /// The position of the walk.
     pub(crate) fn position(&self) -> Position {
         Position::from_bits(self.position.load(Ordering::Relaxed))
     }
 
-    /// The position of the walk, given how many entries were ever inserted: at the end when the
-    /// domain has grown at too many steps.
+    /// The position, given the number of insertions: at the end when the domain has grown at too
+    /// many steps.
     pub(crate) fn resume(&self, inserted: u32) -> Position {
         if self.inserted.swap(inserted, Ordering::Relaxed) != inserted {
             let left = self.growing.load(Ordering::Relaxed);
@@ -71,23 +70,21 @@ impl InstanceWalk {
         self.position()
     }
 
-    /// An instance is given, and this is the entry behind it.
     pub(crate) fn go_on(&self, next: Position) {
         self.position.store(next.to_bits(), Ordering::Relaxed);
     }
 }
 
-/// The list of a profile that an agent was asked about last, compiled. While it is at the same
-/// place, an iteration goes on with what was compiled (INST-53).
+/// The last used list of a profile, compiled. It is used while the list is at the same place
+/// (INST-53).
 #[derive(Default)]
 pub(crate) struct CompiledList {
-    /// The list that it was made from.
     from: Option<ListPlace>,
     profile: Compiled,
 }
 
 impl CompiledList {
-    /// The compiled form of a list; without memory there is none.
+    /// The compiled form of a list, if there is memory.
     pub(crate) fn of(&mut self, element: &ProfileElement<'_>) -> Option<&Compiled> {
         if self.from != Some(element.place) {
             self.from = None;

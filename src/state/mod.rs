@@ -1,10 +1,8 @@
-//! What the C library has in globals: one block, made at first use and never freed, behind the one
-//! lock.
+//! The globals of the library: one block, made at first use and never freed, behind the one lock.
 //!
-//! dbpmda and pmcd close the shared object of an agent, and with the last agent this library goes,
-//! and its variables with it. What agents have attached hangs on what the caches hold. All that
-//! leads there afterwards is the `pmdaExt`, if the host still has it: its record leads to this
-//! block. So nothing has to be done at unload, or at exit.
+//! dbpmda and pmcd close the shared objects of agents, and with the last one this library goes,
+//! with its variables. Then only the `pmdaExt`, if the host still has it, leads to this block, by
+//! its record. So nothing has to be done at unload, or at exit.
 
 pub(crate) mod agents;
 pub(crate) mod caches;
@@ -33,32 +31,29 @@ use pmda_core::events::EventArrays;
 use pmda_core::leak::try_box;
 use pmda_core::queue::Queues;
 
-/// The state of the library that leads to memory. (What does not, may stay in variables, behind the
+/// The state of the library that leads to memory. (Other state may stay in variables, behind the
 /// same lock.)
 pub(crate) struct Globals {
     /// The agents.
     pub(crate) records: Records,
     /// The instance caches.
     pub(crate) caches: Caches,
-    /// The registrations that serve every agent without its own (DYN-3).
+    /// The registrations for agents without their own (DYN-3).
     pub(crate) dynamic: RegistrationList<Callbacks>,
-    /// The metric tables that were made for agents with dynamic metrics.
+    /// The metric tables made for agents with dynamic metrics.
     pub(crate) made_tables: MadeTables,
-    /// All event queues and their clients, in a block of their own that the first use makes: what
-    /// is here stays behind each time an agent is unloaded.
+    /// All event queues and their clients, in a block made at first use: this one stays behind when
+    /// an agent is unloaded.
     pub(crate) queues: Vec<Queues<EventBlock, Filter>>,
     /// All event arrays.
     pub(crate) arrays: EventArrays,
-    /// The help databases, in a block of their own that the first open makes, likewise.
+    /// The help databases, likewise.
     pub(crate) help: Vec<Databases>,
 }
 
 static GLOBALS: OnceBox<[Mutex<Globals>; 1]> = OnceBox::new();
 
 /// The state, locked; made if there is none.
-///
-/// # Errors
-/// `-ENOMEM`.
 pub(crate) fn lock(token: &mut Token) -> Result<Guard<'_, Globals>> {
     match GLOBALS.get() {
         Some([globals]) => Ok(globals.lock(token)),
@@ -71,22 +66,21 @@ pub(crate) fn peek(token: &mut Token) -> Option<Guard<'_, Globals>> {
     GLOBALS.get().map(|[globals]| globals.lock(token))
 }
 
-/// A call of some ten instructions on the state ([`boundary::short`]); `None` as well if there is
-/// no state.
+/// Makes a short call on the state ([`boundary::short`]); `None` also without a state.
 #[inline(always)]
 pub(crate) fn short<R>(work: impl FnOnce(&mut Globals) -> Option<R>) -> Option<R> {
     let [globals] = GLOBALS.get()?;
     boundary::short(globals, work)
 }
 
-/// The address of the state, for leak checkers when the library has been unloaded.
+/// The address of the state, for leak checkers.
 pub(crate) fn address() -> *mut c_void {
     GLOBALS
         .get()
         .map_or(ptr::null_mut(), |[globals]| ptr::from_ref(globals).cast_mut().cast())
 }
 
-/// Makes the state, unless another thread just has.
+/// Makes the state, unless another thread has.
 #[cold]
 fn make(token: &mut Token) -> Result<Guard<'_, Globals>> {
     let [globals] = GLOBALS.get_or_try_init(|| {

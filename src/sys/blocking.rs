@@ -21,8 +21,8 @@ unsafe extern "C-unwind" {
     fn poll(entries: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int;
 }
 
-/// Waits until a descriptor is ready; an interruption ends the wait early. A negative one
-/// is not waited for, since the wait would not end: the next read or write reports it.
+/// Waits until a descriptor is ready, or an interruption. A negative one would be waited for
+/// without end: the next read or write reports it.
 pub(crate) fn ready(fd: RawFd, events: c_short) {
     if fd < 0 {
         return;

@@ -1,11 +1,10 @@
-//! What the descriptors of an agent stand for. They are never closed here (CONN-9).
+//! The files behind an agent's descriptors. They are never closed here (CONN-9).
 
 use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
 
-/// The identity of the file behind a descriptor. Pipes and sockets are told apart by it even when
-/// one has got the number of another that was closed, and one that was duplicated is known under
-/// both numbers.
+/// The identity of the file behind a descriptor: of a pipe or socket it is another one after a
+/// close, and the same for a duplicate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct StreamId {
     device: libc::dev_t,
@@ -13,7 +12,7 @@ pub(crate) struct StreamId {
 }
 
 impl StreamId {
-    /// The file behind a descriptor; `None` when it is not open.
+    /// The file behind an open descriptor.
     pub(crate) fn of(fd: RawFd) -> Option<StreamId> {
         let mut status = MaybeUninit::<libc::stat64>::uninit();
         // SAFETY: there is room for the structure, which is filled in when the call succeeds.
@@ -25,9 +24,8 @@ impl StreamId {
     }
 }
 
-/// Returns whether a descriptor is a socket or a pipe without a name: what waits in one is gone
-/// when it is closed, and another one is another [`StreamId`]. A FIFO or a file may be opened
-/// again.
+/// Returns whether a descriptor is a socket or a pipe without a name: its data are gone when it is
+/// closed. A FIFO or a file may be opened again.
 pub(crate) fn is_nameless(fd: RawFd) -> bool {
     // From linux/magic.h.
     const PIPEFS_MAGIC: i128 = 0x5049_5045;

@@ -1,5 +1,5 @@
-//! What the operating system gives: the lock of the library, the guard against calls on top of
-//! calls, streams, and listening sockets.
+//! The operating system: the lock of the library, the guard against calls on top of calls, streams,
+//! and listening sockets.
 
 #![allow(unsafe_code)]
 
@@ -30,7 +30,7 @@ pub(crate) unsafe fn slice<'a, T>(first: *const T, count: c_int) -> &'a [T] {
     }
 }
 
-/// [`slice()`], to be written.
+/// [`slice()`], mutable.
 ///
 /// # Safety
 /// `first` is NULL or valid for reads and writes of `count` elements that nobody else uses during

@@ -1,5 +1,5 @@
-//! Debug output of libpcp's while the C library sends and receives by it: PDUs under -Dpdu,
-//! instances under -Dindom, attributes under -Dattr, label sets under -Dlabels.
+//! libpcp's debug output: PDUs under -Dpdu, instances under -Dindom, attributes under -Dattr, label
+//! sets under -Dlabels.
 
 use std::ffi::c_int;
 use std::os::fd::RawFd;
@@ -13,9 +13,9 @@ use pmda_core::wire::debug_libpmda as shown;
 use pmda_core::wire::receive::Pdu;
 use pmda_core::wire::{Kind, Way, debug_libpcp, decode, number};
 
-/// Shows a PDU as it is sent or was received.
+/// Shows a PDU that is sent or was received.
 pub(crate) fn show(way: Way, fd: RawFd, pdu: &[u8]) {
-    // libpcp shows a list of instances while it encodes it, so before the PDU.
+    // libpcp shows instances while it encodes them, before the PDU.
     let kind = Kind(number(pdu, 4).unwrap_or(0));
     if way == Way::Out && kind == Kind::PDU_INSTANCE && log::debug(Debug::Indom) {
         log::trace!("{}", debug_libpcp::Instances(pdu));
@@ -26,8 +26,8 @@ pub(crate) fn show(way: Way, fd: RawFd, pdu: &[u8]) {
 }
 
 /// Shows a request under -Dlibpmda, and its attribute under -Dattr: behind the line before PCP
-/// 6.0.5, inside of it, in front of the details, since then. `context` is its client, for agents
-/// that are told of clients with attributes.
+/// 6.0.5, in front of the details since then. `context` is its client, for agents that are told of
+/// clients with attributes.
 pub(crate) fn request(pdu: &Pdu, context: Option<i32>) {
     let (kind, bytes) = (pdu.header.kind, pdu.bytes());
     let line = if log::debug(Debug::Libpmda) {
@@ -56,7 +56,7 @@ fn attribute(kind: Kind, pdu: &[u8]) {
     }
 }
 
-/// The first `count` label sets are about to be sent.
+/// Shows the first `count` label sets before they are sent.
 pub(crate) fn labels(ident: u32, kind: c_int, sets: &PcpLabelSets, count: c_int) {
     let name = Bytes(libpcp::labels::type_name(kind));
     log::trace!(

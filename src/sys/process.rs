@@ -1,4 +1,4 @@
-//! What time it is, the standard streams, and the seed of this process's hash tables.
+//! The time, the standard streams, and the seed of this process's hash tables.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
@@ -10,7 +10,7 @@ use pmda_core::index::Seed;
 
 /// Seconds since 1970.
 pub(crate) fn now() -> i64 {
-    // Where the C library's time() may have 32 bits only, Rust knows the other one.
+    // The C library's time() may have 32 bits only.
     #[cfg(target_pointer_width = "32")]
     return std::time::UNIX_EPOCH
         .elapsed()
@@ -19,8 +19,8 @@ pub(crate) fn now() -> i64 {
     safe_externs::time(None)
 }
 
-/// Does work that leaves errno as it was if it succeeds, whatever failed on the way (CACHE-71):
-/// callers of the C library look at errno after calls that succeed, too.
+/// Does work that keeps errno if it succeeds (CACHE-71): callers look at errno after successful
+/// calls, too.
 pub(crate) fn keeping_errno<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     // SAFETY: errno is this thread's own, at an address that stays while the thread runs.
     let (errno, before) = unsafe {
@@ -35,14 +35,13 @@ pub(crate) fn keeping_errno<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     result
 }
 
-/// A stream of stdio. C alone makes them, as parameters: the caller promises that it is
-/// open until the call returns.
+/// A stream of stdio, a parameter that is open until the call returns.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct CFile(NonNull<libc::FILE>);
 
 impl CFile {
-    /// Writes in order with what the caller wrote.
+    /// Writes text, in order with the caller's.
     pub(crate) fn write(self, text: &[u8]) {
         if !text.is_empty() {
             // SAFETY: the stream is open, as the caller of the exported function has promised, and
@@ -53,14 +52,12 @@ impl CFile {
 }
 
 unsafe extern "C" {
-    /// The streams of C's standard library; programs move them to other descriptors, and close
-    /// them.
+    /// The streams of C's standard library, which programs may move or close.
     static stdin: *mut libc::FILE;
     static stdout: *mut libc::FILE;
 }
 
-/// The descriptors that pmcd has given to the agent: those of the standard streams, wherever the
-/// agent has moved them. -1 for a stream that was closed.
+/// The descriptors of the standard streams, wherever the agent has moved them; -1 for a closed one.
 pub(crate) fn standard_streams() -> (c_int, c_int) {
     // SAFETY: both streams live as long as the process; a closed one has no descriptor, and none of
     // them is NULL unless a program has stored it there.
@@ -70,14 +67,13 @@ pub(crate) fn standard_streams() -> (c_int, c_int) {
     }
 }
 
-/// Ends the process. The handlers of exit are the agent's own: they run outside of any guard, and
-/// may call the library.
+/// Ends the process. The handlers of exit are the agent's: they run outside of any guard.
 pub(crate) fn exit(status: c_int) -> ! {
     safe_externs::exit(status)
 }
 
-/// Runs when the library is loaded: later there may be no memory, no descriptor, or a signal
-/// handler below.
+/// Runs when the library is loaded: later there may be no memory or descriptor, or a signal handler
+/// runs.
 // SAFETY: the loader calls what stands in this section once, with arguments that a function without
 // any may ignore.
 #[used]
@@ -90,7 +86,6 @@ extern "C" fn seed() {
     // SAFETY: the kernel writes at most `bytes` bytes, the size of the words, for which any
     // bytes are valid.
     let got = unsafe { libc::getrandom((&raw mut words).cast::<c_void>(), bytes, libc::GRND_NONBLOCK) };
-    // Otherwise the first use makes one.
     if got == bytes as isize {
         Seed::new(words[0], words[1]).install();
     }

@@ -1,15 +1,12 @@
-//! Whether a thread is in a step of the library already.
+//! Marks threads that are in a step of the library.
 //!
 //! A signal handler may call the library while the same thread is in the middle of a call: inside
-//! of malloc, or with a half-changed table. Such a call is refused at once by
-//! [`crate::boundary::guard`], which asks here and touches nothing else. C code of the agent that
-//! the library calls (methods, callbacks, hooks), and waiting for a descriptor, are not part of a
-//! step: calls from there are as good as any other, and however the code is left, the thread is not
-//! marked.
+//! of malloc, or with a half-changed table. [`crate::boundary::guard`] refuses that. C code of the
+//! agent that the library calls, and waiting for a descriptor, are not part of a step.
 //!
 //! A handler on top of a call may be left for good, too. By `siglongjmp`: then the thread calls
 //! again, still marked, and the stack tells that the marked frame is not on it any more. By
-//! `pthread_exit`: then the frames of the call are unwound without running any code of theirs
+//! `pthread_exit`: then the frames of the call are unwound without running their code
 //! (`capi/shim.c`), and [`pcp_pmda_exiting`] is told. What the call had begun to change may be half
 //! done in either case, as with the C library.
 
@@ -20,11 +17,10 @@ use std::sync::atomic::{AtomicPtr, Ordering, compiler_fence};
 
 use crate::sys::lock::{self, NEAR, Token, single_threaded, thread};
 
-/// The mark of this thread: the address of something in the frame that guards the step, or NULL. No
-/// thread starts within a step, so it is the same one at its end.
+/// The mark of this thread: an address in the frame that guards the step, or NULL. No thread starts
+/// within a step, so it is the same one at its end.
 #[inline(always)]
 fn mark() -> &'static AtomicPtr<u8> {
-    /// The mark of the only thread.
     static ALONE: AtomicPtr<u8> = AtomicPtr::new(ptr::null_mut());
     if !NEAR && single_threaded() {
         &ALONE
@@ -33,24 +29,24 @@ fn mark() -> &'static AtomicPtr<u8> {
     }
 }
 
-/// This thread is in a step of the library.
+/// A step of the library on this thread.
 pub(crate) struct ReentrancyGuard {
     mark: &'static AtomicPtr<u8>,
-    /// The step's right to take the lock.
+    /// For the lock.
     pub(crate) token: Token,
 }
 
 impl ReentrancyGuard {
-    /// Enters a step, which ends before the frame of the caller does; `None` in a signal handler on
-    /// top of another step of this thread.
+    /// Enters a step, which ends before the caller's frame; `None` in a signal handler on top of
+    /// another step of this thread.
     #[inline(always)]
     pub(crate) fn enter() -> Option<ReentrancyGuard> {
         let frame = MaybeUninit::<u8>::uninit();
         ReentrancyGuard::enter_at(frame.as_ptr().cast_mut())
     }
 
-    /// [`ReentrancyGuard::enter`] where nothing has to be looked into: `None` whenever this thread
-    /// is marked.
+    /// [`ReentrancyGuard::enter`] without a look at the stack: `None` whenever this thread is
+    /// marked.
     #[inline(always)]
     pub(crate) fn enter_unmarked() -> Option<ReentrancyGuard> {
         let (frame, mark) = (MaybeUninit::<u8>::uninit(), mark());
@@ -72,7 +68,7 @@ impl ReentrancyGuard {
     #[inline(always)]
     fn set(mark: &'static AtomicPtr<u8>, frame: *mut u8) -> ReentrancyGuard {
         mark.store(frame, Ordering::Relaxed);
-        // For the signal handlers of this thread: first the mark, then the work.
+        // First the mark, then the work: for signal handlers of this thread.
         compiler_fence(Ordering::SeqCst);
         ReentrancyGuard {
             mark,
@@ -80,7 +76,6 @@ impl ReentrancyGuard {
         }
     }
 
-    /// Ends the step. No thread has started meanwhile, so it has the same mark.
     #[inline(always)]
     pub(crate) fn leave(self) {
         unmark(self.mark);
@@ -93,7 +88,7 @@ fn unmark(mark: &AtomicPtr<u8>) {
     mark.store(ptr::null_mut(), Ordering::Relaxed);
 }
 
-/// Takes the mark off if the marked frame was left by `siglongjmp`; whether it was.
+/// Removes the mark if the marked frame was left by `siglongjmp`; returns whether it was.
 #[cold]
 #[inline(never)]
 fn leave_what_was_left(mark: &AtomicPtr<u8>) -> bool {
@@ -105,18 +100,17 @@ fn leave_what_was_left(mark: &AtomicPtr<u8>) -> bool {
     was_left
 }
 
-/// A frame that is looked for on the stack of this thread.
+/// The search for a frame on the stack of this thread.
 struct Search {
     frame: usize,
-    /// The stack pointer in the frame that was seen last.
+    /// The stack pointer of the last frame.
     below: usize,
     is_left: bool,
 }
 
-/// Returns whether a frame is not below a signal handler that runs now. A call from further up the
-/// stack shows that. From further down, the frames in between are looked at: a handler on top of a
-/// call has the one that the kernel made between itself and that call. Where that cannot be told,
-/// as frames cannot be followed, the answer is no.
+/// Returns whether a frame is not below a running signal handler. A call from further up the stack
+/// shows that. From further down, the frames in between are looked at: a handler has the one that
+/// the kernel made. Where frames cannot be followed, the answer is no.
 fn is_left(frame: usize) -> bool {
     let here = MaybeUninit::<u8>::uninit();
     let below = here.as_ptr().addr();
@@ -134,7 +128,7 @@ fn is_left(frame: usize) -> bool {
     search.is_left
 }
 
-/// Returns whether the stack is one that was given by `sigaltstack`, whose addresses say nothing.
+/// Returns whether the stack is one of `sigaltstack`, whose addresses tell nothing.
 fn is_on_alternate_stack() -> bool {
     let mut stack = MaybeUninit::<libc::stack_t>::uninit();
     // SAFETY: nothing is set, and there is room for the answer, which is read when it was given.
@@ -143,7 +137,6 @@ fn is_on_alternate_stack() -> bool {
     }
 }
 
-/// The unwinder's record of a frame.
 #[repr(C)]
 struct Context {
     _private: [u8; 0],
@@ -151,13 +144,12 @@ struct Context {
 
 type Trace = extern "C" fn(*mut Context, *mut c_void) -> c_int;
 
-/// `_URC_NO_REASON`: to go on, and any other answer to stop.
+/// `_URC_NO_REASON`, and any other number to stop.
 const GO_ON: c_int = 0;
 const STOP: c_int = 4;
 
 unsafe extern "C" {
     fn _Unwind_Backtrace(trace: Trace, data: *mut c_void) -> c_int;
-    /// The stack pointer in this frame.
     fn _Unwind_GetCFA(context: *mut Context) -> usize;
     /// Stores whether a signal has interrupted this frame.
     #[cfg(not(target_arch = "arm"))]
@@ -176,8 +168,7 @@ unsafe fn is_interrupted(context: *mut Context) -> bool {
     interrupted != 0
 }
 
-/// Returns whether a signal has interrupted a frame: ARM's unwinder does not know, so any may be
-/// one.
+/// Returns whether a signal has interrupted a frame: ARM's unwinder does not know.
 #[cfg(target_arch = "arm")]
 unsafe fn is_interrupted(_: *mut Context) -> bool {
     true
@@ -202,7 +193,7 @@ extern "C" fn look_at(context: *mut Context, search: *mut c_void) -> c_int {
     GO_ON
 }
 
-/// [`ReentrancyGuard::enter`] for `capi/shim.c`, which says where its frame is: 0, or `-EBUSY`.
+/// [`ReentrancyGuard::enter`] for `capi/shim.c` and its frame: 0, or `-EBUSY`.
 #[doc(hidden)]
 #[unsafe(no_mangle)]
 pub extern "C" fn pcp_pmda_enter(frame: *mut u8) -> c_int {
@@ -216,7 +207,7 @@ pub extern "C" fn pcp_pmda_leave() {
     unmark(mark());
 }
 
-/// For `capi/shim.c`: this thread ends, and is unwound through a frame of the library.
+/// For `capi/shim.c`: this thread ends, and unwinds a frame of the library.
 #[doc(hidden)]
 #[unsafe(no_mangle)]
 pub extern "C" fn pcp_pmda_exiting() {

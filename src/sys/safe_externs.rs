@@ -1,4 +1,4 @@
-//! System calls that take plain numbers: nothing can go wrong with memory.
+//! System calls that take plain numbers.
 
 use std::ffi::c_int;
 
@@ -8,7 +8,7 @@ unsafe extern "C" {
     pub(super) safe fn fchmod(fd: c_int, mode: libc::mode_t) -> c_int;
     pub(super) safe fn geteuid() -> libc::uid_t;
     pub(super) safe fn exit(status: c_int) -> !;
-    /// Also stores the time, where it is wanted.
+    /// Also stores the time, if wanted.
     #[cfg(target_pointer_width = "64")]
     pub(super) safe fn time(place: Option<&mut libc::time_t>) -> libc::time_t;
 }

@@ -18,7 +18,6 @@ use pmda_core::error::Error;
 use pmda_core::ident::MetricId;
 use pmda_core::namespace::{self, Node};
 
-/// A number of names as C gets it; no list has more than fit.
 fn count(names: usize) -> c_int {
     c_int::try_from(names).unwrap_or(c_int::MAX)
 }

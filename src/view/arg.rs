@@ -1,13 +1,12 @@
-//! How C's structures and parameters are seen: a structure as a pointer behind functions that copy
-//! one field out, or in; texts, and places to be read or written.
+//! Views of C's structures and parameters: a structure as a pointer behind functions that copy one
+//! field out, or in; texts, and places to be read or written.
 //!
 //! `Option<VIEW>` is the pointer itself, NULL being `None`, so exported functions and methods take
-//! their arguments as views: what C has to see to when it hands such a pointer over is the view's
-//! contract, which is said once, where the view is declared. `tests/support/generated.rs` turns the
-//! views back into pointers for the headers.
+//! their arguments as views: C's duties are the view's contract, at its declaration.
+//! `tests/support/generated.rs` turns the views back into pointers for the headers.
 //!
-//! A view lasts as long as the call that it came in by: `'call`. So it cannot be stored in
-//! something that stays, nor sent to another thread:
+//! A view lasts as long as the call that it came in by: `'call`. So it cannot be stored, nor sent
+//! to another thread:
 //!
 //! ```
 //! # use pcp_pmda::view::interface::Ext;
@@ -31,9 +30,9 @@
 //! }
 //! ```
 //!
-//! Numbers and functions may be stored by anybody. What stores a pointer, or a number by which a
-//! pointer is followed, is `unsafe`: another view of the same structure follows it. A pointer that
-//! has the type of what it leads to may be stored as well.
+//! Numbers and functions may be stored by anybody. To store a pointer, or a number by which a
+//! pointer is followed, is `unsafe`, unless the pointer has the type of what it leads to: another
+//! view of the structure follows it.
 //!
 //! ```
 //! # use pcp_pmda::view::memory::Lasting;
@@ -91,16 +90,13 @@ use crate::view::memory::{self, Block};
 use crate::view::types::{pmAtomValue, pmDesc};
 use pmda_core::error::{Error, Result};
 
-/// Declares a typed view of a C structure: what it points to, and which fields are read and
-/// written.
+/// Declares a typed view of a C structure.
 ///
 /// A view is a plain pointer that is not NULL. It holds no reference, so C may change the structure
-/// at any time; each function reads or writes one field at that moment.
+/// at any time; each function reads or writes one field.
 ///
 /// - `fields` are read, and written if a setter stands in brackets behind the name. Only what C
-///   does not follow may have one: numbers and functions.
-/// - `followed` are pointers, and counts of what pointers lead to: their setters are `unsafe`.
-/// - `kept` are pointers that are written as views: the type says that they lead to such a thing.
+/// - `kept` are pointers that are written as views, whose type says that they lead to such a thing.
 /// - `views` and `arrays` are pointers that are read as what they point to.
 macro_rules! view {
     (
@@ -128,7 +124,6 @@ macro_rules! view {
                 std::ptr::NonNull::new(pointer).map(|pointer| $name(pointer, std::marker::PhantomData))
             }
 
-            /// The structure as C sees it.
             #[allow(dead_code, reason = "not each is handed on to C")]
             pub(crate) fn as_ptr(self) -> *mut $structure {
                 self.0.as_ptr()
@@ -204,7 +199,7 @@ macro_rules! view {
 
 pub(super) use view;
 
-/// An address that prints as C's `%p` does it.
+/// Prints an address as C's `%p`.
 #[derive(Clone, Copy)]
 pub(crate) struct Pointer<T>(pub(crate) *const T);
 
@@ -218,7 +213,7 @@ impl<T> Display for Pointer<T> {
 }
 
 /// A C string. Its bytes are looked at only until control goes back to C, which may change or free
-/// it. As a parameter, `Option<CText>` is what C declares as `const char *`.
+/// it. As a parameter, `Option<CText>` is C's `const char *`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub struct CText<'call>(NonNull<c_char>, PhantomData<&'call c_char>);
@@ -227,18 +222,13 @@ pub struct CText<'call>(NonNull<c_char>, PhantomData<&'call c_char>);
 pub type MutableText<'call> = CText<'call>;
 
 impl<'call> CText<'call> {
-    /// No characters.
     pub(crate) const EMPTY: CText<'static> = CText::of(c"");
 
-    /// A text of ours.
     pub(crate) const fn of(text: &CStr) -> CText<'_> {
         CText(NonNull::new(text.as_ptr().cast_mut()).expect("an address"), PhantomData)
     }
 
     /// A copy of a text, in a block from malloc that stays.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
     pub(crate) fn copied(text: &[u8]) -> Result<CText<'static>> {
         let copy = memory::string(text)?.into_raw();
         NonNull::new(copy)
@@ -255,12 +245,11 @@ impl<'call> CText<'call> {
         NonNull::new(text.cast_mut()).map(|text| CText(text, PhantomData))
     }
 
-    /// The bytes without the NUL.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.c_str().to_bytes()
     }
 
-    /// The byte behind a start of the text, 0 at its end; `None` if the text starts otherwise.
+    /// The byte behind a start of the text, 0 at its end; `None` for another start.
     pub(crate) fn behind(self, start: &[u8]) -> Option<u8> {
         let (text, len) = (self.0.as_ptr(), start.len());
         // SAFETY: a NUL terminated string by the contract of `new`, and as many bytes as are
@@ -272,26 +261,23 @@ impl<'call> CText<'call> {
         }
     }
 
-    /// The text with its NUL.
     pub(crate) fn c_str(&self) -> &CStr {
         // SAFETY: a NUL terminated string that does not change meanwhile, by the contract of `new`.
         unsafe { CStr::from_ptr(self.0.as_ptr()) }
     }
 
-    /// The text as C sees it.
     pub(crate) fn as_ptr(self) -> *mut c_char {
         self.0.as_ptr()
     }
 }
 
-/// A place where C wants a value to be stored during a call, or NULL where it does not want it. As
-/// a parameter it is a pointer of C, `T *`, and the caller promises what [`Out::new`] demands.
+/// A place where C wants a value during a call, or NULL. As a parameter it is C's `T *`, and the
+/// caller promises what [`Out::new`] demands.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub struct Out<'call, T>(*mut T, PhantomData<&'call T>);
 
 impl<'call, T: Copy> Out<'call, T> {
-    /// Nothing is wanted.
     pub(crate) const NONE: Self = Out(std::ptr::null_mut(), PhantomData);
 
     /// The place behind a pointer.
@@ -302,7 +288,7 @@ impl<'call, T: Copy> Out<'call, T> {
         Out(place, PhantomData)
     }
 
-    /// A place in a frame of ours, which is used through the view alone meanwhile.
+    /// A place in our frame, used through the view alone meanwhile.
     pub(crate) fn to(place: &'call mut T) -> Self {
         Out(place, PhantomData)
     }
@@ -312,7 +298,6 @@ impl<'call, T: Copy> Out<'call, T> {
         self.0.is_null()
     }
 
-    /// The place as C sees it.
     pub(crate) fn as_ptr(self) -> *mut T {
         self.0
     }
@@ -330,7 +315,7 @@ impl<'call, T: Copy> Out<'call, T> {
     }
 }
 
-/// A pointer that C does not follow.
+/// A value that C does not follow.
 pub trait Number: Copy {}
 
 impl Number for c_int {}
@@ -350,7 +335,7 @@ impl<T: Number> Out<'_, T> {
 }
 
 impl<T> Out<'_, *mut T> {
-    /// Hands a block over, which C frees; where C does not want it, it is freed here.
+    /// Hands over a block, which C frees, or frees it if C does not want it.
     pub(crate) fn hand_over(self, block: Block<T>) {
         if !self.0.is_null() {
             // SAFETY: a block from malloc, which nobody else has.
@@ -360,7 +345,7 @@ impl<T> Out<'_, *mut T> {
 }
 
 impl Out<'_, *mut c_void> {
-    /// Stores what the agent has attached, or NULL, if C wants it.
+    /// Stores the agent's pointer, or NULL, if C wants it.
     pub(crate) fn give(self, private: Option<Private>) {
         // SAFETY: the agent's own pointer goes back to it.
         unsafe { self.put(private.map_or(std::ptr::null_mut(), Private::as_ptr)) };
@@ -368,7 +353,7 @@ impl Out<'_, *mut c_void> {
 }
 
 impl Out<'_, *mut c_char> {
-    /// Has C's pointer lead to a text of ours with its NUL, if C wants it.
+    /// Has C's pointer lead to a text of ours, if C wants it.
     ///
     /// # Safety
     /// The text stays for as long as the manual says.
@@ -393,7 +378,6 @@ impl<'call> Out<'call, pmAtomValue> {
     /// The member of an atom that holds a value of this type.
     pub(crate) fn member<M: Number>(self) -> Out<'call, M> {
         const { assert!(size_of::<M>() <= size_of::<pmAtomValue>()) };
-        // All members of a union begin where it begins.
         Out(self.0.cast(), PhantomData)
     }
 }
@@ -409,9 +393,8 @@ impl Out<'_, c_int> {
     }
 }
 
-/// A place where C has a value to be read during a call, or NULL. As a parameter it is what C
-/// declares as `T *`, though nobody writes there; the caller promises that it is NULL, or valid for
-/// reads during `'call`.
+/// A place where C has a value during a call, or NULL. As a parameter it is C's `T *`, though
+/// nobody writes there; the caller promises that it is NULL, or valid for reads during `'call`.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub struct In<'call, T>(*const T, PhantomData<&'call T>);
@@ -425,8 +408,7 @@ impl<T: Copy> In<'_, T> {
     }
 }
 
-/// A pointer that an agent gives for its own functions: it is handed back to them, and never looked
-/// at.
+/// A pointer of an agent for its own functions: handed back to them, never followed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub(crate) struct Cookie(pub(crate) *mut c_void);
@@ -435,8 +417,7 @@ pub(crate) struct Cookie(pub(crate) *mut c_void);
 // its functions get it on the thread that has called the library.
 unsafe impl Send for Cookie {}
 
-/// A pointer that an agent attaches to an instance of a cache. It is handed back, and never looked
-/// into.
+/// A pointer that an agent attaches to an instance of a cache: handed back, never followed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub struct Private(NonNull<c_void>);
@@ -449,7 +430,6 @@ unsafe impl Send for Private {}
 unsafe impl Sync for Private {}
 
 impl Private {
-    /// The pointer as C has given it.
     pub(crate) fn as_ptr(self) -> *mut c_void {
         self.0.as_ptr()
     }

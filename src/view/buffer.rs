@@ -8,7 +8,7 @@ use crate::view::types::{pmAtomValue, pmValueBlock};
 use pmda_core::error::{Error, Result};
 
 view! {
-    /// An atom whose type says which member C has filled in.
+    /// An atom whose type tells the member.
     Parameter of pmAtomValue, contract
     "`pointer` is NULL, or points to the member for its type: a string is NULL or terminated, a value block NULL or as \
      long as it says."
@@ -23,7 +23,7 @@ view! {
 }
 
 impl<'call> Parameter<'call> {
-    /// The string of an atom that holds one.
+    /// The string of an atom.
     ///
     /// # Safety
     /// The type that came with the atom is `PM_TYPE_STRING`.
@@ -32,10 +32,8 @@ impl<'call> Parameter<'call> {
         unsafe { CText::new((*self.as_ptr()).cp) }
     }
 
-    /// The payload of a value block: its length counts its own word (EVENT-4, E-5).
-    ///
-    /// # Errors
-    /// `-EINVAL` without a block, and for one that is shorter than its word.
+    /// The payload of a value block: its length counts its own word (EVENT-4, E-5). `-EINVAL`
+    /// without a block, and for one that is shorter than its word.
     ///
     /// # Safety
     /// The type that came with the atom is one of value blocks.
@@ -53,7 +51,7 @@ impl<'call> Parameter<'call> {
     }
 }
 
-/// Bytes of C, looked at only until control goes back to C.
+/// Bytes of C, good until control goes back to C.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CBytes<'call> {
     start: *const u8,
@@ -89,7 +87,6 @@ impl<'call> CBytes<'call> {
         }
     }
 
-    /// The bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         if self.len == 0 {
             return &[];
@@ -100,7 +97,7 @@ impl<'call> CBytes<'call> {
     }
 }
 
-/// A text that C gives with a length: it ends there or at a NUL.
+/// A text of C with a length: it ends there or at a NUL.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CField<'call> {
     start: *const c_char,
@@ -109,7 +106,7 @@ pub(crate) struct CField<'call> {
 }
 
 impl<'call> CField<'call> {
-    /// The text from `start` on. Nothing is read yet.
+    /// The text from `start` on, not read yet.
     ///
     /// # Safety
     /// `start` is NULL or readable for `length` bytes or up to a NUL, unchanged, while
@@ -127,15 +124,13 @@ impl<'call> CField<'call> {
         self.length
     }
 
-    /// Returns whether C has given a length alone.
+    /// Returns whether there is a length alone.
     pub(crate) fn is_null(self) -> bool {
         self.start.is_null()
     }
 
-    /// The bytes before the NUL or the end; none for a length that is not positive.
-    ///
-    /// # Errors
-    /// `-EINVAL` for NULL with a positive length.
+    /// The bytes before the NUL or the end; none for a length that is not positive. `-EINVAL` for
+    /// NULL with a positive length.
     pub(crate) fn bytes(&self) -> Result<&[u8]> {
         let Ok(length @ 1..) = usize::try_from(self.length) else {
             return Ok(&[]);
@@ -149,7 +144,6 @@ impl<'call> CField<'call> {
     }
 }
 
-/// A buffer of C, to be filled.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CBuffer<'call> {
     start: *mut u8,
@@ -171,7 +165,7 @@ impl<'call> CBuffer<'call> {
         }
     }
 
-    /// Returns whether C does not want what would be in the buffer.
+    /// Returns whether C does not want the buffer filled.
     pub(crate) fn is_null(self) -> bool {
         self.start.is_null()
     }
@@ -181,10 +175,7 @@ impl<'call> CBuffer<'call> {
         self.size
     }
 
-    /// Beginning and size of a buffer that there is.
-    ///
-    /// # Errors
-    /// `-EINVAL` for NULL and for a size that is not positive.
+    /// Start and size of the buffer; `-EINVAL` for NULL and for a size that is not positive.
     pub(crate) fn room(self) -> Result<(*mut u8, usize)> {
         match usize::try_from(self.size) {
             Ok(size) if size > 0 && !self.start.is_null() => Ok((self.start, size)),
@@ -192,7 +183,7 @@ impl<'call> CBuffer<'call> {
         }
     }
 
-    /// The first bytes of the buffer, which somebody has filled.
+    /// The first bytes of the buffer, which were filled.
     ///
     /// # Panics
     /// When the buffer has fewer.
@@ -218,10 +209,7 @@ impl<'call> CBuffer<'call> {
         unsafe { std::ptr::copy(bytes.as_ptr(), start.add(offset), bytes.len()) };
     }
 
-    /// Stores a text and a NUL.
-    ///
-    /// # Errors
-    /// `-E2BIG` when they do not fit.
+    /// Stores a text and a NUL; `-E2BIG` when they do not fit.
     pub(crate) fn write_text(self, text: &[u8]) -> Result<()> {
         match self.room() {
             Ok((_, size)) if size > text.len() => {

@@ -9,7 +9,6 @@ use crate::view::types::timeval;
 use pmda_core::error::{Error, Result};
 use pmda_core::queue::{Excerpt, Payload};
 
-/// The header in front of the data.
 #[repr(C)]
 pub(crate) struct EventHeader {
     when: timeval,
@@ -17,14 +16,13 @@ pub(crate) struct EventHeader {
     room: usize,
 }
 
-/// Offset of the data in a block: it is aligned as the block is, as far as up to 16 (QUEUE-12).
+/// Offset of the data in a block, which is aligned as the block is, up to 16 (QUEUE-12).
 const DATA: usize = size_of::<EventHeader>().next_multiple_of(16);
 
-/// The room is a multiple of this, so that events of nearly the same size can follow each other in
-/// one block.
+/// The room is a multiple of this, so that events of nearly the same size can use one block.
 const STEP: usize = 32;
 
-/// An event as C hands it over.
+/// An event of C's.
 #[derive(Clone, Copy)]
 pub(crate) struct NewEvent<'call> {
     data: *const c_void,
@@ -34,7 +32,7 @@ pub(crate) struct NewEvent<'call> {
 }
 
 impl<'call> NewEvent<'call> {
-    /// The event behind two pointers. Nothing is read yet.
+    /// The event behind two pointers, not read yet.
     ///
     /// # Safety
     /// `data` is NULL or readable for `size` bytes, `when` is NULL or points to a `struct timeval`,
@@ -48,16 +46,14 @@ impl<'call> NewEvent<'call> {
         }
     }
 
-    /// Bytes of data.
     pub(crate) fn size(self) -> usize {
         self.size
     }
 }
 
-/// Time and data of one event, at an address that does not change, with a NUL behind the data
-/// (QUEUE-12).
+/// Time and data of one event, at a stable address, with a NUL behind the data (QUEUE-12).
 ///
-/// Decoders and filters may write to both (QUEUE-31), so Rust never makes references to them.
+/// Decoders and filters may write to both (QUEUE-31), so there are no references to them.
 #[derive(Debug)]
 pub(crate) struct EventBlock {
     start: NonNull<EventHeader>,
@@ -68,17 +64,14 @@ pub(crate) struct EventBlock {
 unsafe impl Send for EventBlock {}
 
 impl EventBlock {
-    /// Bytes behind the header. Callbacks get no pointer to this field.
+    /// Bytes behind the header, which callbacks cannot change.
     fn room(&self) -> usize {
         // SAFETY: the block has its header, and nobody has a reference to it.
         unsafe { (&raw const (*self.start.as_ptr()).room).read() }
     }
 
-    /// Copies an event, into the block `old` if there is one that is large enough.
-    ///
-    /// # Errors
-    /// `-ENOMEM` when there is no memory; `-EINVAL` for NULL where there is something to copy
-    /// (E-12).
+    /// Copies an event, into the block `old` if it is large enough. `-ENOMEM`; `-EINVAL` for NULL
+    /// where there is something to copy (E-12).
     pub(crate) fn copy(old: Option<EventBlock>, event: NewEvent<'_>) -> Result<EventBlock> {
         let NewEvent { data, size, when, .. } = event;
         if when.is_null() || (data.is_null() && size > 0) {
@@ -126,25 +119,24 @@ const _: () = assert!(align_of::<EventHeader>() <= memory::ALIGNMENT);
 
 impl Drop for EventBlock {
     fn drop(&mut self) {
-        // SAFETY: `new` has got the block from malloc, and no other value has it: it is freed once.
+        // SAFETY: `instead` has got the block from malloc, and no other value has it: it is freed
+        // once.
         unsafe { libc::free(self.start.as_ptr().cast()) };
     }
 }
 
-/// The time and data of an event that is kept alive by the fetch that shows it.
+/// The time and data of an event that its fetch keeps alive.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EventView {
     start: NonNull<EventHeader>,
 }
 
 impl EventView {
-    /// The data.
     pub(crate) fn data(self) -> *mut c_void {
-        // The data follows the header in the same block.
         self.start.as_ptr().wrapping_byte_add(DATA).cast()
     }
 
-    /// The beginning of the data, of which there are `size` bytes, as debug output shows it.
+    /// The beginning of the data, which has `size` bytes, for debug output.
     pub(crate) fn excerpt(self, size: usize) -> Excerpt {
         Excerpt::new(size, |room| {
             let len = room.len().min(size);
@@ -154,7 +146,6 @@ impl EventView {
         })
     }
 
-    /// The time of the event.
     pub(crate) fn when(self) -> *mut timeval {
         const { assert!(std::mem::offset_of!(EventHeader, when) == 0) };
         self.start.as_ptr().cast()

@@ -1,4 +1,4 @@
-//! What arrived, in the structures and the memory that methods expect (the table of ownership below
+//! Requests in the structures and memory that methods expect (the table of ownership below
 //! MAIN-12).
 
 use std::ffi::c_int;
@@ -10,7 +10,7 @@ use pmda_core::error::{Error, Result};
 use pmda_core::wire::decode;
 use pmda_core::wire::result::{SentValue, StoreRequest};
 
-/// The layout of the pieces of a block; every piece starts at a multiple of 8 bytes.
+/// The layout of a block; every piece starts at a multiple of 8 bytes.
 struct Plan {
     size: usize,
 }
@@ -25,31 +25,29 @@ impl Plan {
         Ok(start)
     }
 
-    /// The block, all bytes zero.
+    /// All bytes are zero.
     fn make(&self) -> Result<Pieces> {
         let block = Block::zeroed(self.size / 8)?;
         Ok(Pieces { block, size: self.size })
     }
 }
 
-/// A block in which structures of C stand, each where a plan has said.
+/// A block with structures of C, each at a plan's offset.
 struct Pieces {
     block: Block<u64>,
     size: usize,
 }
 
 impl Pieces {
-    /// The address of what starts at an offset.
     fn address<T>(&self, start: usize) -> *mut T {
         self.block.as_ptr().cast::<u8>().wrapping_add(start).cast()
     }
 
-    /// One of the items that start at an offset.
     fn item<T: AnyBytes>(&mut self, start: usize, place: usize) -> &mut T {
         &mut self.items(start, place + 1)[place]
     }
 
-    /// The `count` items that start at an offset.
+    /// The `count` items at an offset.
     ///
     /// # Panics
     /// When they are not all in the block, or the offset is none for their type.
@@ -65,8 +63,7 @@ impl Pieces {
     }
 }
 
-/// A profile in one block from malloc: it stays where it is, as the default method keeps its
-/// address.
+/// A profile in one block from malloc, at a stable address for the default method.
 pub(crate) struct OwnedProfile {
     block: Block<u64>,
 }
@@ -76,10 +73,6 @@ pub(crate) struct OwnedProfile {
 unsafe impl Send for OwnedProfile {}
 
 impl OwnedProfile {
-    /// The profile as C sees it.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
     pub(crate) fn new(profile: decode::Profile<'_>) -> Result<OwnedProfile> {
         let mut plan = Plan::EMPTY;
         let head = plan.add(size_of::<pmProfile>())?;
@@ -93,7 +86,7 @@ impl OwnedProfile {
         } else {
             pieces.address(entries)
         };
-        // Counts fit an int: they came in as such.
+        // Counts fit an int, as they came as such.
         *pieces.item(head, 0) = pmProfile {
             state: profile.state,
             profile_len: profile.len() as i32,
@@ -117,13 +110,12 @@ impl OwnedProfile {
         Ok(OwnedProfile { block: pieces.block })
     }
 
-    /// The structure for the method.
     pub(crate) fn as_ptr(&self) -> *mut pmProfile {
         self.block.as_ptr().cast()
     }
 }
 
-/// Size of a value set, in bytes; the structure has room for one value in any case.
+/// Size of a value set in bytes; there is room for one value at least.
 fn set_size(numval: i32) -> Result<usize> {
     let values = usize::try_from(numval).unwrap_or(0).max(1);
     let size = values.checked_mul(size_of::<pmValue>());
@@ -140,15 +132,11 @@ const RESULT_HEAD: usize = size_of::<pmdaResult>() - size_of::<*mut pmValueSet>(
 pub(crate) struct OwnedResult(Block<u64>);
 
 impl OwnedResult {
-    /// The result as C sees it.
-    ///
-    /// # Errors
-    /// `PM_ERR_IPC` when a block of it is shorter than its type (WIRE-51); `-ENOMEM`.
+    /// The result; `PM_ERR_IPC` when a block is shorter than its type (WIRE-51).
     pub(crate) fn new(store: StoreRequest<'_>) -> Result<OwnedResult> {
         result(store).map(OwnedResult)
     }
 
-    /// The structure for the method.
     pub(crate) fn as_ptr(&self) -> *mut pmdaResult {
         self.0.as_ptr().cast()
     }
@@ -168,13 +156,12 @@ fn result(store: StoreRequest<'_>) -> Result<Block<u64>> {
         }
     }
     let mut pieces = plan.make()?;
-    // The same plan again, to fill the block in.
+    // The same plan again, to fill in the block.
     let mut plan = Plan::EMPTY;
     let start = plan.add(size)?;
     let result: &mut pmdaResult = pieces.item(start, 0);
     result.timestamp.tv_sec = store.sec.into();
     result.timestamp.tv_usec = store.usec.into();
-    // It came in as an int.
     result.numpmid = store.metrics as i32;
     for (place, set) in store.sets().enumerate() {
         let head = plan.add(set_size(set.numval)?)?;

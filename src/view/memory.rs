@@ -1,8 +1,7 @@
-//! Memory that C shares: its arrays, where they begin and how long they are; and blocks from malloc
-//! for everything that C frees, with arrays that grow in one.
+//! Memory that C shares: its arrays, and blocks from malloc for everything that C frees, with
+//! arrays that grow in one.
 //!
-//! Elements of an array are looked at and written in cells: an array may be lent for writing as
-//! often as one likes, and nobody has to know whether somebody else looks at it.
+//! Elements are read and written in cells: an array may be lent as often as one likes.
 //!
 //! ```
 //! # use pcp_pmda::view::memory::Array;
@@ -33,8 +32,8 @@ use crate::view::types::{
 use pmda_core::error::{Error, Result};
 use pmda_core::table_index::{SHORT, Table};
 
-/// An array of C as it was at one moment of a call. C may exchange, move and rewrite it whenever it
-/// runs, so a view is made anew after each call into C.
+/// An array of C at one moment of a call. C may exchange, move and rewrite it, so a view is made
+/// anew after each call into C.
 #[derive(Clone, Copy, Debug)]
 pub struct Array<'call, T> {
     first: *mut T,
@@ -85,7 +84,7 @@ impl<T: Copy> Array<'_, T> {
         self.count
     }
 
-    /// The array as an index knows it.
+    /// The array's identity for an index.
     pub fn extent(self) -> Table {
         Table {
             address: self.first.addr(),
@@ -93,7 +92,7 @@ impl<T: Copy> Array<'_, T> {
         }
     }
 
-    /// Returns whether a search from the start is as fast as a lookup.
+    /// Returns whether a search is as fast as a lookup.
     pub(crate) fn is_short(self) -> bool {
         self.len() <= SHORT
     }
@@ -116,7 +115,7 @@ impl<T: Copy> Array<'_, T> {
         unsafe { slice(self.first, self.count) }
     }
 
-    /// An element, if there is one at this place.
+    /// The element at a place.
     pub fn get(self, place: usize) -> Option<T> {
         self.entries().get(place).map(Cell::get)
     }
@@ -131,7 +130,7 @@ impl<T: Copy> Array<'_, T> {
     }
 }
 
-/// A table that stays where it is beyond the call, until its agent has taken another one into use.
+/// A table that stays beyond the call, until its agent uses another one.
 #[derive(Clone, Copy, Debug)]
 pub struct Lasting<T: 'static>(Array<'static, T>);
 
@@ -143,7 +142,6 @@ unsafe impl<T> Send for Lasting<T> {}
 unsafe impl<T> Sync for Lasting<T> {}
 
 impl<T: Copy> Lasting<T> {
-    /// No table.
     pub(crate) const EMPTY: Lasting<T> = Lasting(Array::EMPTY);
 
     /// A table of `count` elements from `first` on.
@@ -155,14 +153,14 @@ impl<T: Copy> Lasting<T> {
         Lasting(unsafe { Array::new(first, count) })
     }
 
-    /// The table during a call that is made on behalf of its agent.
+    /// The table during a call for its agent.
     pub(crate) fn seen<'call>(&self) -> Array<'call, T> {
         self.0
     }
 }
 
-/// An array in a block from malloc. It is freed with its block unless it is handed over to C; what
-/// its elements point to is not freed.
+/// An array in a block from malloc, freed unless it is handed over to C; what its elements point to
+/// is not freed.
 pub(crate) struct CVec<T: Copy> {
     block: Block<T>,
     len: usize,
@@ -171,9 +169,6 @@ pub(crate) struct CVec<T: Copy> {
 
 impl<T: Copy> CVec<T> {
     /// An empty array with room for some elements.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
     pub(crate) fn with_capacity(capacity: usize) -> Result<CVec<T>> {
         let capacity = capacity.max(1);
         Ok(CVec {
@@ -183,10 +178,6 @@ impl<T: Copy> CVec<T> {
         })
     }
 
-    /// An array of some elements.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
     pub(crate) fn of(elements: impl ExactSizeIterator<Item = T>) -> Result<CVec<T>> {
         let mut array = CVec::with_capacity(elements.len())?;
         for element in elements {
@@ -195,22 +186,18 @@ impl<T: Copy> CVec<T> {
         Ok(array)
     }
 
-    /// The number of elements.
     pub(crate) fn len(&self) -> usize {
         self.len
     }
 
-    /// Appends an element, and gives its address, which is good until the array grows.
-    ///
-    /// # Errors
-    /// `-ENOMEM`; the array is as it was.
+    /// Appends an element; returns its address, which is good until the array grows.
     pub(crate) fn push(&mut self, element: T) -> Result<*mut T> {
         let place: *mut T = self.spare()?.write(element);
         self.len += 1;
         Ok(place)
     }
 
-    /// The place behind the last element, in a larger block when there is none left.
+    /// The place behind the last element, in a larger block if necessary.
     fn spare(&mut self) -> Result<&mut MaybeUninit<T>> {
         if self.len == self.capacity {
             let capacity = self.capacity.checked_mul(2).ok_or(Error::ENOMEM)?;
@@ -225,13 +212,11 @@ impl<T: Copy> CVec<T> {
         Ok(unsafe { &mut *self.block.as_ptr().add(self.len).cast() })
     }
 
-    /// The elements.
     pub(crate) fn entries(&self) -> &[T] {
         // SAFETY: the block is ours, and its first `len` elements were written.
         unsafe { std::slice::from_raw_parts(self.block.as_ptr(), self.len) }
     }
 
-    /// The elements as C sees them.
     pub(crate) fn as_ptr(&self) -> *mut T {
         self.block.as_ptr()
     }
@@ -241,7 +226,7 @@ impl<T: Copy> CVec<T> {
         self.block
     }
 
-    /// Hands the block over: the receiver frees it with `free()`.
+    /// Hands the block over, to be freed with `free()`.
     pub(crate) fn into_raw(self) -> *mut T {
         self.block.into_raw()
     }
@@ -253,14 +238,13 @@ impl<T: Copy> CVec<T> {
 /// A value has no parts but integers, raw pointers, functions that may be NULL, and unions and
 /// structures of them.
 pub(crate) unsafe trait AnyBytes: Copy {
-    /// The value whose bytes are all zero.
     fn zeroed() -> Self {
         // SAFETY: an `unsafe impl` of the trait promises that zeros are a value of its type.
         unsafe { std::mem::zeroed() }
     }
 }
 
-/// Says of what C lays out that any bytes are a value of it.
+/// Implements the trait.
 macro_rules! any_bytes {
     ($($type:ty),*) => { $(
         // SAFETY: integers and raw pointers, and structures and unions that have no other parts.
@@ -289,30 +273,23 @@ unsafe extern "C" {
     safe fn calloc(count: usize, size: usize) -> *mut c_void;
 }
 
-/// The least alignment of a block of malloc, on all architectures: C's `max_align_t` asks for this
-/// on s390x, and for the same or more on others. (That of the crate libc is not C's everywhere.)
+/// The least alignment of a block of malloc, on all architectures: that of C's `max_align_t` on
+/// s390x. (That of the crate libc is not C's everywhere.)
 pub(crate) const ALIGNMENT: usize = 8;
 
-/// A block from malloc that is freed again unless it is handed over to C with [`Block::into_raw`].
+/// A block from malloc, freed unless it is handed over to C with [`Block::into_raw`].
 pub(crate) struct Block<T> {
     start: NonNull<T>,
 }
 
 impl<T> Block<T> {
-    /// Room for `count` elements, all bytes zero; at least one byte, so never NULL.
-    ///
-    /// # Errors
-    /// `-ENOMEM` when there is no memory, or the size does not fit.
+    /// Room for `count` elements of zero bytes; at least one byte, so never NULL.
     pub(crate) fn zeroed(count: usize) -> Result<Block<T>> {
-        // calloc checks the product itself.
         let start = calloc(count.max(1), size_of::<T>().max(1));
         Block::from_malloc(start)
     }
 
     /// Room for `count` elements that are still to be written.
-    ///
-    /// # Errors
-    /// As [`Block::zeroed`].
     pub(crate) fn room(count: usize) -> Result<Block<T>> {
         let size = count.max(1).checked_mul(size_of::<T>().max(1)).ok_or(Error::ENOMEM)?;
         Block::from_malloc(malloc(size))
@@ -323,22 +300,17 @@ impl<T> Block<T> {
         Ok(Block { start })
     }
 
-    /// The first element.
     pub(crate) fn as_ptr(&self) -> *mut T {
         self.start.as_ptr()
     }
 
-    /// A block with one value in it.
-    ///
-    /// # Errors
-    /// As [`Block::zeroed`].
     pub(crate) fn holding(value: T) -> Result<Block<T>> {
         let mut block = Block::room(1)?;
         block.put(value);
         Ok(block)
     }
 
-    /// Puts a value at the start of the block. What was there is not dropped.
+    /// Writes a value to the start of the block. The old one is not dropped.
     pub(crate) fn put(&mut self, value: T) -> &mut T {
         const { assert!(align_of::<T>() <= ALIGNMENT) };
         // SAFETY: the block has room for one element at least, is aligned as malloc does it, and
@@ -347,7 +319,7 @@ impl<T> Block<T> {
         place.write(value)
     }
 
-    /// Puts a value at the start of the block, which is never freed.
+    /// Writes a value to the start of the block, which is never freed.
     pub(crate) fn leak(mut self, value: T) -> &'static mut T {
         self.put(value);
         // SAFETY: the value that was just written; the block belongs to nobody else, and stays for
@@ -355,7 +327,7 @@ impl<T> Block<T> {
         unsafe { &mut *self.into_raw() }
     }
 
-    /// Hands the block over: the receiver frees it with `free()`.
+    /// Hands the block over, to be freed with `free()`.
     pub(crate) fn into_raw(self) -> *mut T {
         ManuallyDrop::new(self).start.as_ptr()
     }
@@ -369,10 +341,7 @@ impl<T> Drop for Block<T> {
     }
 }
 
-/// A copy of `text` with a NUL behind it, in a block of its own.
-///
-/// # Errors
-/// `-ENOMEM` when there is no memory.
+/// A copy of `text` and a NUL.
 pub(crate) fn string(text: &[u8]) -> Result<Block<c_char>> {
     let size = text.len().checked_add(1).ok_or(Error::ENOMEM)?;
     let block = Block::<c_char>::room(size)?;

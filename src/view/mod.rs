@@ -1,9 +1,8 @@
-//! What C's structures, arguments and memory are, said once: typed views, out-pointers, blocks from
-//! malloc, and what a result looks like to C.
+//! Typed views of C's structures, arguments and memory.
 //!
 //! Each view has one unsafe constructor, whose contract is that of C, and safe functions that copy
-//! fields out. No reference to memory that C owns ever leaves this room: agents rewrite their
-//! structures at any time.
+//! fields out. No reference to C's memory leaves this room: agents rewrite their structures at any
+//! time.
 
 #![allow(unsafe_code)]
 

@@ -1,9 +1,8 @@
-//! The result that `pmdaFetch` gives out: one block an agent, used again by each fetch (FETCH-12),
-//! and value sets, each in a block from malloc that the caller frees (FETCH-71).
+//! The result of `pmdaFetch`: one block an agent, used again by each fetch (FETCH-12), and value
+//! sets, each in a block from malloc that the caller frees (FETCH-71).
 //!
-//! The block begins with what C sees of it: callers that are done with an agent free the result
-//! like any other, with `pmFreeResult` or `free` (dbpmda does after a store that was refused). So
-//! how large it is stands elsewhere.
+//! The block begins with what C sees, as callers may free the result with `pmFreeResult` or `free`
+//! (dbpmda does after a store that was refused). So its size is elsewhere.
 
 use std::ffi::c_int;
 use std::mem::offset_of;
@@ -19,10 +18,9 @@ use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{Encoding, Tally};
 use pmda_core::ident::MetricId;
 
-/// A block from malloc for a result.
 struct ResultBlock {
     result: *mut pmdaResult,
-    /// Number of value sets that there is room for.
+    /// Number of value sets that fit in.
     capacity: usize,
 }
 
@@ -30,13 +28,12 @@ struct ResultBlock {
 unsafe impl Send for ResultBlock {}
 
 impl ResultBlock {
-    /// None yet.
     const NONE: ResultBlock = ResultBlock {
         result: ptr::null_mut(),
         capacity: 0,
     };
 
-    /// A new block; there is always room for one value set.
+    /// A new block, for one value set at least.
     fn new(sets: usize) -> Result<ResultBlock> {
         let capacity = sets.max(1);
         let more = (capacity - 1).checked_mul(size_of::<*mut pmValueSet>());
@@ -46,17 +43,14 @@ impl ResultBlock {
     }
 }
 
-/// The blocks of an agent that no fetch works on: one, and as many more as fetches were inside of
-/// each other. A fetch takes the last one, and puts it back in the end; one that a callback leaves
-/// by `longjmp` does not, so its block is lost.
+/// The spare blocks of an agent: one, and more if fetches were inside of each other. A fetch takes
+/// the last one, and puts it back; when a callback leaves by `longjmp`, the block is lost.
 #[derive(Default)]
 pub(crate) struct Results(Mutex<Vec<ResultBlock>>);
 
 impl Results {
-    /// Takes a block, made larger when it has no room for `sets` value sets.
-    ///
-    /// # Errors
-    /// `-ENOMEM`; the agent keeps the block that it has (F-5).
+    /// Takes a block with room for `sets` value sets; without memory the agent keeps its block
+    /// (F-5).
     fn take(&self, token: &mut Token, sets: usize) -> Result<ResultBlock> {
         let block = self.0.lock(token).pop();
         match block {
@@ -65,7 +59,7 @@ impl Results {
         }
     }
 
-    /// A block with room for more value sets than the one that there is.
+    /// A block with room for more value sets.
     #[cold]
     fn larger(&self, token: &mut Token, old: Option<ResultBlock>, sets: usize) -> Result<ResultBlock> {
         let made = ResultBlock::new(sets);
@@ -79,8 +73,8 @@ impl Results {
         made
     }
 
-    /// Gives a block back: the next fetch uses it. Without memory for the list it is lost. The list
-    /// is no longer than it has to be: it stays when the library is unloaded.
+    /// Puts a block back for the next fetch; without memory for the list it is lost. The list is
+    /// short: it stays when the library is unloaded.
     fn put_back(&self, token: &mut Token, block: ResultBlock) {
         let mut blocks = self.0.lock(token);
         if blocks.try_reserve_exact(1).is_ok() {
@@ -89,23 +83,22 @@ impl Results {
     }
 }
 
-/// The output of `pmdaFetch`. A fetch inside of this one uses another block.
+/// The output of `pmdaFetch`.
 pub(crate) struct CResult<'call> {
     /// The place for the finished result.
     place: Out<'call, *mut pmdaResult>,
     /// The owner of the block.
     results: &'static Results,
     block: ResultBlock,
-    /// The number of value sets that there will be.
+    /// The final number of value sets.
     sets: usize,
-    /// The number of value sets that are finished.
+    /// The number of finished value sets.
     filled: usize,
-    /// The set that gets values.
+    /// The set under construction.
     set: ValueSetBuilder,
 }
 
 impl<'call> CResult<'call> {
-    /// A result that is to be stored at a place.
     pub(crate) const fn new(place: Out<'call, *mut pmdaResult>, results: &'static Results) -> CResult<'call> {
         CResult {
             place,
@@ -117,10 +110,7 @@ impl<'call> CResult<'call> {
         }
     }
 
-    /// The address of the value set at a place in the block.
-    ///
-    /// # Panics
-    /// When there is no room.
+    /// The address of a value set in the block, whose place is less than `sets`.
     #[inline(always)]
     fn at(&self, place: usize) -> *mut *mut pmValueSet {
         assert!(place < self.sets, "value set {place} of {}", self.sets);
@@ -132,7 +122,7 @@ impl<'call> CResult<'call> {
         }
     }
 
-    /// Puts the set that gets values in, or NULL when it has gone.
+    /// Stores the set under construction, or NULL when it has gone.
     #[inline(always)]
     fn put(&self) {
         // SAFETY: a place in the block.
@@ -148,9 +138,9 @@ impl<'call> CResult<'call> {
 }
 
 impl ResultWriter for CResult<'_> {
-    /// Fills in the head: also the number of value sets, before there is any. Nothing of it is
-    /// touched later, as the block may be somebody else's memory by then: dbpmda frees it after a
-    /// store that was refused, and fetches again.
+    /// Fills in the head, with the number of value sets. It is not touched later, as the block may
+    /// be somebody else's memory by then: dbpmda frees it after a store that was refused, and
+    /// fetches again.
     fn begin(&mut self, token: &mut Token, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()> {
         self.block = self.results.take(token, metrics)?;
         self.sets = metrics;
@@ -201,7 +191,7 @@ impl ResultWriter for CResult<'_> {
         Ok(())
     }
 
-    /// Frees the value sets; `numpmid` is the number of those that were finished (FETCH-74).
+    /// Frees the value sets; `numpmid` is the number of finished ones (FETCH-74).
     #[cold]
     fn abandon(&mut self, token: &mut Token) {
         self.set.discard();
@@ -217,23 +207,21 @@ impl ResultWriter for CResult<'_> {
 /// Bytes of a value set in front of its values (FETCH-2): fewer where pointers have 32 bits.
 const SET_HEADER: usize = offset_of!(pmValueSet, vlist);
 
-/// A metric set without knowing how many values it will get starts with this room.
+/// First capacity of a set whose number of values is not known.
 const FIRST_VALUES: usize = 16;
 
 /// A value set under construction, in one block from malloc that the caller of the fetch frees
-/// (FETCH-71). It owns the block but has no destructor: a callback may leave by `longjmp`, and then
-/// it is lost.
+/// (FETCH-71). It has no destructor: when a callback leaves by `longjmp`, it is lost.
 struct ValueSetBuilder {
-    /// Adding a value may move it. NULL when there is no set.
+    /// NULL without a set. Adding a value may move it.
     start: *mut pmValueSet,
-    /// The number of values that there is room for.
+    /// The number of values that fit in.
     capacity: usize,
     /// The number of values.
     tally: Tally,
 }
 
 impl ValueSetBuilder {
-    /// No set.
     const NONE: ValueSetBuilder = ValueSetBuilder {
         start: ptr::null_mut(),
         capacity: 0,
@@ -241,9 +229,6 @@ impl ValueSetBuilder {
     };
 
     /// An empty set with room for values of an encoding (FETCH-33).
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
     fn new(pmid: MetricId, values: usize, encoding: Encoding) -> Result<ValueSetBuilder> {
         let start = Block::<u8>::room(ValueSetBuilder::size(values)?)?
             .into_raw()
@@ -269,15 +254,11 @@ impl ValueSetBuilder {
         size.and_then(|size| size.checked_add(SET_HEADER)).ok_or(Error::ENOMEM)
     }
 
-    /// Returns whether there is a set.
     fn is_open(&self) -> bool {
         !self.start.is_null()
     }
 
-    /// Makes room for one more value; when that fails the set is gone, with its values (F-6).
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
+    /// Makes room for one more value; without memory the set is gone, with its values (F-6).
     #[cold]
     #[inline(never)]
     fn grow(&mut self) -> Result<()> {
@@ -294,11 +275,8 @@ impl ValueSetBuilder {
         Ok(())
     }
 
-    /// Adds the value in an atom of type `kind`.
-    ///
-    /// # Errors
-    /// As [`Atom::stored`]; the set is as before then. And `-ENOMEM` when there is no room: then it
-    /// is gone.
+    /// Adds the value in an atom of type `kind`. Errors are those of [`Atom::stored`], which leave
+    /// the set as before, and `-ENOMEM`, after which it is gone.
     #[inline(always)]
     fn add(&mut self, kind: c_int, inst: c_int, atom: &Atom) -> Result<()> {
         let stored = self.tally.count();
@@ -316,7 +294,7 @@ impl ValueSetBuilder {
         Ok(())
     }
 
-    /// Ends the set with its `numval`, and gives it out; NULL when there is none.
+    /// Ends the set with its `numval`, and returns it; NULL when there is none.
     #[inline(always)]
     fn close(&mut self) -> *mut pmValueSet {
         let start = std::mem::replace(&mut self.start, ptr::null_mut());
@@ -333,7 +311,6 @@ impl ValueSetBuilder {
         start
     }
 
-    /// Frees the set and its values.
     fn discard(&mut self) {
         let set = self.close();
         if !set.is_null() {

@@ -1,4 +1,4 @@
-//! How an agent is connected to pmcd.
+//! The connection of an agent with pmcd.
 
 use std::ffi::c_uint;
 
@@ -18,7 +18,6 @@ pub(crate) enum Transport {
 }
 
 impl Transport {
-    /// The transport that a number stands for, if any.
     pub(crate) fn new(number: c_uint) -> Option<Transport> {
         const ALL: [Transport; 5] = [
             Transport::Pipe,
@@ -30,12 +29,10 @@ impl Transport {
         ALL.get(number as usize).copied()
     }
 
-    /// The number in C.
     pub(crate) const fn number(self) -> c_uint {
         self as c_uint
     }
 
-    /// The option that chooses it.
     pub(crate) const fn letter(self) -> char {
         match self {
             Transport::Pipe => 'p',

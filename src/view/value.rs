@@ -1,5 +1,5 @@
-//! The value in an atom, and what takes it (section 5 of the specification's fetch chapter); the
-//! reply that the library's own fetch writes, and the one from the result of another method.
+//! Values in atoms, and their receivers: the library's own fetch writes its reply with them, or
+//! makes one of another method's result.
 
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
@@ -29,8 +29,8 @@ pub(crate) fn format(encoding: Encoding) -> i32 {
     }
 }
 
-/// A value as a fetch callback has given it, for the type of the metric that it was asked for. It
-/// may own memory, so it cannot be copied: [`Atom::free`] takes it.
+/// The value of a fetch callback, for the type of the metric. It may own memory, so it cannot be
+/// copied: [`Atom::free`] takes it.
 pub(crate) struct Atom {
     value: pmAtomValue,
     encoding: Encoding,
@@ -53,20 +53,17 @@ impl Atom {
         }
     }
 
-    /// The return value of the callback.
     #[inline(always)]
     pub(crate) fn returned(&self) -> c_int {
         self.returned
     }
 
-    /// A value of 32 bits.
     #[inline(always)]
     fn word(&self) -> u32 {
         let [a, b, c, d, ..] = self.wide().to_ne_bytes();
         u32::from_ne_bytes([a, b, c, d])
     }
 
-    /// A value of 64 bits.
     #[inline(always)]
     fn wide(&self) -> u64 {
         // SAFETY: every byte of the atom was written, so that any member that is a number may be
@@ -74,10 +71,7 @@ impl Atom {
         unsafe { self.value.ull }
     }
 
-    /// The text of a value that is one ([`Encoding::Text`]), with its NUL, good until control goes
-    /// back to C.
-    ///
-    /// # Errors
+    /// The text of a value ([`Encoding::Text`]) with its NUL, good until control goes back to C.
     /// `PM_ERR_VALUE` for NULL.
     fn text(&self) -> Result<&[u8]> {
         // SAFETY: a pointer was stored, or nothing, which is NULL. If not, it is a C string for as
@@ -91,10 +85,8 @@ impl Atom {
         }
     }
 
-    /// The block of a value that has one ([`Encoding::Copy`], [`Encoding::Borrowed`]).
-    ///
-    /// # Errors
-    /// `PM_ERR_VALUE` for NULL and for an impossible length.
+    /// The block of a value ([`Encoding::Copy`], [`Encoding::Borrowed`]). `PM_ERR_VALUE` for NULL
+    /// and for an impossible length.
     fn checked_block(&self) -> Result<ValueBlock<'_>> {
         // SAFETY: a pointer was stored, or nothing, which is NULL. If not, it is a value block by
         // the contract of `new`, for as long as C does not run.
@@ -104,15 +96,12 @@ impl Atom {
     }
 
     /// The data in the block of a value, good until control goes back to C.
-    ///
-    /// # Errors
-    /// As [`Atom::checked_block`].
     fn data(&self) -> Result<&[u8]> {
         let block = self.checked_block()?;
         block.bytes().get(fetch::HEADER..).ok_or(Error::VALUE)
     }
 
-    /// The value, which is of type `kind`, as a result holds it.
+    /// The value, of type `kind`, as a result holds it.
     ///
     /// # Errors
     /// `PM_ERR_TYPE` for what is no type, `PM_ERR_VALUE` for a NULL pointer or an impossible
@@ -125,7 +114,7 @@ impl Atom {
                     lval: self.word() as c_int,
                 });
             }
-            // Each size by itself: a copy of a constant size is one instruction.
+            // A copy of a constant size is one instruction.
             Encoding::Wide => new_block(kind, &self.wide().to_ne_bytes())?,
             Encoding::Narrow => new_block(kind, &self.word().to_ne_bytes())?,
             Encoding::Text => new_block(kind, self.text()?)?,
@@ -136,8 +125,8 @@ impl Atom {
         Ok(Stored { pval })
     }
 
-    /// Frees the memory that the agent has handed over with the value, by `PMDA_FETCH_DYNAMIC`,
-    /// when it is of a type that has such; `false` otherwise (FETCH-42).
+    /// Frees the memory of a `PMDA_FETCH_DYNAMIC` value of a type that has such; returns whether it
+    /// did (FETCH-42).
     pub(crate) fn free(self) -> bool {
         if !self.encoding.can_free() || self.returned != PMDA_FETCH_DYNAMIC {
             return false;
@@ -165,7 +154,6 @@ impl<'b> ValueBlock<'b> {
         NonNull::new(block).map(|block| ValueBlock(block, PhantomData))
     }
 
-    /// The block as C sees it.
     pub(crate) fn as_ptr(self) -> *mut pmValueBlock {
         self.0.as_ptr()
     }
@@ -201,13 +189,13 @@ fn new_block(kind: i32, data: &[u8]) -> Result<*mut pmValueBlock> {
     Ok(block.cast())
 }
 
-/// The receiver of the value sets of a fetch. It has nothing to drop: a callback
-/// may leave by `longjmp`.
+/// The receiver of the value sets of a fetch. It has nothing to drop: a callback may leave by
+/// `longjmp`.
 pub(crate) trait ResultWriter {
-    /// Starts the result of a fetch of some metrics; `stamp` is its time stamp.
+    /// Starts a result of `metrics` sets with the time `stamp`.
     fn begin(&mut self, token: &mut Token, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()>;
 
-    /// Starts the set of a metric that will have about `values` values, all of one encoding.
+    /// Starts the set of a metric with about `values` values, all of one encoding.
     fn open(&mut self, pmid: MetricId, values: usize, encoding: Encoding) -> Result<()>;
 
     /// Adds the value in an atom of type `kind`.
@@ -217,19 +205,15 @@ pub(crate) trait ResultWriter {
     /// the set is gone, with its values (F-6).
     fn add(&mut self, kind: c_int, inst: c_int, atom: &Atom) -> Result<()>;
 
-    /// Returns whether there is a set.
     fn is_open(&self) -> bool;
 
-    /// Notes that an instance has no value.
     fn failed(&mut self, status: Result<()>);
 
-    /// Ends the set: `numval` tells what has become of its instances (FETCH-36).
+    /// Ends the set (FETCH-36).
     fn close(&mut self);
 
-    /// Hands the result over.
     fn finish(&mut self, token: &mut Token) -> Result<()>;
 
-    /// Gives up what was made so far.
     fn abandon(&mut self, token: &mut Token);
 }
 
@@ -305,7 +289,7 @@ impl ValueSet<'_> {
         let (format, list) = (self.format(), self.values());
         result.open(MetricId(self.pmid()), list.len())?;
         for value in list {
-            // Every other format is sent as values in place (WIRE-50).
+            // Any other format is sent as values in place (WIRE-50).
             if [PM_VAL_DPTR, PM_VAL_SPTR].contains(&format) {
                 // SAFETY: with these formats values are pointers, to valid blocks or NULL, by the
                 // contract of `new`.
@@ -322,11 +306,11 @@ impl ValueSet<'_> {
     }
 }
 
-/// A reply under construction, to which the library's own fetch writes its values directly. When a
+/// The reply under construction, to which the library's own fetch writes its values. When a
 /// callback leaves by `longjmp` it is lost.
 pub(crate) struct WireResult {
     draft: ManuallyDrop<ResultBuilder>,
-    /// The outcome so far of the set that is being written.
+    /// The outcome of the set so far.
     tally: Tally,
 }
 
@@ -390,7 +374,7 @@ impl ResultWriter for WireResult {
         self.draft.close(self.tally.numval());
     }
 
-    /// Completes the reply: the agent's own blocks are copied now (FETCH-52).
+    /// Completes the reply with copies of the agent's own blocks (FETCH-52).
     fn finish(&mut self, _: &mut Token) -> Result<()> {
         self.draft.finish(|block| {
             // SAFETY: what was noted in `add` are addresses of blocks that were not NULL, and that

@@ -1,4 +1,4 @@
-//! Adding instances for agents in Rust, which choose ids, or want to know what is there already.
+//! Adding instances for agents in Rust, which choose ids, or ask for instances with a name.
 
 use super::Cache;
 use super::entry::Entry;
@@ -14,7 +14,7 @@ pub enum Added<'c, T> {
 }
 
 impl<T: Copy> Cache<T> {
-    /// Adds an active instance, unless one has its short name, active or not.
+    /// Adds an active instance, unless an active or inactive one has its short name.
     ///
     /// # Errors
     /// As [`Cache::store`] for a new instance.
@@ -27,7 +27,7 @@ impl<T: Copy> Cache<T> {
         }
     }
 
-    /// Makes an instance with an id that the caller has chosen active, or makes a new one.
+    /// Makes the instance with an id active, or makes a new one.
     ///
     /// # Errors
     /// `PM_ERR_SIGN` for a negative id, `PM_ERR_TOOBIG` for one above the limit; `-EEXIST` when the

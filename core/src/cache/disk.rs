@@ -1,6 +1,5 @@
-//! Replacing a file so that a crash or a full disk leaves the old one or the new one (DEF-1), with
-//! the old one's owner, mode and extended attributes, among which are access control lists and
-//! labels.
+//! Replaces a file so that a crash or a full disk leaves the old one or the new one (DEF-1), with
+//! the old one's owner, mode and extended attributes (access control lists and labels among them).
 
 use std::ffi::CStr;
 use std::fs::{File, Permissions};
@@ -17,22 +16,17 @@ use crate::dir_entry::{DirEntry, PATH_MAX};
 use crate::error::Error;
 use crate::path::FilePath;
 
-/// A temporary file that was not written to for so long has no writer any more.
+/// Age at which a temporary file has no writer any more.
 const ABANDONED: Duration = Duration::from_secs(600);
 
-/// Compares the attributes of two files.
 type Same = fn(&File, &File) -> bool;
 
 /// Gives the file the content.
 ///
 /// An existing file keeps mode, owner and attributes, and is written in place where it cannot be
-/// replaced: when it has several names, is no regular file, is mounted, belongs to somebody whom we
-/// cannot give a file to, has attributes that a new one has not, or its directory is not ours to
-/// write to (CACHE-75).
+/// replaced (CACHE-75).
 ///
-/// Nothing is flushed to the disk: agents save in the middle of fetches. After a crash of the
-/// process the old or the new file is there; after one of the system it is what the file system
-/// makes of it.
+/// Nothing is flushed to the disk: agents save in the middle of fetches.
 ///
 /// # Errors
 /// What the system says; the old file is as it was, unless it had to be written in place.
@@ -41,7 +35,6 @@ pub(super) fn write(path: &FilePath, content: &[u8]) -> io::Result<()> {
 }
 
 fn write_if(same: Same, path: &FilePath, content: &[u8]) -> io::Result<()> {
-    // What a symbolic link leads to is replaced, not the link.
     let target = DirEntry::target(path)?;
     let old = look(&target)?;
     replace(same, &target, old, content)
@@ -57,7 +50,6 @@ enum Found {
     Other,
 }
 
-/// Returns what is there.
 fn look(target: &DirEntry) -> io::Result<Found> {
     match target.stat() {
         Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile && found.st_nlink <= 1 => {
@@ -69,8 +61,7 @@ fn look(target: &DirEntry) -> io::Result<Found> {
     }
 }
 
-/// Memory for what the system says of names: not on the stack, of which agents' threads may have
-/// little.
+/// Memory for names: not on the stack, since agents' threads may have little.
 fn room() -> io::Result<Vec<u8>> {
     let mut room = Vec::new();
     room.try_reserve_exact(PATH_MAX).map_err(|_| io_error(Error::ENOMEM))?;
@@ -81,8 +72,8 @@ fn io_error(error: Error) -> io::Error {
     io::Error::from_raw_os_error(-error.code())
 }
 
-/// [`write()`] for a file that is no symbolic link. Its parts are called one by one, not inlined:
-/// agents' threads may have little stack.
+/// [`write()`] behind all symbolic links. Its parts are not inlined: agents' threads may have
+/// little stack.
 fn replace(same: Same, target: &DirEntry, old: Found, content: &[u8]) -> io::Result<()> {
     let known = match old {
         Found::Nothing => None,
@@ -106,14 +97,14 @@ fn replace(same: Same, target: &DirEntry, old: Found, content: &[u8]) -> io::Res
     }
     let _ = temporary.unlink();
     match result {
-        // What is mounted cannot be replaced, nor can another's file in a directory with the sticky
-        // bit.
+        // A refusal: also for what is mounted, and for another's file in a directory with the
+        // sticky bit.
         Err(error) if !is_refusal(&error) => Err(error),
         _ => in_place(target, content),
     }
 }
 
-/// Returns whether the system does not let us replace a file, which may be writable all the same.
+/// Returns whether the system refuses to replace a file, which may be writable all the same.
 fn is_refusal(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -125,22 +116,21 @@ fn is_refusal(error: &io::Error) -> bool {
     )
 }
 
-/// Returns whether a name is that of a temporary file beside the file of a domain.
+/// Returns whether a name is that of [`create_beside`]'s files.
 fn is_temporary(name: &[u8]) -> bool {
     let is_number = |byte: &u8| matches!(byte, b'.' | b'0'..=b'9');
     let rest = name.iter().skip_while(|byte| is_number(byte));
     name.starts_with(b".") && rest.take(4).eq(b"tmp-")
 }
 
-/// A new file in the same directory. Until it has its owner, the successor of an old file is for us
-/// alone.
+/// A new file in the same directory. The successor of an old file is for us alone until it has its
+/// owner.
 #[inline(never)]
 fn create_beside(target: &DirEntry, old: bool) -> io::Result<(DirEntry, File)> {
     // O_EXCL never follows a link that somebody has put there.
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
     let mode = if old { 0o600 } else { 0o666 };
-    // In a container an agent may have the same process id each time: the clock tells its runs
-    // apart.
+    // In a container an agent may have the same process id each time.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut last = io::Error::from(ErrorKind::AlreadyExists);
     for attempt in 0..16 {
@@ -159,8 +149,7 @@ fn create_beside(target: &DirEntry, old: bool) -> io::Result<(DirEntry, File)> {
     Err(last)
 }
 
-/// Removes what agents that were killed while they wrote a file have left in a directory. What
-/// cannot be removed stays.
+/// Removes what killed agents have left in a directory, if it can be removed.
 pub(super) fn sweep(directory: &FilePath) {
     let opened = DirEntry::target(directory).and_then(|it| it.open(OFlags::RDONLY | OFlags::DIRECTORY, 0));
     let Ok(directory) = opened else {
@@ -181,13 +170,13 @@ pub(super) fn sweep(directory: &FilePath) {
     }
 }
 
-/// The time since a file was written to; `None` for one of the future.
+/// The time since a file was written to; `None` if that is in the future.
 fn age(file: &Stat) -> Option<Duration> {
     let modified = Duration::from_secs(u64::try_from(file.st_mtime).ok()?);
     SystemTime::now().duration_since(UNIX_EPOCH).ok()?.checked_sub(modified)
 }
 
-/// Gives the new file what the old one has apart from its content; `false` when that cannot be.
+/// Gives the new file owner, mode and attributes of the old one; `false` when that cannot be.
 #[inline(never)]
 fn take_after(new: &File, known: &File, same: Same) -> bool {
     let (Ok(old), Ok(found)) = (known.metadata(), new.metadata()) else {
@@ -202,7 +191,6 @@ fn take_after(new: &File, known: &File, same: Same) -> bool {
     new.set_permissions(mode).is_ok() && same(known, new)
 }
 
-/// Writes over the file itself.
 #[inline(never)]
 fn in_place(target: &DirEntry, content: &[u8]) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
@@ -214,7 +202,6 @@ pub(super) fn same_attributes(one: &File, other: &File) -> bool {
     let (Ok(names), Ok(others)) = (list(one), list(other)) else {
         return false;
     };
-    // Each name ends with a NUL.
     let all = || names.split_inclusive(|byte| *byte == 0);
     all().count() == others.split_inclusive(|byte| *byte == 0).count()
         && all().all(|name| {
@@ -234,12 +221,11 @@ fn list(file: &File) -> Result<Vec<u8>> {
     }
 }
 
-/// The value of an attribute.
 fn value(file: &File, name: &CStr) -> Result<Vec<u8>> {
     filled(fgetxattr_query(file, name)?, |room| fgetxattr(file, name, room))
 }
 
-/// A list of at most `length` bytes, as `fill` has written it.
+/// A list of at most `length` bytes that `fill` writes.
 fn filled(length: usize, fill: impl Fn(&mut [u8]) -> Result<usize>) -> Result<Vec<u8>> {
     let mut answer = Vec::new();
     if length > 0 {
@@ -313,8 +299,7 @@ mod tests {
         assert_eq!(names(directory.path()), ["1.2", "link"]);
     }
 
-    /// DEF-1: what a killed agent has left is removed in time, and what others may be writing is
-    /// not.
+    /// DEF-1: only what a killed agent has left is removed.
     #[test]
     fn sweeps() {
         let directory = tempfile::tempdir().expect("a directory");
@@ -339,8 +324,7 @@ mod tests {
         assert_eq!(names(directory.path()), left);
     }
 
-    /// DEF-18: a process of root follows no link that another user has put there, neither in the
-    /// place of the file nor on the way to it, and so neither writes nor reads another file.
+    /// DEF-18.
     #[test]
     fn links_of_others() {
         if !rustix::process::geteuid().is_root() {
@@ -392,21 +376,20 @@ mod tests {
         symlink("/dev/full", &full).expect("a link");
         assert_eq!(errno(&full), Some(28));
         assert_eq!(names(directory.path()), ["full"]);
-        // There is no place for a name as long as that of its new file: the old one is as it was.
+        // No name is left for the new file: the old one is as it was.
         let long = directory.path().join("1".repeat(250));
         fs::write(&long, b"old").expect("ours");
         assert_eq!(errno(&long), Some(36));
         assert_eq!(fs::read(&long).expect("there"), b"old");
     }
 
-    /// CACHE-75: files are the same when both have the same names with the same values.
+    /// CACHE-75.
     #[test]
     fn compared() {
         let [one, other] = [(), ()].map(|()| tempfile::tempfile().expect("a file"));
         let set = |file: &File, name: &str, value: &[u8]| fsetxattr(file, name, value, XattrFlags::empty());
         assert!(same_attributes(&one, &other));
         match set(&one, "user.pcp", b"some") {
-            // A file system without attributes.
             Err(Errno::NOTSUP) => return,
             result => result.expect("ours"),
         }

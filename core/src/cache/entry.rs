@@ -1,7 +1,5 @@
 //! The cached instances: one [`Entry`] each, in a store in which it never moves ([`Slab`]), and the
-//! bytes of their names and keys ([`SmallText`]). These are short: a text of up to 21 bytes is kept
-//! without memory of its own, and names are hashed, searched and compared eight bytes at a time.
-//! (`keys` has the hash that the C library's debug dump shows.)
+//! bytes of their names and keys ([`SmallText`]).
 
 use super::grow::room;
 use crate::error::{Error, Result};
@@ -22,7 +20,6 @@ pub enum EntryState {
 }
 
 impl EntryState {
-    /// Returns whether there is an instance, active or inactive.
     pub(super) fn is_live(self) -> bool {
         matches!(self, EntryState::Active | EntryState::Inactive)
     }
@@ -35,7 +32,7 @@ pub struct Entry<T> {
     pub(super) name: SmallText,
     /// The agent's own pointer; never looked at here.
     pub(super) private: Option<T>,
-    /// The time when the instance was written after it had been active, in seconds; 0 = not yet.
+    /// The time of the first save after the instance's last store, in seconds; 0 = not yet.
     pub(super) stamp: i64,
     pub(super) id: u32,
     /// Length of the part of the name that identifies the instance (CACHE-4).
@@ -44,14 +41,12 @@ pub struct Entry<T> {
     pub(super) hash: u32,
     /// Newer places in C's hash chains have greater numbers (see `chains`).
     pub(super) sequence: u32,
-    /// The number of entries that were inserted before this one: of entries with one id the newest
-    /// is listed first.
+    /// The number of entries inserted before this one.
     pub(super) serial: u32,
     pub(super) state: EntryState,
 }
 
 impl<T> Entry<T> {
-    /// The content of a slot without an entry.
     pub(super) fn free() -> Entry<T> {
         Entry {
             name: SmallText::EMPTY,
@@ -66,7 +61,7 @@ impl<T> Entry<T> {
         }
     }
 
-    /// An active entry without a name, for tests of what only looks at numbers.
+    /// An active entry without a name, for tests.
     #[cfg(test)]
     pub(super) fn active(id: u32) -> Entry<T> {
         let state = EntryState::Active;
@@ -83,8 +78,7 @@ impl<T> Entry<T> {
         self.name.bytes()
     }
 
-    /// The whole name, with a NUL behind it. It stays where it is until the entry is reclaimed
-    /// (CACHE-25).
+    /// The whole name, with a NUL behind it.
     #[must_use]
     pub fn terminated(&self) -> &[u8] {
         self.name.terminated()
@@ -115,7 +109,6 @@ impl<T> Entry<T> {
         &self.name()[..self.short as usize]
     }
 
-    /// Returns whether an entry, which was culled, has the same short name.
     #[cold]
     pub(super) fn is_namesake(&self, other: &Entry<T>) -> bool {
         self.hash == other.hash && equal(self.short_name(), other.short_name())
@@ -126,13 +119,12 @@ impl<T> Entry<T> {
     }
 }
 
-/// An id as C sees it; ids have 31 bits.
+/// An id as C sees it.
 pub(super) fn signed(id: u32) -> i32 {
     i32::from_ne_bytes(id.to_ne_bytes())
 }
 
-/// Number of slots of a chunk, as a power of two: most caches have few instances. All chunks are
-/// alike, since a lookup among ten would guess wrong which kind it meets.
+/// Number of slots of a chunk, as a power of two: most caches have few instances.
 const CHUNK: u32 = 2;
 
 const SLOTS: usize = 1 << CHUNK;
@@ -143,7 +135,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(super) struct Slab<T> {
     chunks: Vec<Box<[Entry<T>; SLOTS]>>,
-    /// The slot that was given back last; its id is the one that was given back before, and so on.
+    /// The slot that was given back last; its id is the one given back before, and so on.
     free: u32,
     /// Slots that were ever used.
     len: u32,
@@ -158,7 +150,6 @@ impl<T> Slab<T> {
         }
     }
 
-    /// Chunk and place in it.
     fn place(slot: u32) -> (usize, usize) {
         ((slot >> CHUNK) as usize, slot as usize % SLOTS)
     }
@@ -179,15 +170,11 @@ impl<T> Slab<T> {
         self.chunks.get(chunk)?.get(place)
     }
 
-    /// Number of slots, free ones among them.
     pub(super) fn len(&self) -> u32 {
         self.len
     }
 
     /// Makes sure that the next [`Slab::insert`] has a slot.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
     pub(super) fn reserve(&mut self) -> Result<()> {
         if self.free != NONE || Slab::<T>::place(self.len).0 < self.chunks.len() {
             return Ok(());
@@ -201,7 +188,7 @@ impl<T> Slab<T> {
         let mut chunk = Vec::new();
         room(&mut chunk, SLOTS)?;
         chunk.resize_with(SLOTS, Entry::free);
-        // As long as it has room for, so this moves nothing.
+        // Exact, so this moves nothing.
         let chunk = chunk.into_boxed_slice().try_into();
         self.chunks.push(chunk.map_err(|_| Error::ENOMEM)?);
         Ok(())
@@ -223,7 +210,6 @@ impl<T> Slab<T> {
         slot
     }
 
-    /// Gives a slot back; the name is gone.
     pub(super) fn remove(&mut self, slot: u32) {
         let next = self.free;
         let entry = self.get_mut(slot);
@@ -235,7 +221,7 @@ impl<T> Slab<T> {
     }
 }
 
-/// Texts that are not longer are kept in the value itself.
+/// The longest text, in bytes, that is kept in the value itself.
 const INLINE: usize = 21;
 
 /// Bytes with a NUL behind them.
@@ -248,10 +234,6 @@ pub(super) enum SmallText {
 impl SmallText {
     pub(super) const EMPTY: SmallText = SmallText::Inline(0, [0; INLINE + 1]);
 
-    /// A copy of these bytes.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
     pub(super) fn new(text: &[u8]) -> Result<SmallText> {
         if text.len() > INLINE {
             return SmallText::on_heap(text);
@@ -270,7 +252,6 @@ impl SmallText {
         Ok(SmallText::Heap(bytes.into_boxed_slice()))
     }
 
-    /// The text with its NUL.
     pub(super) fn terminated(&self) -> &[u8] {
         match self {
             SmallText::Inline(length, bytes) => &bytes[..=usize::from(*length)],
@@ -278,7 +259,6 @@ impl SmallText {
         }
     }
 
-    /// The text without its NUL.
     pub(super) fn bytes(&self) -> &[u8] {
         match self {
             SmallText::Inline(length, bytes) => &bytes[..usize::from(*length)],
@@ -294,9 +274,8 @@ pub(super) struct ShortName {
     pub(super) hash: u32,
 }
 
-/// Finds where the short name ends, and its hash, in one pass over eight bytes at a time: two
-/// passes byte by byte were a third of the time of a lookup by name. With `strings` the whole name
-/// counts.
+/// The end of the short name, and its hash, in one pass over eight bytes at a time. With `strings`
+/// the whole name counts.
 #[inline(always)]
 pub(super) fn short(seed: Seed, name: &[u8], strings: bool) -> ShortName {
     let mut state = seed.begin();
@@ -310,8 +289,7 @@ pub(super) fn short(seed: Seed, name: &[u8], strings: bool) -> ShortName {
         state = seed.mix(state, word);
         rest = tail;
     }
-    // The last bytes with zeros behind them; a short name that ends with a whole word has eight
-    // zeros here.
+    // The last bytes with zeros behind them.
     let word = last(rest);
     let blanks = marks(word, b' ');
     if blanks != 0 && !strings {
@@ -339,7 +317,6 @@ pub(super) fn marks(word: u64, byte: u8) -> u64 {
     word.wrapping_sub(0x0101_0101_0101_0101) & !word & 0x8080_8080_8080_8080
 }
 
-/// The place of a byte.
 pub(super) fn find_byte(bytes: &[u8], byte: u8) -> Option<usize> {
     let mut rest = bytes;
     while let Some((word, tail)) = rest.split_first_chunk::<8>() {
@@ -353,8 +330,7 @@ pub(super) fn find_byte(bytes: &[u8], byte: u8) -> Option<usize> {
     Some(bytes.len() - rest.len() + at)
 }
 
-/// Returns whether two texts are equal; they are short, so a call of memcmp would cost more than
-/// what it does.
+/// Returns whether two texts are equal: for short ones cheaper than a call of memcmp.
 pub(super) fn equal(one: &[u8], other: &[u8]) -> bool {
     if one.len() != other.len() {
         return false;

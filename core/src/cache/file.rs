@@ -1,32 +1,30 @@
-//! The text of a cache file: records are made of bytes, and bytes of records.
+//! The text of a cache file: reading and writing records.
 
 use super::entry::{SmallText, find_byte};
 use super::grow::room;
 use super::id_list::{MAXIMUM, Mode};
 use crate::error::Result;
 
-/// No line is longer: what goes on for more than this without an end is no record. Larger records
-/// are not written either.
 pub(super) const LONGEST_LINE: usize = 16 << 20;
 
-/// The first line (CACHE-91).
+/// CACHE-91.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct FileHeader {
     pub(super) mode: Mode,
     pub(super) maximum: u32,
 }
 
-/// One instance (CACHE-92).
+/// CACHE-92.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Record<'l> {
     pub(super) id: u32,
     pub(super) stamp: i64,
-    /// Pairs of hexadecimal digits; empty for no key.
+    /// Pairs of hexadecimal digits; empty without a key.
     pub(super) key: &'l [u8],
     pub(super) name: &'l [u8],
 }
 
-/// A record of the file that is not loaded, as its id is above the limit. It stays in the file.
+/// A record that is not loaded, as its id is above the limit, but stays in the file.
 #[derive(Debug)]
 pub(super) struct OverLimitRecord {
     pub(super) id: u32,
@@ -36,10 +34,6 @@ pub(super) struct OverLimitRecord {
 }
 
 impl Record<'_> {
-    /// Puts the bytes of the key into `bytes`.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
     pub(super) fn decode_key(&self, bytes: &mut Vec<u8>) -> Result<()> {
         bytes.clear();
         room(bytes, self.key.len() / 2)?;
@@ -49,7 +43,6 @@ impl Record<'_> {
     }
 }
 
-/// The value of a hexadecimal digit.
 fn digit(digit: u8) -> u8 {
     match digit {
         b'0'..=b'9' => digit - b'0',
@@ -66,8 +59,7 @@ fn skip_space(text: &[u8]) -> &[u8] {
     &text[blanks..]
 }
 
-/// Digits at the beginning, which may be missing (0); `None` when the number is greater than
-/// `limit`.
+/// A number, 0 without digits, and the rest; `None` for numbers greater than `limit`.
 fn digits(text: &[u8], limit: i64) -> Option<(i64, &[u8])> {
     let count = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (number, rest) = text.split_at(count);
@@ -76,7 +68,7 @@ fn digits(text: &[u8], limit: i64) -> Option<(i64, &[u8])> {
     (number <= limit).then_some((number, rest))
 }
 
-/// A number as scanf reads it: white space, a sign, digits.
+/// A number as scanf reads it.
 fn scanned(text: &[u8]) -> Option<(i64, &[u8])> {
     let text = skip_space(text);
     let (negative, text) = match text {
@@ -89,7 +81,6 @@ fn scanned(text: &[u8]) -> Option<(i64, &[u8])> {
     Some((if negative { -number } else { number }, rest))
 }
 
-/// Reads the first line.
 pub(super) fn header(line: &[u8]) -> Option<FileHeader> {
     let (version, rest) = scanned(line)?;
     let (mode, rest) = scanned(rest)?;
@@ -108,7 +99,6 @@ pub(super) fn header(line: &[u8]) -> Option<FileHeader> {
     })
 }
 
-/// Reads the line of an instance, without its newline.
 pub(super) fn record(line: &[u8]) -> Option<Record<'_>> {
     let (id, rest) = digits(skip_space(line), i64::from(MAXIMUM))?;
     let rest = skip_space(rest);
@@ -123,8 +113,7 @@ pub(super) fn record(line: &[u8]) -> Option<Record<'_>> {
     })
 }
 
-/// The name behind a key: white space is skipped, but for a tab and what follows it, which were
-/// written for a name that begins with white space ([`write_record`]).
+/// The name behind a key, and behind the tab of [`write_record`] or other white space.
 fn after_key(rest: &[u8]) -> &[u8] {
     match rest {
         [b'\t', name @ ..] if name.first().is_some_and(|byte| is_space(*byte)) => name,
@@ -132,9 +121,8 @@ fn after_key(rest: &[u8]) -> &[u8] {
     }
 }
 
-/// A key in brackets and what follows it; anything else in brackets belongs to the name (DEF-9),
-/// except for the empty key in front of a name that begins with a bracket or white space
-/// ([`write_record`]).
+/// A key in brackets and the rest; anything else in brackets belongs to the name (DEF-9), except
+/// for the empty key of [`write_record`].
 fn key(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let text = text.strip_prefix(b"[")?;
     let end = find_byte(text, b']')?;
@@ -151,16 +139,11 @@ fn key(text: &[u8]) -> Option<(&[u8], &[u8])> {
     (is_key && rest.first().is_none_or(|byte| is_space(*byte))).then_some((digits, rest))
 }
 
-/// Returns whether a name survives in a file: one line holds it, and there is something to hold
-/// (DEF-9).
+/// Returns whether a file can hold a name (DEF-9).
 pub(super) fn is_savable(name: &[u8]) -> bool {
     !name.is_empty() && find_byte(name, b'\n').is_none()
 }
 
-/// Appends the first line.
-///
-/// # Errors
-/// `-ENOMEM`.
 pub(super) fn write_header(out: &mut Vec<u8>, header: FileHeader) -> Result<()> {
     room(out, 64)?;
     out.extend_from_slice(b"2 ");
@@ -172,13 +155,9 @@ pub(super) fn write_header(out: &mut Vec<u8>, header: FileHeader) -> Result<()> 
 }
 
 /// Appends the line of an instance (CACHE-74). A name that begins with a bracket gets an empty key
-/// in front where it has none: it would be read as a key, or as no record at all, and the C library
-/// reads it correctly that way as well (DEF-9). One that begins with white space gets a tab between
-/// the key, which may be empty, and itself: nothing that the C library writes looks so, and where
-/// it reads it, it skips that white space, as it always does.
-///
-/// # Errors
-/// `-ENOMEM`.
+/// if it has none, so that both libraries read it as a name (DEF-9). In front of one that begins
+/// with white space comes a tab: the C library skips it with the rest of the white space, as it
+/// always does.
 pub(super) fn write_record(out: &mut Vec<u8>, id: u32, stamp: &Decimal, key: &[u8], name: &[u8]) -> Result<()> {
     room(out, 64 + 2 * key.len() + name.len())?;
     out.extend_from_slice(Decimal::new(i64::from(id)).digits());
@@ -201,8 +180,7 @@ pub(super) fn write_record(out: &mut Vec<u8>, id: u32, stamp: &Decimal, key: &[u
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// A number and its digits; millions of them are written, so this goes around the formatting
-/// machinery.
+/// A number with its digits; millions are written, so this avoids `fmt`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Decimal {
     pub(super) value: i64,
@@ -239,7 +217,7 @@ impl Decimal {
 mod tests {
     use super::*;
 
-    /// CACHE-91, DEF-7, DEF-10: good and bad headers.
+    /// CACHE-91, DEF-7, DEF-10.
     #[test]
     fn headers() {
         let parsed = |text: &str| header(text.as_bytes()).map(|header| (header.mode as u8, header.maximum));
@@ -264,7 +242,7 @@ mod tests {
         }
     }
 
-    /// CACHE-92, CACHE-95, DEF-8, DEF-9, DEF-10: records, and what is none.
+    /// CACHE-92, CACHE-95, DEF-8, DEF-9, DEF-10.
     #[test]
     fn records() {
         let parsed = |text: &'static str| {
@@ -321,8 +299,7 @@ mod tests {
         }
     }
 
-    /// DEF-9: names in brackets and with white space in front are read as what they were, with a
-    /// key and without one.
+    /// DEF-9: names with brackets or white space in front, with a key and without one.
     #[test]
     fn brackets() {
         for name in [
@@ -357,7 +334,7 @@ mod tests {
         }
     }
 
-    /// CACHE-74: what is written is read again.
+    /// CACHE-74.
     #[test]
     fn round_trip() {
         let mut out = Vec::new();

@@ -2,10 +2,6 @@
 
 use crate::error::{Error, Result};
 
-/// Makes room for more elements, and some beside them.
-///
-/// # Errors
-/// `-ENOMEM`; the list is as it was.
 pub(super) fn room<E>(list: &mut Vec<E>, more: usize) -> Result<()> {
     if list.capacity() - list.len() >= more {
         return Ok(());
@@ -14,8 +10,8 @@ pub(super) fn room<E>(list: &mut Vec<E>, more: usize) -> Result<()> {
     list.try_reserve_exact(more).map_err(|_| Error::ENOMEM)
 }
 
-/// By how many elements a list grows: small ones double, others get a quarter more, so that little
-/// memory is unused at any size (DEF-14). malloc has no block of less than 24 bytes.
+/// The number of elements by which a list grows: small ones double, others get a quarter more
+/// (DEF-14). malloc has no block of less than 24 bytes.
 fn growth<E>(len: usize) -> usize {
     match len * size_of::<E>() {
         0 => 16 / size_of::<E>(),

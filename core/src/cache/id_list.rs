@@ -1,4 +1,4 @@
-//! The list of entries by ascending ids, by which they are found as well (DEF-14).
+//! The list of entries by ascending ids, in which ids are found, too (DEF-14).
 
 use super::entry::{Entry, Slab};
 use super::grow::room;
@@ -17,16 +17,14 @@ pub(super) enum Mode {
     Reuse = 1,
 }
 
-/// One listed entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct ListedSlot {
     pub(super) id: u32,
     pub(super) slot: u32,
 }
 
-/// The place where a walk goes on: at the entry that it noted, or at what is behind it when that
-/// was reclaimed. Positions are ordered as the list is: by id, of entries with one id the newest
-/// first (CACHE-44).
+/// The place where a walk goes on, whatever comes or goes in the list. Positions are in the order
+/// of ids, of entries with one id the newest first (CACHE-44).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Position(u64);
 
@@ -57,7 +55,7 @@ impl Position {
     }
 }
 
-/// Most entries of a block: what is moved for an id that comes between others.
+/// Most entries of a block.
 const BLOCK: usize = 512;
 
 /// A place in the list, until one comes or goes.
@@ -67,24 +65,22 @@ pub(super) struct IdPlace {
     at: usize,
 }
 
-/// Behind all entries.
 const END: IdPlace = IdPlace {
     block: usize::MAX,
     at: 0,
 };
 
-/// Sorted blocks, in order. Ids mostly ascend: an entry comes to the end of the last block, and
-/// full blocks stay behind. Where another one does not fit in, a block is cut in two. Entries with
-/// the same id, all but the first of them culled, come newest first (CACHE-44).
+/// Sorted blocks, in order. Ids mostly ascend, so full blocks stay behind; a full one that gets
+/// another entry is cut in two. Entries with the same id, all but the first of them culled, come
+/// newest first (CACHE-44).
 #[derive(Debug)]
 pub(super) struct IdList {
-    /// None is empty. A single one may be small; where there are more, each has room for `BLOCK`.
+    /// None is empty. Where there are several, each has room for `BLOCK`.
     blocks: Vec<Vec<ListedSlot>>,
-    /// The next block.
+    /// Memory of the next block.
     spare: Vec<ListedSlot>,
     len: usize,
-    /// The place that the cache's own walk visits next (CACHE-35). It stays with its entry when
-    /// others come or go, so that a step has nothing to look for.
+    /// The entry that the cache's own walk visits next (CACHE-35).
     cursor: IdPlace,
 }
 
@@ -98,17 +94,14 @@ impl IdList {
         }
     }
 
-    /// All entries.
     pub(super) fn iter(&self) -> impl Iterator<Item = &ListedSlot> {
         self.blocks.iter().flatten()
     }
 
-    /// Number of entries.
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// The place of the first entry.
     pub(super) fn first(&self) -> IdPlace {
         if self.blocks.is_empty() {
             END
@@ -117,25 +110,22 @@ impl IdList {
         }
     }
 
-    /// The last entry.
     pub(super) fn last(&self) -> Option<ListedSlot> {
         self.blocks.last()?.last().copied()
     }
 
-    /// The entry at a place.
     #[inline]
     pub(super) fn get(&self, place: IdPlace) -> Option<ListedSlot> {
         self.blocks.get(place.block)?.get(place.at).copied()
     }
 
-    /// The place behind that of an entry.
     #[inline]
     pub(super) fn next(&self, place: IdPlace) -> IdPlace {
         let block = self.blocks.get(place.block);
         block.map_or(END, |block| self.behind(place, block.len()))
     }
 
-    /// The same when it is known how many entries are in the block.
+    /// [`IdList::next`] in a block of `len` entries.
     #[inline(always)]
     fn behind(&self, place: IdPlace, len: usize) -> IdPlace {
         let IdPlace { block, at } = place;
@@ -151,7 +141,7 @@ impl IdList {
         }
     }
 
-    /// The slot of an id: that of the newest entry with it.
+    /// The slot of the newest entry with an id.
     pub(super) fn find(&self, id: u32) -> Option<u32> {
         let entry = self.get(self.search_id(id))?;
         (entry.id == id).then_some(entry.slot)
@@ -168,7 +158,7 @@ impl IdList {
         IdPlace { block, at }
     }
 
-    /// The place of the first entry that is not in front of a position.
+    /// The first place that is not in front of a position.
     pub(super) fn search<T>(&self, slab: &Slab<T>, from: Position) -> IdPlace {
         let mut place = self.search_id(from.id());
         while self.get(place).is_some_and(|entry| position(entry, slab) < from) {
@@ -177,16 +167,12 @@ impl IdList {
         place
     }
 
-    /// The position of the entry at a place; that behind all entries if there is none.
     pub(super) fn position_at<T>(&self, slab: &Slab<T>, place: IdPlace) -> Position {
         let entry = self.get(place);
         entry.map_or(Position::END, |entry| position(entry, slab))
     }
 
     /// Makes sure that one more entry can be listed.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
     pub(super) fn reserve(&mut self) -> Result<()> {
         match self.blocks.as_mut_slice() {
             [] => room(&mut self.spare, 1)?,
@@ -226,7 +212,6 @@ impl IdList {
         }
     }
 
-    /// Cuts a full block in two.
     fn cut(&mut self, block: usize) {
         let entries = &mut self.blocks[block];
         // Room: `reserve`.
@@ -240,8 +225,8 @@ impl IdList {
         }
     }
 
-    /// Forgets the entries for which `keep` is false. The cache's own walk goes on at the first one
-    /// from its place on that is kept.
+    /// Forgets the entries for which `keep` is false. The cache's own walk goes on at the next one
+    /// that is kept.
     pub(super) fn retain<T>(&mut self, slab: &Slab<T>, keep: impl Fn(&Entry<T>) -> bool) {
         let keep = |entry: &ListedSlot| keep(slab.get(entry.slot));
         let (whole, part) = match self.blocks.get(self.cursor.block) {
@@ -271,7 +256,7 @@ impl IdList {
         }
     }
 
-    /// The place of the entry with so many in front of it.
+    /// The place with `before` entries in front of it.
     fn numbered(&self, mut before: usize) -> IdPlace {
         for (block, entries) in self.blocks.iter().enumerate() {
             if before < entries.len() {
@@ -282,12 +267,11 @@ impl IdList {
         END
     }
 
-    /// Begins the cache's own walk.
     pub(super) fn rewind(&mut self) {
         self.cursor = self.first();
     }
 
-    /// The next entry of the cache's own walk, whatever its state; `None` at the end.
+    /// The next entry of the cache's own walk, whatever its state.
     #[inline(always)]
     pub(super) fn step(&mut self) -> Option<ListedSlot> {
         let block = self.blocks.get(self.cursor.block)?;
@@ -297,14 +281,13 @@ impl IdList {
     }
 }
 
-/// Puts an item into a list that has room for it.
 fn insert<I>(list: &mut Vec<I>, at: usize, item: I) {
     // Room: of the caller.
     list.push(item);
     list[at..].rotate_right(1);
 }
 
-/// The new place of a place after a block was cut.
+/// Where a place is after a block was cut.
 fn moved(place: IdPlace, cut: usize) -> IdPlace {
     let IdPlace { block, at } = place;
     if block == cut && at >= BLOCK / 2 {
@@ -319,7 +302,6 @@ fn moved(place: IdPlace, cut: usize) -> IdPlace {
     }
 }
 
-/// The position of an entry in the list.
 fn position<T>(entry: ListedSlot, slab: &Slab<T>) -> Position {
     Position::new(entry.id, slab.get(entry.slot).serial)
 }
@@ -341,8 +323,7 @@ mod tests {
         std::iter::from_fn(|| order.step()).map(|place| place.id).collect()
     }
 
-    /// DEF-14, CACHE-44: ids in any order, dense and sparse: each is found, and the newest of those
-    /// that are there several times.
+    /// DEF-14, CACHE-44.
     #[test]
     fn as_a_map() {
         let (mut order, mut model, mut seed) = (IdList::new(), BTreeMap::new(), 1u32);
@@ -362,9 +343,7 @@ mod tests {
         assert!((0..30_000).all(|id| order.find(id) == model.get(&id).copied()));
     }
 
-    /// CACHE-35: the cache's own walk keeps its place when others come: in front of it, so that the
-    /// place moves, where the place is, and behind it. What comes in where the place is, is in
-    /// front of it: the walk visits the entry that it has noted.
+    /// CACHE-35.
     #[test]
     fn a_walk_keeps_its_place_when_others_come() {
         for (visited, coming, left) in [
@@ -385,7 +364,7 @@ mod tests {
         }
     }
 
-    /// CACHE-35: entries that go: the walk goes on at the first one from its place on that is kept.
+    /// CACHE-35.
     #[test]
     fn a_walk_keeps_its_place_when_others_go() {
         let mut slab = Slab::<u8>::new();
@@ -405,8 +384,7 @@ mod tests {
         assert_eq!(rest(&mut order), [30, 35, 40]);
     }
 
-    /// DEF-14, CACHE-35: as one list, however many blocks there are: ids in any order, ids twice,
-    /// entries that go, and a walk all the while.
+    /// DEF-14, CACHE-35.
     #[test]
     fn as_one_list() {
         for shape in [0, 1, 2] {
@@ -432,7 +410,7 @@ mod tests {
                     };
                 }
                 if number % 1_000 == 3 {
-                    // On into the middle, so that blocks in front of the walk and its own are cut.
+                    // So that blocks in front of the walk and its own are cut.
                     order.rewind();
                     cursor = model.len() / 2;
                     let visited = (0..cursor).map_while(|_| order.step());

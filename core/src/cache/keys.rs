@@ -1,5 +1,4 @@
-//! The keys of instances, by slot and by their bytes: few caches have any, so they are no part of
-//! the entries (CACHE-56).
+//! The keys of instances, apart from the entries since few caches have any (CACHE-56).
 
 use std::fmt::{self, Display};
 
@@ -8,18 +7,15 @@ use super::grow::room;
 use crate::error::Result;
 use crate::index::{Index, Seed};
 
-/// Keys of slots, and slots of keys; without keys it owns no memory.
+/// The keys of slots, and the slots of keys.
 #[derive(Debug)]
 pub(super) struct Keys {
-    /// Of the names as well. They come from outside: nobody is to know which of them meet in a
-    /// table.
+    /// For names as well.
     seed: Seed,
     cells: Vec<SmallText>,
-    /// The slot of each key.
     index: Index,
-    /// True if several instances had one key. A store refuses that, but a file may give one key to
-    /// many. From then on the index is empty, and keys are looked for among all instances: in the
-    /// index, equal ones would be passed one by one at each insertion.
+    /// True if several instances had one key, which a file may give them. From then on the index is
+    /// empty, and keys are searched among all instances: equal ones would make the index slow.
     is_shared: bool,
 }
 
@@ -33,7 +29,6 @@ impl Keys {
         }
     }
 
-    /// The seed of the hashes.
     pub(super) fn seed(&self) -> Seed {
         self.seed
     }
@@ -43,7 +38,7 @@ impl Keys {
         bytes(&self.cells, slot)
     }
 
-    /// Returns whether [`Keys::find`] does not know where keys are.
+    /// Returns whether [`Keys::find`] cannot be used.
     pub(super) fn is_shared(&self) -> bool {
         self.is_shared
     }
@@ -55,9 +50,6 @@ impl Keys {
     }
 
     /// Makes room for a key of any slot below `end`.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
     pub(super) fn reserve(&mut self, end: u32) -> Result<()> {
         let (cells, seed) = (&self.cells, self.seed);
         if !self.is_shared {
@@ -67,8 +59,7 @@ impl Keys {
         room(&mut self.cells, more)
     }
 
-    /// Gives a slot another key, or takes it with [`SmallText::EMPTY`]. There must be room for one
-    /// that is not empty.
+    /// Sets the key of a slot, for which there is room, or takes it with [`SmallText::EMPTY`].
     #[cold]
     pub(super) fn set(&mut self, slot: u32, key: SmallText) {
         let old = self.get(slot);
@@ -93,26 +84,23 @@ impl Keys {
         }
     }
 
-    /// Takes the key of a slot, if it has one.
     pub(super) fn take(&mut self, slot: u32) {
         if !self.get(slot).is_empty() {
             self.set(slot, SmallText::EMPTY);
         }
     }
 
-    /// Gives memory back when there is little left in the table.
     pub(super) fn shrink(&mut self) {
         let (cells, seed) = (&self.cells, self.seed);
         self.index.shrink(|slot| seed.bytes(bytes(cells, slot)));
     }
 }
 
-/// The key in a cell.
 fn bytes(cells: &[SmallText], slot: u32) -> &[u8] {
     cells.get(slot as usize).map_or(&[], SmallText::bytes)
 }
 
-/// `[key=0x...]` or `[no key]`, as messages show a key.
+/// Shows a key as `[key=0x...]` or `[no key]`.
 pub(super) struct Key<'k>(pub(super) &'k [u8]);
 
 impl Display for Key<'_> {
@@ -130,7 +118,6 @@ impl Display for Key<'_> {
 
 const GOLDEN: u32 = 0x9e37_79b9;
 
-/// Mixes three words so that each bit of the input reaches every bit of the third.
 fn mix([mut a, mut b, mut c]: [u32; 3]) -> [u32; 3] {
     macro_rules! step {
         ($x:ident, $y:ident, $z:ident, $shift:tt $by:literal) => {
@@ -150,15 +137,12 @@ fn mix([mut a, mut b, mut c]: [u32; 3]) -> [u32; 3] {
 }
 
 /// Bob Jenkins' public-domain "lookup2" of 1996, of a key or a name; `initval` is the previous hash
-/// when there is a chain of them (CACHE-52). Ids made of keys depend on it, and so do cache files
-/// that exist, hence it cannot change (CACHE-60).
+/// in a chain of them (CACHE-52). Ids in existing cache files depend on it (CACHE-60).
 ///
-/// Bytes from 0x80 on count as negative numbers, as C's `char` has it on the machines where the
-/// files were written.
+/// Bytes from 0x80 on are negative, as C's `char` on the machines where the files were written.
 #[must_use]
 pub fn jenkins_hash(key: &[u8], initval: u32) -> u32 {
     let signed = |byte: u8| u32::from_ne_bytes(i32::from(i8::from_ne_bytes([byte])).to_ne_bytes());
-    // A word of up to four bytes: the first has no shift.
     let word = |bytes: &[u8]| {
         let shifted = bytes.iter().zip([0, 8, 16, 24]);
         shifted.fold(0u32, |sum, (byte, shift)| sum.wrapping_add(signed(*byte) << shift))
@@ -176,7 +160,7 @@ pub fn jenkins_hash(key: &[u8], initval: u32) -> u32 {
     let (second, third) = rest.split_at(rest.len().min(4));
     state[0] = state[0].wrapping_add(word(first));
     state[1] = state[1].wrapping_add(word(second));
-    // The low byte of the third word is the length's; lengths beyond 32 bits wrap as in C.
+    // The third word's low byte is the length's; lengths wrap as in C.
     let length = u32::try_from(key.len() & 0xffff_ffff).unwrap_or(0);
     state[2] = state[2].wrapping_add(length).wrapping_add(word(third) << 8);
     mix(state)[2]
@@ -188,8 +172,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// CACHE-31, CACHE-56: whatever keys slots get and lose, each key leads to its slot, until
-        /// two have the same.
+        /// CACHE-31, CACHE-56.
         #[test]
         fn as_a_model(steps in proptest::collection::vec((0..12_u32, 0..8_usize), 1..200)) {
             const LONG: &[u8] = b"another key that is much longer than the others";
@@ -213,7 +196,7 @@ mod tests {
         }
     }
 
-    /// CACHE-60, CACHE-61: the vectors that were taken from the C library.
+    /// CACHE-60, CACHE-61: vectors from the C library.
     #[test]
     fn vectors() {
         let ascending: Vec<u8> = (1..=25).collect();
@@ -235,7 +218,7 @@ mod tests {
         assert_eq!(jenkins_hash(&[0; 13], 0), 0xd263_ed61);
     }
 
-    /// CACHE-52: the chain of one key.
+    /// CACHE-52.
     #[test]
     fn chain() {
         let expected = [

@@ -1,4 +1,4 @@
-//! Loading a cache from its file: what is read is applied piece by piece.
+//! Loading a cache from its file, piece by piece.
 
 use std::fmt::Pointer;
 use std::fs::File;
@@ -16,13 +16,13 @@ use crate::error::{Error, Result};
 use crate::log::{Bytes, Level};
 use crate::path::FilePath;
 
-/// Read size in bytes, as soon as a file has shown to be large.
+/// Read size in bytes for large files.
 const PIECE: usize = 64 * 1024;
-/// Size of the first read in bytes: most files are shorter.
+/// Size of the first read in bytes.
 const FIRST_PIECE: usize = 4096;
 
 /// A cache file that is being loaded: [`CacheFile::read`] and [`Cache::load`] take turns, so that
-/// no lock is held while the disk is waited for, and what was read is judged before more is read.
+/// no lock is held while the disk is waited for.
 #[derive(Debug)]
 pub struct CacheFile {
     path: FilePath,
@@ -30,22 +30,21 @@ pub struct CacheFile {
     file: Option<File>,
     lines: FileLines,
     has_header: bool,
-    /// Records that were read.
+    /// Number of records so far.
     count: usize,
-    /// Records above the limit.
+    /// Records with ids above the limit.
     over_limit: Vec<OverLimitRecord>,
-    /// The key of a record.
+    /// The key of a record, without its quoting.
     key: Vec<u8>,
 }
 
 impl CacheFile {
-    /// Opens a cache file. A FIFO, a device or a socket is not opened, and refused when it is to be
-    /// loaded.
+    /// Opens a cache file.
     ///
     /// # Errors
     /// What the system says.
     pub fn open(path: FilePath) -> io::Result<CacheFile> {
-        // A directory cannot be read, which counts as an empty file (CACHE-90).
+        // Reading a directory gives an empty file (CACHE-90).
         let is_file = |about: &Stat| {
             let kind = FileType::from_raw_mode(about.st_mode);
             matches!(kind, FileType::RegularFile | FileType::Directory)
@@ -53,7 +52,7 @@ impl CacheFile {
         let mut file = None;
         let target = DirEntry::target(&path)?;
         if is_file(&target.stat()?) {
-            // Should it be something else by now: this does not wait, nor become a terminal.
+            // It may be something else by now: do not wait, nor get a terminal.
             let opened = target.open(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, 0)?;
             file = is_file(&fstat(&opened)?).then_some(opened);
         }
@@ -68,7 +67,7 @@ impl CacheFile {
         })
     }
 
-    /// Reads the next piece. This is the part that waits for the disk.
+    /// Reads the next piece.
     pub fn read(&mut self) {
         if let Some(file) = &self.file {
             self.lines
@@ -78,19 +77,19 @@ impl CacheFile {
 }
 
 impl<T: Copy + Pointer> Cache<T> {
-    /// Applies what was read; returns the number of records in the file when that was all of it
-    /// (CACHE-90), and `None` when there is more to read.
+    /// Applies what was read; returns the number of records in the file at its end (CACHE-90),
+    /// `None` when there is more to read.
     ///
     /// # Errors
     /// `PM_ERR_GENERIC` for what is not a file, for a bad header, which changes nothing, or a bad
-    /// record, which ends the load: what came before it is loaded (CACHE-94). `-ENOMEM`, or what
-    /// ended the reading, in the same way.
+    /// record, which ends the load: what came before it is loaded (CACHE-94). `-ENOMEM`, or the
+    /// error of reading.
     pub fn load(&mut self, file: &mut CacheFile) -> Result<Option<usize>> {
         if file.file.is_none() {
             self.complain(&file.path, b": not a regular file", b"");
             return Err(Error::GENERIC);
         }
-        // For all lines at once if there is memory for so many: otherwise the table grows as usual.
+        // If there is no memory for all lines at once, the table grows as usual.
         let _ = self.reserve_names(u32::try_from(file.lines.count()).unwrap_or(u32::MAX));
         let result = self.load_lines(file);
         let end = match (result, file.lines.end.take()) {
@@ -113,7 +112,6 @@ impl<T: Copy + Pointer> Cache<T> {
         Ok(Some(file.count))
     }
 
-    /// Applies the lines that are there.
     fn load_lines(&mut self, file: &mut CacheFile) -> Result<()> {
         if !file.has_header {
             let Some(line) = file.lines.next(PIECE) else {
@@ -146,7 +144,6 @@ impl<T: Copy + Pointer> Cache<T> {
         Ok(())
     }
 
-    /// Reports what is wrong with the file.
     fn complain(&mut self, path: &FilePath, what: &[u8], line: &[u8]) {
         self.journal.notify(
             Level::Err,
@@ -160,7 +157,7 @@ impl<T: Copy + Pointer> Cache<T> {
         if !self.limited {
             self.maximum = header.maximum;
         } else if self.maximum != header.maximum {
-            // The limit that the agent has set counts, and is to be in the file.
+            // The agent's limit counts, and is to be in the file.
             self.stamps_dirty = true;
         }
     }
@@ -192,7 +189,6 @@ impl<T: Copy + Pointer> Cache<T> {
         Ok(())
     }
 
-    /// Adds what a record says, unless it contradicts what is known (CACHE-93).
     fn take(&mut self, record: &Record<'_>, key: &[u8], path: &[u8]) -> Result<()> {
         let short = self.short(record.name);
         let known = self.find_id(record.id);
@@ -223,7 +219,6 @@ impl<T: Copy + Pointer> Cache<T> {
         Ok(())
     }
 
-    /// Reports a record that is ignored.
     fn conflict(&mut self, record: &Record<'_>, slot: u32, same_id: bool, path: &[u8]) {
         let entry = self.slab.get(slot);
         if self.debug && same_id {
@@ -257,12 +252,12 @@ impl<T: Copy + Pointer> Cache<T> {
     }
 }
 
-/// The lines of a file, which are taken from it while it is read piece by piece: nobody waits for
-/// the end of a file that may have none, or keeps more of it than one piece and one line.
+/// The lines of a file while it is read. No more is kept than one piece and one line, even if the
+/// file has no end.
 #[derive(Debug, Default)]
 struct FileLines {
     buffer: Vec<u8>,
-    /// The number of bytes of it that were taken.
+    /// Number of its bytes that were taken.
     start: usize,
     /// The outcome of the reading, if it has ended.
     end: Option<io::Result<()>>,
@@ -275,12 +270,12 @@ struct FileLine<'l> {
     text: &'l [u8],
     /// True if there is a NUL.
     is_cut: bool,
-    /// True if it is longer than a line can be; then only its beginning is here.
+    /// True if it is too long; then only its beginning is here.
     is_endless: bool,
 }
 
 impl FileLines {
-    /// Reads the next piece: `append` fills the room in the buffer.
+    /// Reads the next piece: `append` fills the buffer's room.
     fn read(&mut self, append: impl FnOnce(&mut Vec<u8>) -> io::Result<usize>) {
         if self.end.is_some() {
             return;
@@ -289,7 +284,6 @@ impl FileLines {
         self.start = 0;
         let piece = (2 * self.buffer.capacity()).clamp(FIRST_PIECE, PIECE);
         if room(&mut self.buffer, piece).is_err() {
-            // The beginning of a line is not one.
             self.buffer.clear();
             self.end = Some(Err(io::Error::from_raw_os_error(12)));
             return;
@@ -302,19 +296,18 @@ impl FileLines {
         }
     }
 
-    /// About the number of lines that were read last.
     fn count(&self) -> usize {
         self.buffer.iter().filter(|byte| **byte == b'\n').count()
     }
 
-    /// The next line, of at most about `longest` bytes; `None` until more is read, or at the end.
+    /// The next line, of at most about `longest` bytes, if it was read.
     fn next(&mut self, longest: usize) -> Option<FileLine<'_>> {
         let held = self.buffer.get(self.start..).unwrap_or_default();
         let newline = find_byte(held, b'\n');
         let length = newline.map_or(held.len(), |at| at + 1);
         let nul = find_byte(&held[..length], 0);
         let is_last = newline.is_none() && self.end.is_some();
-        // What is behind a NUL may be a hole of any size: the line ends in it.
+        // Behind a NUL may be a hole of any size: the line ends in it.
         let is_long = length > longest || nul.is_some_and(|at| length - at > PIECE);
         if length == 0 || newline.is_none() && !is_last && !is_long {
             return None;
@@ -334,7 +327,6 @@ mod tests {
 
     use super::*;
 
-    /// Appends what an input gives.
     fn append(input: &mut impl Read, buffer: &mut Vec<u8>) -> io::Result<usize> {
         let mut piece = vec![0; buffer.capacity() - buffer.len()];
         let count = input.read(&mut piece)?;
@@ -342,7 +334,8 @@ mod tests {
         Ok(count)
     }
 
-    /// Gives a few bytes at a time, is interrupted before each, and fails at the end if it is to.
+    /// Gives a few bytes at a time, interrupted before each, with an error at the end if the last
+    /// field says so.
     struct Slow<'b>(&'b [u8], bool, bool);
 
     impl Read for Slow<'_> {
@@ -362,7 +355,7 @@ mod tests {
     /// A line's text, whether it is cut, and whether it is endless.
     type Owned = (Vec<u8>, bool, bool);
 
-    /// All lines of a stream, and how it has ended; as soon as a line has no end.
+    /// All lines of a stream, up to one without an end, and how it has ended.
     fn lines_of(mut input: impl Read) -> (Vec<Owned>, io::Result<()>) {
         let (mut lines, mut all) = (FileLines::default(), Vec::new());
         loop {
@@ -379,7 +372,7 @@ mod tests {
         }
     }
 
-    /// DEF-8, CACHE-92: lines of any length, also without a newline at the end.
+    /// DEF-8, CACHE-92.
     #[test]
     fn lines_of_any_length() {
         let long = vec![b'x'; 3 * PIECE + 1];
@@ -425,7 +418,7 @@ mod tests {
         }
     }
 
-    /// CACHE-92: what has no end is no line, and little of it is kept.
+    /// CACHE-92: what has no end is no line, and is not kept.
     #[test]
     fn endless() {
         let mut lines = FileLines::default();

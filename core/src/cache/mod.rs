@@ -2,10 +2,7 @@
 //!
 //! A [`Cache`] lists its entries by id, finds them by id, name and key, and remembers as much of
 //! the C library's hash chains as its debug dump shows (CACHE-81). `T` is what the agent attaches
-//! to an instance; it is handed back and printed, never looked into.
-//!
-//! Here is how instances are found, and what is done to all of them at once; the files beside this
-//! one store them, list and walk them, and write and read their file.
+//! to an instance; it is never looked into.
 
 mod add;
 mod disk;
@@ -42,19 +39,18 @@ use crate::index::{Index, Seed};
 use crate::log::Journal;
 
 /// Number of culled entries that are kept, as the C library does. More are reclaimed when they
-/// outnumber the live ones, so that a domain whose instances come and go needs bounded memory.
+/// outnumber the live ones, so that memory is bounded.
 const CULLED_KEPT: usize = 1024;
 
 /// Number of ids that are tried for a key (CACHE-52).
 const ATTEMPTS: usize = 10;
 
-/// The cache of one domain (CACHE-1). What is hardly ever looked at stands at the end.
+/// The cache of one domain (CACHE-1).
 #[derive(Debug)]
 #[repr(C)]
 pub struct Cache<T> {
     slab: Slab<T>,
-    /// One slot for each short name: of the live entry that has it, or of one that was culled with
-    /// others and is not reclaimed. So a purge has nothing to look for here.
+    /// One slot for each short name: of the live entry that has it, or of a culled one.
     names: Index,
     order: IdList,
     active: usize,
@@ -63,23 +59,22 @@ pub struct Cache<T> {
     /// No live entry has a lower time stamp, other than 0.
     oldest: i64,
     indom: InDom,
-    /// The slot where the next one to be stored is looked for first.
+    /// The slot that [`Cache::store`] tries first.
     next: u32,
     /// One more than the greatest id that was ever listed.
     above: u32,
-    /// No listed entry has a lower free id; only reclaiming makes ids free.
+    /// No listed entry has a lower free id.
     lowest: u32,
     /// Entries that were ever inserted (CACHE-33).
     inserted: u32,
     /// Number of chains that the C library would have (CACHE-80).
     chains: u32,
-    /// The next entry's place in the chains.
     sequence: u32,
     /// The number of saves that have ended.
     saves: u32,
     /// Of the live entries.
     keys: Keys,
-    /// The set of instances differs from the file's.
+    /// The instances differ from the file's.
     instances_dirty: bool,
     /// Only time stamps or the limit differ.
     stamps_dirty: bool,
@@ -87,21 +82,21 @@ pub struct Cache<T> {
     /// True if debug output is wanted (`-Dindom`).
     pub debug: bool,
     strings: bool,
-    /// The limit was set by the agent: that of a file does not count.
+    /// The agent has set the limit: a file's does not count.
     limited: bool,
     maximum: u32,
-    /// Lines to be logged: the caller takes them, and writes them when nothing is locked.
+    /// Lines to be logged, once nothing is locked.
     pub journal: Journal,
-    /// The records of the file whose ids are above the limit.
+    /// The file's records with ids above the limit.
     over_limit: Vec<OverLimitRecord>,
-    /// The number of times that a key's id was free at the first, second, ... attempt (CACHE-81).
+    /// How often a key's id was free at the first, second, ... attempt (CACHE-81).
     attempts: [u32; ATTEMPTS],
 }
 
 static CHANGES: AtomicU32 = AtomicU32::new(0);
 
-/// A number that changes whenever an instance of a cache becomes active or ceases to be, and
-/// whenever one is listed or reclaimed. It is one for all caches that are behind one lock.
+/// The number of changes so far: activations and deactivations of instances, entries listed and
+/// reclaimed. One for all caches.
 #[must_use]
 #[inline]
 pub fn changes() -> u32 {
@@ -146,13 +141,12 @@ impl<T: Copy> Cache<T> {
         }
     }
 
-    /// The domain.
+    /// The instance domain.
     #[must_use]
     pub fn indom(&self) -> InDom {
         self.indom
     }
 
-    /// The counter of a state.
     fn counter(&mut self, state: EntryState) -> Option<&mut usize> {
         match state {
             EntryState::Active => Some(&mut self.active),
@@ -162,7 +156,7 @@ impl<T: Copy> Cache<T> {
         }
     }
 
-    /// Changes the state of an entry that is live. One that is culled has no key any more.
+    /// Changes the state of a live entry. A culled one loses its key.
     fn set_state(&mut self, slot: u32, state: EntryState) {
         let entry = self.slab.get_mut(slot);
         let old = std::mem::replace(&mut entry.state, state);
@@ -180,7 +174,6 @@ impl<T: Copy> Cache<T> {
         }
     }
 
-    /// Makes room for a key of any entry; none is needed for an empty one.
     fn reserve_key(&mut self, key: &SmallText) -> Result<()> {
         if key.bytes().is_empty() {
             return Ok(());
@@ -208,13 +201,11 @@ impl<T: Copy> Cache<T> {
         short.len == name.len() || self.slab.get(slot).name() == name
     }
 
-    /// The live entry with an id.
     fn find_id(&self, id: u32) -> Option<u32> {
         self.order.find(id).filter(|slot| self.slab.get(*slot).is_live())
     }
 
-    /// The live entry with a key that has the lowest id (CACHE-31); there are several only after a
-    /// load.
+    /// The live entry with a key that has the lowest id (CACHE-31).
     fn find_key(&self, key: &[u8]) -> Option<u32> {
         if key.is_empty() || self.keys.is_shared() {
             let mut slots = self.order.iter().map(|place| place.slot);
@@ -228,12 +219,11 @@ impl<T: Copy> Cache<T> {
     /// # Errors
     /// `PM_ERR_INST` when there is none.
     pub fn lookup(&self, id: i32) -> Result<&Entry<T>> {
-        // Negative numbers are greater than all ids.
         let id = u32::from_ne_bytes(id.to_ne_bytes());
         if id >= self.above {
             return Err(Error::INST);
         }
-        // Slots are taken in ascending order, as ids are: mostly they are the same.
+        // Mostly slots are in the order of ids.
         match self.slab.guess(id) {
             Some(entry) if entry.id == id && entry.is_live() => Ok(entry),
             _ => self.lookup_anywhere(id),
@@ -245,8 +235,8 @@ impl<T: Copy> Cache<T> {
         Ok(self.slab.get(self.find_id(id).ok_or(Error::INST)?))
     }
 
-    /// The instance that owns the short name of a name, whatever follows it (CACHE-10, CACHE-30):
-    /// agents rely on being told who that is, although no store would take the whole name.
+    /// The instance that owns the short name of a name, whatever follows it (CACHE-10, CACHE-30),
+    /// although no store would take the whole name.
     ///
     /// # Errors
     /// `PM_ERR_INST` when there is none.
@@ -322,7 +312,7 @@ impl<T: Copy> Cache<T> {
     }
 
     fn set_all(&mut self, from: EntryState, to: EntryState) -> usize {
-        // Not by slots, of which there are as many as there ever were instances at a time.
+        // By id, since there may be many more free slots.
         for listed in self.order.iter() {
             let entry = self.slab.get_mut(listed.slot);
             if entry.state == from {
@@ -337,8 +327,8 @@ impl<T: Copy> Cache<T> {
         changed
     }
 
-    /// Culls all instances, and those of the file that are above the limit; returns how many there
-    /// were of the former (CACHE-22).
+    /// Culls all instances, and the file's above the limit; returns the number of the former
+    /// (CACHE-22).
     pub fn cull_all(&mut self) -> usize {
         self.instances_dirty |= !self.over_limit.is_empty();
         self.over_limit.clear();
@@ -372,13 +362,13 @@ impl<T: Copy> Cache<T> {
     }
 
     /// Culls what was written before `limit` and not stored since (CACHE-62); returns how many.
-    /// What was attached to them goes into the list, if one is given, in ascending order of ids
+    /// What was attached to them is added to the list, if one is given, in ascending order of ids
     /// (CACHE-63).
     ///
     /// # Errors
     /// `-ENOMEM`; nothing was culled.
     pub fn purge(&mut self, limit: i64, mut attached: Option<&mut Vec<T>>) -> Result<usize> {
-        // Agents purge much more often than there is something to purge.
+        // The usual case.
         if limit <= self.oldest {
             return Ok(0);
         }
@@ -417,8 +407,7 @@ impl<T: Copy> Cache<T> {
         Ok(())
     }
 
-    /// Sets the greatest id that may be handed out (CACHE-65), also after a file with another limit
-    /// was loaded.
+    /// Sets the greatest id that may be handed out (CACHE-65); files do not change it.
     ///
     /// # Errors
     /// `PM_ERR_SIGN` for a negative one, `PM_ERR_TOOBIG` when a listed instance has a greater id.

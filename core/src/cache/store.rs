@@ -34,9 +34,8 @@ impl<T: Copy> Cache<T> {
         self.store_found(flags, name, private)
     }
 
-    /// [`Cache::store`] for the instance behind the one that was stored last, if it has this name:
-    /// agents go through their instances in the same order each time, and then nothing needs to be
-    /// hashed.
+    /// [`Cache::store`] for the instance behind the one stored last, without a hash: agents mostly
+    /// store in the same order.
     fn store_next(&mut self, name: &[u8], private: Option<T>) -> Option<i32> {
         let slot = self.next;
         let entry = self.slab.guess(slot)?;
@@ -84,8 +83,7 @@ impl<T: Copy> Cache<T> {
         Ok(signed(self.slab.get(slot).id))
     }
 
-    /// Stores an instance whose id is made of a key, or of its name (CACHE-50). `given` is the
-    /// length of the key as the caller gave it.
+    /// Stores an instance whose id is made of a key, or of its name (CACHE-50).
     ///
     /// # Errors
     /// As for [`Cache::store`]; `PM_ERR_INST` also when name and key belong to different instances,
@@ -112,7 +110,7 @@ impl<T: Copy> Cache<T> {
         }
         let before = (self.mode, self.attempts);
         let id = self.key_id(name, key, given)?;
-        // For good, even when the insertion fails (CACHE-54), but for want of memory.
+        // For good, even when the insertion fails (CACHE-54), except without memory.
         self.mode = Mode::Reuse;
         let result = self.add(Some(id), name, short, key, private);
         if result == Err(Error::ENOMEM) {
@@ -121,7 +119,7 @@ impl<T: Copy> Cache<T> {
         result
     }
 
-    /// [`Cache::store_key`] for an instance whose name is known (CACHE-51).
+    /// [`Cache::store_key`] for a known name (CACHE-51).
     fn store_known(&mut self, slot: u32, is_whole: bool, key: &[u8], private: Option<T>) -> Result<i32> {
         let entry = self.slab.get(slot);
         let id = signed(entry.id);
@@ -145,7 +143,7 @@ impl<T: Copy> Cache<T> {
         Ok(id)
     }
 
-    /// Another instance has the key (CACHE-52, CACHE-58).
+    /// The error when another instance has the key (CACHE-52, CACHE-58).
     fn key_taken(&mut self, slot: u32, name: Option<&[u8]>) -> Error {
         let entry = self.slab.get(slot);
         if self.debug {
@@ -161,12 +159,11 @@ impl<T: Copy> Cache<T> {
         Error::INST
     }
 
-    /// An id for a new key (CACHE-52, CACHE-53).
+    /// The id of a new key (CACHE-52, CACHE-53).
     fn key_id(&mut self, name: Option<&[u8]>, key: &[u8], given: usize) -> Result<u32> {
         let mut hash = 0;
         for attempt in 0..ATTEMPTS {
             hash = jenkins_hash(key, hash);
-            // The limit has 31 bits, so this cannot overflow.
             let id = hash % (self.maximum + 1);
             match self.find_id(id) {
                 None => {
@@ -181,7 +178,7 @@ impl<T: Copy> Cache<T> {
         Err(Error::GENERIC)
     }
 
-    /// Does to a live entry what every ADD does (CACHE-21).
+    /// What each ADD does to a live entry (CACHE-21).
     #[inline]
     pub(super) fn activate(&mut self, slot: u32, private: Option<T>) {
         let entry = self.slab.get_mut(slot);
@@ -197,7 +194,7 @@ impl<T: Copy> Cache<T> {
         self.next = if slot + 1 < self.slab.len() { slot + 1 } else { 0 };
     }
 
-    /// A new active instance; without an id it gets one (CACHE-40).
+    /// Adds an active instance, with an id of its own if none is given (CACHE-40).
     pub(super) fn add(
         &mut self,
         id: Option<u32>,
@@ -228,7 +225,7 @@ impl<T: Copy> Cache<T> {
         };
         let name = name.unwrap_or_default();
         let slot = if self.is_reclaiming() {
-            // Both may be texts of entries that are freed now (CACHE-25).
+            // They may point into entries that are freed now (CACHE-25).
             let (name, key) = (copied(name)?, copied(key)?);
             self.insert(id, &name, short, &key, EntryState::Active)?
         } else {
@@ -303,7 +300,6 @@ impl<T: Copy> Cache<T> {
         Ok(slot)
     }
 
-    /// Gets all the memory that one more entry needs. What is reclaimed afterwards only adds to it.
     fn reserve(&mut self, key: &SmallText) -> Result<()> {
         self.slab.reserve()?;
         self.reserve_names(1)?;
@@ -311,7 +307,6 @@ impl<T: Copy> Cache<T> {
         self.reserve_key(key)
     }
 
-    /// Makes room for more names.
     pub(super) fn reserve_names(&mut self, more: u32) -> Result<()> {
         let slab = &self.slab;
         let end = slab.len().saturating_add(more);
@@ -330,7 +325,6 @@ pub(super) fn named(name: Option<&[u8]>) -> Bytes<'_> {
     Bytes(name.unwrap_or(b"(null)"))
 }
 
-/// A copy of a name or key.
 fn copied(text: &[u8]) -> Result<Vec<u8>> {
     let mut copy = Vec::new();
     room(&mut copy, text.len())?;
@@ -341,11 +335,8 @@ fn copied(text: &[u8]) -> Result<Vec<u8>> {
 const NONE: u32 = u32::MAX;
 
 impl<T: Copy> Cache<T> {
-    /// Grows the tables if the entry that is counted next is due to, and reclaims what was culled
-    /// (CACHE-80).
-    ///
-    /// # Errors
-    /// `-ENOMEM`; nothing has changed.
+    /// Grows the tables if the next entry makes that due, and reclaims culled entries (CACHE-80).
+    /// Changes nothing if it fails.
     pub(super) fn grow(&mut self) -> Result<()> {
         if u64::from(self.inserted) >= 4 * u64::from(self.chains) {
             self.reorder(true)?;
@@ -356,15 +347,14 @@ impl<T: Copy> Cache<T> {
         Ok(())
     }
 
-    /// Returns whether the next insertion frees the names of culled entries: one of them may be
-    /// what the caller stores, since lookups have given them out (CACHE-25), and then has to be
-    /// copied before.
+    /// Returns whether the next insertion frees names of culled entries, to which the caller's
+    /// arguments may point (CACHE-25).
     pub(super) fn is_reclaiming(&self) -> bool {
         let is_full = u64::from(self.inserted) >= 4 * u64::from(self.chains);
         self.empty > 0 && (is_full || self.is_crowded())
     }
 
-    /// Returns whether there are more culled entries than are kept for the C library's sake.
+    /// Returns whether there are more culled entries than are kept.
     fn is_crowded(&self) -> bool {
         self.empty > CULLED_KEPT && self.empty > self.active + self.inactive
     }
@@ -375,12 +365,11 @@ impl<T: Copy> Cache<T> {
     /// `-ENOMEM`; nothing has changed.
     pub fn reorganize(&mut self) -> Result<()> {
         self.reorder(false)?;
-        // Not when an insertion has led here: the room for it is made already.
+        // Not on insertion, which has made room already.
         self.shrink();
         Ok(())
     }
 
-    /// Gives memory of the tables back when there is little left in them.
     fn shrink(&mut self) {
         let slab = &self.slab;
         self.names.shrink(|slot| slab.get(slot).hash);
@@ -388,9 +377,6 @@ impl<T: Copy> Cache<T> {
     }
 
     /// Slots in the order of the chains, front first.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
     pub(super) fn chained(&self) -> Result<Vec<u32>> {
         let mut slots = Vec::new();
         let len = self.sequence as usize;
@@ -404,10 +390,10 @@ impl<T: Copy> Cache<T> {
         Ok(slots)
     }
 
-    /// The C library's reorder step, after all chains were turned round or not.
+    /// The C library's reorder step; `turn` if chains are turned round.
     fn reorder(&mut self, turn: bool) -> Result<()> {
         if self.active == self.sequence as usize {
-            // Nothing drops out or moves: the usual case while a domain is filled.
+            // The usual case while a domain is filled.
             let last = self.sequence.wrapping_sub(1);
             if turn {
                 for listed in self.order.iter() {
@@ -440,7 +426,6 @@ impl<T: Copy> Cache<T> {
         Ok(())
     }
 
-    /// Unlists and frees the culled entries.
     fn reclaim(&mut self) {
         if self.empty == 0 {
             return;

@@ -1,24 +1,23 @@
 //! Walking over the active instances in ascending order of ids.
 //!
-//! A walk has read one entry ahead: with each instance that it gives, it notes the entry that is
-//! listed behind it at that moment, whatever its state, and goes on there. So a callback that
-//! stores instances on the way has them in the same walk, unless what they come behind was the last
-//! entry (CACHE-35, FETCH-34). What was noted and is reclaimed meanwhile is followed by the next
-//! listed entry behind it, never by one that was given.
+//! A walk has read one entry ahead: with each instance it notes the next entry, whatever its state.
+//! So it meets instances that a callback stores on the way, unless they come behind what was the
+//! last entry (CACHE-35, FETCH-34). If the noted entry is reclaimed meanwhile, the next one
+//! follows.
 //!
-//! The walk of `PMDA_CACHE_WALK_NEXT` is the cache's own (`IdList::step`); a fetch, for instance,
-//! keeps a [`Position`].
+//! The walk of `PMDA_CACHE_WALK_NEXT` is the cache's own (`IdList::step`); others keep a
+//! [`Position`].
 
 use super::Cache;
 use super::entry::{EntryState, signed};
 use super::id_list::{IdPlace, ListedSlot, Position};
 
-/// An instance that a walk gives.
+/// An instance of a walk.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WalkEntry {
     /// Its id.
     pub inst: i32,
-    /// The entry behind it: where the walk goes on.
+    /// The next entry.
     pub next: Position,
 }
 
@@ -42,11 +41,11 @@ impl<T: Copy> Cache<T> {
     /// The next active instance of the cache's own walk; `None` at its end (CACHE-35).
     #[inline(always)]
     pub fn walk(&mut self) -> Option<i32> {
-        // Mostly all are active, so that no entry needs to be looked at.
+        // Mostly no entry needs to be looked at.
         let is_all = self.order.len() == self.active;
         loop {
             let place = self.order.step()?;
-            // No slot of the list is missing; asked so, this cannot panic.
+            // Cannot be `None`, and so cannot panic.
             if is_all || self.slab.guess(place.slot)?.state == EntryState::Active {
                 return Some(signed(place.id));
             }
@@ -76,8 +75,7 @@ impl<T: Copy> Cache<T> {
         len
     }
 
-    /// Fills `into` with the active instances of a list, which is ascending, from a position on;
-    /// returns how many there were.
+    /// As [`Cache::read_active`], for the instances of an ascending list.
     pub fn read_listed(&self, mut from: Position, listed: &[i32], into: &mut [WalkEntry]) -> usize {
         let start = listed.partition_point(|inst| i64::from(*inst) < i64::from(from.id()));
         let active = listed[start..].iter().filter_map(|inst| {
@@ -93,7 +91,7 @@ impl<T: Copy> Cache<T> {
         len
     }
 
-    /// The instance with an id, if it is active and not in front of a position.
+    /// The active instance with an id, if it is not in front of a position.
     fn active_at(&self, inst: i32, from: Position) -> Option<WalkEntry> {
         let id = u32::try_from(inst).ok()?;
         let at = self.order.search_id(id);
@@ -105,7 +103,6 @@ impl<T: Copy> Cache<T> {
         Some(self.given(place, self.order.next(at)))
     }
 
-    /// A listed instance as a walk gives it that goes on at `next`.
     #[inline(always)]
     fn given(&self, place: ListedSlot, next: IdPlace) -> WalkEntry {
         WalkEntry {

@@ -1,9 +1,9 @@
-//! Dynamic metrics: who has registered, and how large a table they need (DYN-1 … DYN-31).
+//! Dynamic metrics: registrations and the size of the table (DYN-1 … DYN-31).
 
 use crate::error::{Error, Result};
 use crate::leak::try_leak;
 
-/// A registration: names with a common prefix, and what the caller attaches to them.
+/// A registration: names with a common prefix.
 #[derive(Debug)]
 pub struct Registration<C: 'static> {
     prefix: Option<Vec<u8>>,
@@ -11,8 +11,7 @@ pub struct Registration<C: 'static> {
     pub calls: C,
 }
 
-/// Registrations in the order in which they came. None ever goes (DYN-2), so each lives as long as
-/// the process.
+/// Registrations in order. None ever goes (DYN-2), so each lives as long as the process.
 #[derive(Debug)]
 pub struct RegistrationList<C: 'static> {
     entries: Vec<&'static Registration<C>>,
@@ -56,7 +55,7 @@ impl<C> RegistrationList<C> {
         self.entries.is_empty()
     }
 
-    /// The registration at a place, in the order in which they came.
+    /// The registration at a place.
     #[must_use]
     pub fn get(&self, place: usize) -> Option<&'static Registration<C>> {
         self.entries.get(place).copied()
@@ -76,7 +75,7 @@ fn copy(text: &[u8]) -> Result<Vec<u8>> {
     Ok(copy)
 }
 
-/// The metrics that one registration adds to the table: their number, and the copies of each.
+/// The metrics of one registration, and the copies of each.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Counts {
     /// Metrics to copy.
@@ -103,7 +102,7 @@ pub fn extra(counts: impl Iterator<Item = Counts>) -> usize {
 mod tests {
     use super::*;
 
-    /// DYN-1, DYN-2: the order stays, duplicates are welcome.
+    /// DYN-1, DYN-2.
     #[test]
     fn registering() {
         let mut list = RegistrationList::new();
@@ -115,7 +114,7 @@ mod tests {
         assert_eq!((calls, list.len()), (vec![Some(1), Some(2), Some(3), None], 3));
     }
 
-    /// DYN-31, N-1: exactly this prefix.
+    /// DYN-31, N-1.
     #[test]
     fn prefixes() {
         let mut list = RegistrationList::new();
@@ -125,7 +124,7 @@ mod tests {
         assert!(list.has(b"x") && !list.has(b"y") && !list.has(b""));
     }
 
-    /// DYN-20, N-6: sums of products; what cannot be counts as nothing, and nothing overflows.
+    /// DYN-20, N-6: negative counts are nothing, and nothing overflows.
     #[test]
     fn sizes() {
         let size = |list: &[(i32, i32)]| extra(list.iter().map(|&(metrics, trees)| Counts { metrics, trees }));

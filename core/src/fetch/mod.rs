@@ -1,5 +1,4 @@
-//! The rules of a fetch: what a callback's answer means, what becomes of a metric whose instances
-//! failed, how values are encoded, and what is said in the log.
+//! The rules of a fetch: what a callback's return means, `numval`, and how values are encoded.
 
 use crate::constants::{
     PM_TYPE_32, PM_TYPE_64, PM_TYPE_AGGREGATE, PM_TYPE_AGGREGATE_STATIC, PM_TYPE_DOUBLE, PM_TYPE_EVENT, PM_TYPE_FLOAT,
@@ -13,19 +12,19 @@ use crate::ident::Interface;
 /// The bits of `e_flags` that a fetch reports and clears (FETCH-60).
 pub const CHANGE_FLAGS: u32 = PMDA_EXT_LABEL_CHANGE | PMDA_EXT_NAMES_CHANGE;
 
-/// The meaning of what a fetch callback has returned, if it is no error (FETCH-40).
+/// The meaning of a fetch callback's return (FETCH-40).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FetchStatus {
     /// The atom holds a value.
     Value,
-    /// The atom holds a value in memory that is to be freed when it has been copied.
+    /// The atom holds a value whose memory is to be freed.
     ValueToFree,
     /// There is no value now.
     NoValue,
 }
 
 impl FetchStatus {
-    /// The meaning of a callback's return for an agent of an interface version.
+    /// The meaning of a callback's return in an interface version.
     ///
     /// # Errors
     /// A negative return is the error itself.
@@ -38,7 +37,7 @@ impl FetchStatus {
     }
 }
 
-/// The outcome of a metric's instances so far: gives `numval` (FETCH-36).
+/// The outcome of a metric's instances so far (FETCH-36).
 #[derive(Clone, Copy, Debug)]
 pub struct Tally {
     stored: u32,
@@ -52,13 +51,13 @@ impl Tally {
     /// The largest number of values that there may be.
     pub const MOST: usize = i32::MAX as usize;
 
-    /// One more value was stored.
+    /// Counts a value.
     #[inline(always)]
     pub fn stored(&mut self) {
         self.stored = self.stored.wrapping_add(1);
     }
 
-    /// An instance had no value, or failed.
+    /// Takes note of an instance without a value.
     pub fn failed(&mut self, status: Result<()>) {
         self.last = status.map_or_else(Error::code, |()| 0);
     }
@@ -81,7 +80,7 @@ impl Tally {
     }
 }
 
-/// The bits by which a result tells pmcd about changes (FETCH-60).
+/// The bits of a result that tell pmcd about changes (FETCH-60).
 #[must_use]
 pub fn change_report(interface: Interface, flags: u32) -> u8 {
     if !interface.reports_changes() {
@@ -91,9 +90,8 @@ pub fn change_report(interface: Interface, flags: u32) -> u8 {
     bit(PMDA_EXT_LABEL_CHANGE, PMCD_LABEL_CHANGE) | bit(PMDA_EXT_NAMES_CHANGE, PMCD_NAMES_CHANGE)
 }
 
-/// The part of the time stamp that holds the report: the first eight bytes of the time stamp, as
-/// one number in the order of the host; before 7.1.1 in the first byte. On little-endian machines
-/// this is the same (FETCH-60).
+/// The first eight bytes of a result's time stamp, with the report: as one number in host order;
+/// before 7.1.1 in the first byte (FETCH-60).
 #[must_use]
 pub fn change_stamp(report: u8, since_7_1_1: bool) -> [u8; 8] {
     if since_7_1_1 {
@@ -106,10 +104,10 @@ pub fn change_stamp(report: u8, since_7_1_1: bool) -> [u8; 8] {
 /// The bytes of a value block in front of the data.
 pub const HEADER: usize = 4;
 
-/// The largest length that the 24 bits of a block's header can hold, header included.
+/// The largest length in the 24 bits of a block's header, header included.
 pub const MAX_BLOCK: usize = 0xff_ffff;
 
-/// The way in which a value goes into a result.
+/// How a value goes into a result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Encoding {
     /// The 32 bits stand in the value itself.
@@ -143,8 +141,7 @@ impl Encoding {
         }
     }
 
-    /// Returns whether a value that the agent hands over can be freed: copies are made of these
-    /// alone (FETCH-42).
+    /// Returns whether a value is copied, so that the agent's can be freed (FETCH-42).
     #[must_use]
     pub fn can_free(self) -> bool {
         matches!(self, Encoding::Text | Encoding::Copy)
@@ -163,8 +160,8 @@ pub fn header(kind: i32, data: usize) -> Result<u32> {
     Ok(length | (kind as u32 & 0xff) << 24)
 }
 
-/// The number of data bytes that a block's header announces; `None` for a length that has no room
-/// for the header (F-3).
+/// The number of data bytes that a block's header announces; `None` if its length is less than the
+/// header's (F-3).
 #[must_use]
 pub fn data_length(header: u32) -> Option<usize> {
     ((header & 0xff_ffff) as usize).checked_sub(HEADER)
@@ -195,7 +192,7 @@ pub fn type_name(kind: i32) -> &'static str {
 mod tests {
     use super::*;
 
-    /// FETCH-40, F-16: the meaning of each answer in each interface version.
+    /// FETCH-40, F-16: each return in each interface version.
     #[test]
     fn answers() {
         use FetchStatus::{NoValue, Value, ValueToFree};
@@ -246,7 +243,6 @@ mod tests {
         assert_eq!(change_stamp(24, false), 24_u64.to_le_bytes());
     }
 
-    /// FETCH-45, section 5: every type and its neighbours.
     #[test]
     fn types() {
         for (kind, encoding, name) in [

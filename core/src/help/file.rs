@@ -13,12 +13,11 @@ use crate::log::Journal;
 use crate::path::FilePath;
 
 impl Database {
-    /// Opens NAME.dir and NAME.pag; the suffixes are appended to `name` as it is. The files are
-    /// closed again.
+    /// Reads NAME.dir and NAME.pag; `name` is without suffixes.
     ///
     /// # Errors
-    /// `-errno` of opening or reading, `-ENOMEM`, and what [`Database::new`] gives; NAME.dir is
-    /// judged first (HELP-20).
+    /// `-errno` of opening or reading, `-ENOMEM`, and those of [`Database::new`]; first of NAME.dir
+    /// (HELP-20).
     pub fn open(name: &[u8], journal: &mut Journal) -> Result<Database> {
         let index = read_index(name)?;
         let pages = read_pages(name)?;
@@ -32,7 +31,7 @@ fn open(name: &[u8], suffix: &[u8]) -> Result<File> {
     Ok(path.open(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, 0)?)
 }
 
-/// The header and as many entries as it announces.
+/// The header and its number of entries.
 fn read_index(name: &[u8]) -> Result<Box<[u8]>> {
     let file = open(name, b".dir")?;
     let about = file.metadata()?;
@@ -48,11 +47,11 @@ fn read_index(name: &[u8]) -> Result<Box<[u8]>> {
     read(&file, size, size)
 }
 
-/// The page file, as large as it is now, and a NUL behind it.
+/// The page file and a NUL.
 fn read_pages(name: &[u8]) -> Result<Box<[u8]>> {
     let file = open(name, b".pag")?;
     let about = file.metadata()?;
-    // What mapping a directory gives.
+    // As mapping a directory does.
     if about.is_dir() {
         return Err(Error::ENODEV);
     }
@@ -62,26 +61,24 @@ fn read_pages(name: &[u8]) -> Result<Box<[u8]>> {
     }
 }
 
-/// The first `size` bytes of a file, and zeros up to `room` bytes. newhelp leaves no hole, for
-/// which memory would be taken that the file does not take (HELP-34).
+/// The first `size` bytes of a file, and zeros up to `room` bytes. A hole, which newhelp does not
+/// leave, would be memory beyond the file's (HELP-34).
 fn read(file: &File, size: usize, room: usize) -> Result<Box<[u8]>> {
     match rustix::fs::seek(file, SeekFrom::Hole(0)) {
         Ok(hole) if hole < size as u64 => return Err(Error::EINVAL),
         Ok(_) => {}
-        // It has become shorter.
         Err(Errno::NXIO) => return Err(Error::EINVAL),
         Err(error) => return Err(io::Error::from(error).into()),
     }
     let mut image = Vec::new();
-    // The size comes from a file, so a lack of memory is an error and not the end.
+    // The size comes from a file.
     image.try_reserve_exact(room).map_err(|_| Error::ENOMEM)?;
     image.resize(room, 0);
     fill(file, &mut image[..size])?;
     Ok(image.into_boxed_slice())
 }
 
-/// Reads exactly as much as there is room for; a file that has become shorter meanwhile is no good
-/// (HELP-33).
+/// Fills `room`; fails if the file has become shorter (HELP-33).
 fn fill(file: &File, room: &mut [u8]) -> Result<()> {
     file.read_exact_at(room, 0).map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => Error::EINVAL,

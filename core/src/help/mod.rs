@@ -1,10 +1,8 @@
-//! The help database: one-line and long texts of metrics and instance domains, as `newhelp` writes
-//! them.
+//! The help database: one-line and long texts of metrics and instance domains, from `newhelp`.
 //!
 //! `NAME.dir` is an index of 12-byte records, `NAME.pag` holds the texts (HELP-1 to HELP-5). Both
-//! are read into memory once ([`mod@file`]), checked, and never looked at again: running `newhelp`
-//! while an agent is up changes nothing under it (HELP-33, H-6). Lookups go through a hash index,
-//! whatever the order of the entries.
+//! are read and checked once ([`mod@file`]): a later `newhelp` changes nothing (HELP-33, H-6). A
+//! hash index finds the entries.
 
 mod file;
 #[cfg(test)]
@@ -18,15 +16,15 @@ use crate::ident::{InDom, MetricId};
 use crate::index::Map;
 use crate::log::{Bytes, Journal, Level};
 
-/// First word of the header, in the byte order of the machine.
+/// First word of the header, in host order.
 const MAGIC: u32 = 0x5063_5068;
-/// Upper half of the second word: the characters "12", an index file of version 2.
+/// Upper half of the second word: "12", version 2.
 const VERSION: u32 = 0x3132;
 /// Bytes of a record, header or entry.
 const RECORD: usize = 12;
 /// Marks the key of an instance domain (HELP-3).
 const INDOM_FLAG: u32 = 0x8000_0000;
-/// In the place of an offset: there is no such text.
+/// Offset of a missing text.
 const NO_TEXT: u32 = u32::MAX;
 
 /// One of the two texts of an entry (HELP-27).
@@ -41,9 +39,9 @@ pub enum HelpKind {
 /// The subject of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HelpKey {
-    /// A metric: the entry nearest to the front counts (HELP-25).
+    /// A metric: its first entry counts (HELP-25).
     Metric(MetricId),
-    /// An instance domain: the entry nearest to the end counts (HELP-26).
+    /// An instance domain: its last entry counts (HELP-26).
     InDom(InDom),
 }
 
@@ -56,15 +54,14 @@ impl HelpKey {
     }
 }
 
-/// The texts of one entry, as offsets into the page file.
+/// The texts of an entry, as offsets into the page file.
 #[derive(Clone, Copy, Debug)]
 struct Texts {
     one_line: u32,
     long: u32,
 }
 
-/// The entries of a key. Duplicates are legal (HELP-7): metrics give the entry nearest to the
-/// front, instance domains the one nearest to the end (HELP-25, HELP-26).
+/// The entry of a key. Duplicates are legal (HELP-7).
 #[derive(Clone, Copy, Debug)]
 struct Hit {
     first: Texts,
@@ -75,20 +72,19 @@ struct Hit {
 #[derive(Debug)]
 pub struct Database {
     index: Box<[u8]>,
-    /// The page file and one NUL byte more, which ends a last text without one (HELP-32).
+    /// The page file and one NUL, which ends a text at its end (HELP-32).
     pages: Box<[u8]>,
     hits: Map<Hit>,
-    /// The entry that was asked for last: mostly it is asked for again, for its other text, or the
-    /// one behind it.
+    /// The entry of the last lookup: mostly the next one is for it, or the one behind it.
     recent: Cell<usize>,
 }
 
 impl Database {
-    /// Makes a database of the two images.
+    /// Makes a database of two images: `index` is NAME.dir up to the last entry that its header
+    /// announces, `pages` is NAME.pag with one NUL added.
     ///
-    /// `index` is NAME.dir up to the last entry that its header announces. `pages` is NAME.pag with
-    /// one NUL byte added. An entry that points outside the pages loses that text, and the first
-    /// such entry is named in the journal under the name of the file, `name` (HELP-31).
+    /// An entry that points outside the pages loses that text; the first one is reported to the
+    /// journal with `name`, the file's (HELP-31).
     ///
     /// # Errors
     /// `-EINVAL` when `index` is no index of version 2 or not as long as it says, or the pages are
@@ -133,8 +129,8 @@ impl Database {
         })
     }
 
-    /// The text of an entry, up to the end of the pages: the text ends at the first NUL byte, which
-    /// is always there. `None` when there is no such entry or text.
+    /// The text of an entry and what follows it up to the end of the pages: it ends at the first
+    /// NUL.
     #[must_use]
     pub fn text_of(&self, entry: HelpKey, kind: HelpKind) -> Option<&[u8]> {
         let key = entry.key();
@@ -143,7 +139,7 @@ impl Database {
         self.text_in(place, hit, entry, kind)
     }
 
-    /// [`Database::text_of`] for the entry that was found last, or the next one; `None` for others.
+    /// [`Database::text_of`] for the entry of the last lookup, or the next one; `None` for others.
     #[must_use]
     #[inline(always)]
     pub fn recent_text_of(&self, entry: HelpKey, kind: HelpKind) -> Option<&[u8]> {
@@ -168,7 +164,7 @@ impl Database {
         self.pages.get(offset as usize..)
     }
 
-    /// The image of NAME.dir, header and all the entries that the header announces (HELP-41).
+    /// The image of NAME.dir, up to the last entry (HELP-41).
     #[must_use]
     pub fn index(&self) -> &[u8] {
         &self.index
@@ -180,15 +176,13 @@ impl Database {
         self.index.len() / RECORD - 1
     }
 
-    /// The image of NAME.pag without the NUL byte that was added: offsets count from its start
-    /// (HELP-42).
+    /// The image of NAME.pag (HELP-42).
     #[must_use]
     pub fn pages(&self) -> &[u8] {
         self.pages.split_last().map_or(&[], |(_, pages)| pages)
     }
 }
 
-/// The three words of a record.
 fn words(record: &[u8]) -> [u32; 3] {
     let mut words = [0; 3];
     for (word, bytes) in words.iter_mut().zip(record.chunks_exact(4)) {
@@ -197,7 +191,6 @@ fn words(record: &[u8]) -> [u32; 3] {
     words
 }
 
-/// The number of entries that the header of an index announces.
 fn entry_count(index: &[u8]) -> Result<usize> {
     let header = index.get(..RECORD).ok_or(Error::EINVAL)?;
     let [magic, version, count] = words(header);
@@ -208,7 +201,6 @@ fn entry_count(index: &[u8]) -> Result<usize> {
     usize::try_from(count).map_err(|_| Error::EINVAL)
 }
 
-/// The bytes of an index of `count` entries.
 fn size_of_index(count: usize) -> Result<usize> {
     count
         .checked_add(1)
@@ -216,7 +208,6 @@ fn size_of_index(count: usize) -> Result<usize> {
         .ok_or(Error::EINVAL)
 }
 
-/// Reports an entry that points outside of the text.
 fn report_entry(name: &[u8], number: u32, key: u32, journal: &mut Journal) {
     let (metric, indom) = (MetricId(key), InDom(key & !INDOM_FLAG));
     let (what, which): (_, &dyn Display) = if key & INDOM_FLAG == 0 {

@@ -13,7 +13,7 @@ fn record(words: [u32; 3]) -> Vec<u8> {
     words.iter().flat_map(|word| word.to_ne_bytes()).collect()
 }
 
-/// An index with these entries that announces `count`.
+/// An index of these entries that announces `count`.
 fn index(count: u32, entries: &[[u32; 3]]) -> Vec<u8> {
     let mut image = record([MAGIC, VERSION << 16, count]);
     image.extend(entries.iter().flat_map(|entry| record(*entry)));
@@ -41,8 +41,7 @@ const METRIC: u32 = 9 << 22;
 const INDOM: u32 = METRIC | INDOM_FLAG;
 const PAGES: &[u8] = b"one\0two\0three";
 
-/// HELP-3, HELP-7, HELP-25, HELP-26, H-7: metrics from the front, instance domains from the
-/// back.
+/// HELP-3, HELP-7, HELP-25, HELP-26, H-7: the first of metrics, the last of instance domains.
 #[test]
 fn duplicates() {
     let base = open(
@@ -76,7 +75,7 @@ fn duplicates() {
     assert_eq!(base.text_of(HelpKey::InDom(InDom(METRIC + 1)), HelpKind::Long), None);
 }
 
-/// HELP-32: the end of the pages ends the last text; every text is terminated.
+/// HELP-32.
 #[test]
 fn last_text_without_nul() {
     let base = open(index(1, &[[METRIC, 8, 12]]), PAGES);
@@ -91,7 +90,7 @@ fn last_text_without_nul() {
     assert_eq!(base.pages(), PAGES);
 }
 
-/// HELP-30, H-4: sizes are checked with room to spare; 0x15555555 entries wrap 32 bits.
+/// HELP-30, H-4: 0x15555555 entries wrap 32 bits.
 #[test]
 fn sizes() {
     let entry = [METRIC, 0, 4];
@@ -112,7 +111,7 @@ fn sizes() {
     assert!(database(index(0, &[]), PAGES).0.is_ok());
 }
 
-/// HELP-2: magic and version.
+/// HELP-2.
 #[test]
 fn header() {
     for (place, good) in [(0, false), (3, false), (4, true), (6, false), (7, false)] {
@@ -127,7 +126,7 @@ fn header() {
     }
 }
 
-/// HELP-31: a bad offset costs that text only, and is reported once.
+/// HELP-31.
 #[test]
 fn offsets_outside() {
     let far = u32::try_from(PAGES.len()).unwrap();
@@ -159,7 +158,7 @@ fn open_in(directory: &Path) -> Result<Database> {
     Database::open(name.as_os_str().as_bytes(), &mut Journal::new())
 }
 
-/// HELP-20, HELP-30: the index is judged before the pages are looked for.
+/// HELP-20, HELP-30.
 #[test]
 fn order_of_checks() {
     let directory = tempfile::tempdir().unwrap();
@@ -175,7 +174,7 @@ fn order_of_checks() {
     assert!(open_in(directory.path()).is_ok());
 }
 
-/// HELP-34: a file with a hole within what is read of it is none.
+/// HELP-34: a file with a hole is refused.
 #[test]
 fn holes() {
     let directory = tempfile::tempdir().unwrap();
@@ -194,8 +193,7 @@ fn holes() {
     assert_eq!(open_in(directory.path()).err(), Some(Error::EINVAL));
 }
 
-/// HELP-34: what is no regular file is refused at once. A FIFO without a writer is not waited
-/// for.
+/// HELP-34.
 #[test]
 fn no_regular_files() {
     let directory = tempfile::tempdir().unwrap();
@@ -212,8 +210,7 @@ fn no_regular_files() {
     assert_eq!(open_in(directory.path()).err(), Some(Error::EINVAL));
 }
 
-/// HELP-33, H-6: what happens to the files later does not matter; entries beyond the announced
-/// ones are ignored.
+/// HELP-33, H-6.
 #[test]
 fn read_once() {
     let directory = tempfile::tempdir().unwrap();

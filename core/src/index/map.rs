@@ -3,8 +3,8 @@
 use super::{Index, Seed};
 use crate::error::{Error, Result};
 
-/// A map from numbers (identifiers, contexts, addresses) to values, which lie one behind the other.
-/// It is for what comes and goes rarely, and is asked often.
+/// A map from numbers (identifiers, contexts, addresses) to values, for entries that come and go
+/// rarely and are asked for often.
 #[derive(Debug)]
 pub struct Map<V> {
     entries: Vec<(u64, V)>,
@@ -69,7 +69,7 @@ impl<V> Map<V> {
         self.place(key.into()).map(|place| (place, &self.entries[place].1))
     }
 
-    /// The value of a key, to be changed.
+    /// The value of a key, mutable.
     pub fn get_mut(&mut self, key: impl Into<u64>) -> Option<&mut V> {
         self.place(key.into()).map(|place| &mut self.entries[place].1)
     }
@@ -86,10 +86,10 @@ impl<V> Map<V> {
             .reserve(more, end, |slot| seed.number(entries[slot as usize].0))
     }
 
-    /// The value of a key, which `make` gives when there is none.
+    /// The value of a key; `make` makes it when there is none.
     ///
     /// # Errors
-    /// `-ENOMEM`; `make` was not asked.
+    /// `-ENOMEM`; `make` was not called.
     pub fn get_or_insert_with(&mut self, key: impl Into<u64>, make: impl FnOnce() -> V) -> Result<&mut V> {
         let key = key.into();
         let place = match self.place(key) {
@@ -102,7 +102,6 @@ impl<V> Map<V> {
         Ok(&mut self.entries[place].1)
     }
 
-    /// Lists a new entry, for which there is room.
     fn push(&mut self, key: u64, value: V) -> usize {
         let place = self.entries.len();
         let slot = u32::try_from(place).expect("there is room");

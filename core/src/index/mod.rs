@@ -1,9 +1,9 @@
 //! Hash tables of our own, for what the library keeps until the process ends.
 //!
 //! [`Index`] holds numbers of entries that its owner has elsewhere, [`Map`] keys and values;
-//! [`Seed`] hashes what comes from outside. Each block of memory here is reached by a pointer to
-//! its start, so that valgrind finds all of it: tables that keep a pointer into the middle of their
-//! block, as those of `std` and hashbrown do, are "possibly lost" at exit.
+//! [`Seed`] hashes what comes from outside. Each block of memory is reached by a pointer to its
+//! start, so that valgrind finds it: tables of `std` and hashbrown point into the middle, and are
+//! "possibly lost" at exit.
 
 mod map;
 #[cfg(test)]
@@ -16,30 +16,28 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, Result};
 
-/// A cell that never held anything: searches end here.
+/// A cell never used: searches end here.
 const EMPTY: u32 = u32::MAX;
-/// A cell that holds nothing any more: searches go on.
+/// A cell that was emptied: searches go on.
 const GONE: u32 = u32::MAX - 1;
 
 /// Number of cells of the smallest table.
 const FEWEST: usize = 8;
-/// From this number of cells on, tables grow by half; smaller ones double.
+/// Number of cells from which on tables grow by half; smaller ones double.
 const LARGE: usize = 1 << 14;
 
-/// A set of numbers ("slots") that are found by the hash of what is in them.
+/// A set of numbers ("slots") that are found by the hash of their entries.
 ///
-/// Open addressing in cells of 32 bits: the lower bits of a cell are the slot, the others as many
-/// bits of the hash as there is room for. So a search touches one place of the table, and hardly
-/// ever an entry that it is not for. Where the search for a hash begins is its proportion of the
-/// table, which may thus have any length.
+/// Open addressing in cells of 32 bits: the lower bits of a cell are the slot, the others bits of
+/// the hash. So a search touches one place of the table, and hardly ever an entry that it is not
+/// for. A search begins at the hash's proportion of the table, which may have any length.
 #[derive(Debug, Default)]
 pub struct Index {
     cells: Vec<u32>,
-    /// Number of slots that are in the table.
     len: u32,
     /// Cells that are not [`EMPTY`].
     used: u32,
-    /// The number of bits of a cell that are the slot.
+    /// Number of a cell's bits that are the slot.
     bits: u32,
 }
 
@@ -67,14 +65,13 @@ impl Index {
         self.len == 0
     }
 
-    /// Number of cells: what memory there is.
     #[cfg(test)]
     pub(crate) fn cells(&self) -> usize {
         self.cells.len()
     }
 
-    /// The number of cells that may be in use: three quarters, so that a search for what is not
-    /// there looks at eight cells, mostly of one cache line.
+    /// The number of cells that may be in use: three quarters, so that a search in vain looks at
+    /// eight cells.
     fn limit(cells: usize) -> usize {
         cells - cells / 4
     }
@@ -83,32 +80,29 @@ impl Index {
         ((u64::from(hash) * self.cells.len() as u64) >> 32) as usize
     }
 
-    /// The part of a hash that is in the cell.
     fn tag(&self, hash: u32) -> u32 {
         (u64::from(hash) << self.bits) as u32
     }
 
-    /// The bits of a cell that are the slot.
     fn mask(&self) -> u32 {
         ((1u64 << self.bits) - 1) as u32
     }
 
-    /// The first slot with this hash that `same` accepts, in the order of insertion as long as none
-    /// was removed.
+    /// The first slot with this hash that `same` accepts: the oldest, as long as none was removed.
     #[inline(always)]
     pub fn find(&self, hash: u32, same: impl FnMut(u32) -> bool) -> Option<u32> {
         self.search(hash, same).ok().map(|(_, slot)| slot)
     }
 
-    /// Cell and slot of the first that `wanted` accepts; if there is none, the empty cell where the
-    /// search has ended.
+    /// Cell and slot of the first that `wanted` accepts, or else the empty cell where the search
+    /// has ended.
     #[inline(always)]
     fn search(&self, hash: u32, mut wanted: impl FnMut(u32) -> bool) -> std::result::Result<(usize, u32), usize> {
         let (tag, mask) = (self.tag(hash), self.mask());
         let mut at = self.start(hash);
         loop {
             let cell = *self.cells.get(at).ok_or(at)?;
-            // A cell without a slot may look as if its hash fitted.
+            // An unused cell may match by chance.
             let fits = (cell ^ tag) & !mask == 0;
             if fits && cell < GONE && wanted(cell & mask) {
                 return Ok((at, cell & mask));
@@ -131,8 +125,7 @@ impl Index {
         });
     }
 
-    /// Makes room for `more` slots below `end`. `hash_of` tells the hash of a slot that is in the
-    /// table.
+    /// Makes room for `more` slots below `end`; `hash_of` returns the hash of a slot in the table.
     ///
     /// # Errors
     /// `-ENOMEM`; the table is as it was.
@@ -150,14 +143,12 @@ impl Index {
         (self.used as usize).saturating_add(more) <= Index::limit(self.cells.len())
     }
 
-    /// Returns whether slots below `end` fit into a cell, and leave two numbers for cells without
-    /// one.
+    /// Returns whether a cell can hold slots below `end`, [`EMPTY`] and [`GONE`].
     fn fits(&self, end: u32) -> bool {
         u64::from(end) + 1 < 1u64 << self.bits
     }
 
-    /// A new table: larger, smaller when little is left in this one, or the same without cells that
-    /// hold nothing any more.
+    /// A new table: larger, or without emptied cells, or smaller when few slots are left.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, more: usize, end: u32, hash_of: &dyn Fn(u32) -> u32) -> Result<()> {
@@ -167,22 +158,19 @@ impl Index {
         } else {
             self.cells.len()
         };
-        // With some room beside: a table is not made anew for each slot that comes when another
-        // goes.
+        // With room to spare: not a new table for each slot that comes when another goes.
         while Index::limit(cells).saturating_sub(Index::limit(cells) / 8) < wanted {
             cells = Index::next(cells).ok_or(Error::ENOMEM)?;
         }
         self.rebuild(cells, end, hash_of)
     }
 
-    /// The next greater length.
     fn next(cells: usize) -> Option<usize> {
         let more = if cells < LARGE { cells } else { cells / 2 };
         cells.checked_add(more.max(FEWEST))
     }
 
-    /// Gives memory back when little is left in the table. It stays as it is when there is none for
-    /// a smaller one.
+    /// Gives memory back when little is left in the table, if there is memory for a smaller one.
     pub fn shrink(&mut self, hash_of: impl Fn(u32) -> u32) {
         if self.len == 0 {
             self.clear();
@@ -192,7 +180,7 @@ impl Index {
         }
     }
 
-    /// All slots, in no order that means anything.
+    /// All slots, in no order.
     pub fn slots(&self) -> impl Iterator<Item = u32> {
         let mask = self.mask();
         self.cells
@@ -205,7 +193,7 @@ impl Index {
         let mut cells = Vec::new();
         cells.try_reserve_exact(length).map_err(|_| Error::ENOMEM)?;
         cells.resize(length, EMPTY);
-        // Twice as many slots as there are now fit before the cells have to be made anew for that.
+        // Room for twice as many slots.
         let bits = (u64::from(end) + 2).next_power_of_two().trailing_zeros() + 1;
         let mut table = Index {
             cells,
@@ -223,8 +211,8 @@ impl Index {
         Ok(())
     }
 
-    /// Puts a slot in, for which there is room (see [`Index::reserve`]): in the place of the one
-    /// with the same hash that `same` accepts, if there is such a one. Returns whether there was.
+    /// Puts a slot in, for which there is room (see [`Index::reserve`]), or in the place of one
+    /// with the same hash that `same` accepts. Returns whether there was such a one.
     #[inline]
     pub fn insert(&mut self, hash: u32, slot: u32, same: impl FnMut(u32) -> bool) -> bool {
         debug_assert!(self.fits(slot) && (self.used as usize) < self.cells.len());
@@ -238,7 +226,7 @@ impl Index {
         found.is_ok()
     }
 
-    /// Takes a slot out; whether it was there.
+    /// Takes a slot out; returns whether it was there.
     pub fn remove(&mut self, hash: u32, slot: u32) -> bool {
         let Ok((at, _)) = self.search(hash, |found| found == slot) else {
             return false;
@@ -250,7 +238,7 @@ impl Index {
     /// Takes out the slots for which `keep` is false.
     pub fn retain(&mut self, keep: impl Fn(u32) -> bool) {
         let mask = self.mask();
-        // Backwards, so that the last cells of a run are emptied, not only marked.
+        // Backwards, so that the last cells of a run are emptied.
         for at in (0..self.cells.len()).rev() {
             let cell = self.cells[at];
             if cell < GONE && !keep(cell & mask) {
@@ -259,8 +247,8 @@ impl Index {
         }
     }
 
-    /// Empties a cell. Behind it nothing may follow that a search would no longer reach; if nothing
-    /// does, the cells before it that hold nothing any more are free as well.
+    /// Empties a cell: marks it, unless the next one is empty, too; then emptied cells before it
+    /// become free as well.
     fn vacate(&mut self, at: usize) {
         self.len -= 1;
         let after = if at + 1 == self.cells.len() { 0 } else { at + 1 };
@@ -285,7 +273,7 @@ impl Index {
     }
 }
 
-/// The start of a hash: without it nobody can tell which names meet in a table.
+/// The start of a hash: without it nobody can tell which names collide.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seed {
     state: u64,
@@ -298,8 +286,8 @@ impl Seed {
     /// A seed of two random numbers.
     #[must_use]
     pub const fn new(state: u64, multiplier: u64) -> Seed {
-        // Odd, so that no bit of what is hashed gets lost, large, so that each reaches the upper
-        // half of a product, and not one of those with few bits.
+        // Odd, so that no bit is lost; large, so that each reaches a product's upper half; many
+        // bits.
         Seed {
             state,
             multiplier: (multiplier ^ 0x9e37_79b9_7f4a_7c15) | 1 | 1 << 63,
@@ -316,10 +304,9 @@ impl Seed {
         }
     }
 
-    /// The seed when nobody has given one: in a constructor of the program that runs before ours,
-    /// in a unit test, or when the kernel had no random numbers. It is made of the time, and of
-    /// where the loader has put things. (What std has for this needs thread-local memory, which is
-    /// dear in a library that is opened by `dlopen`.)
+    /// The seed when nobody has given one: before our constructor runs, in a unit test, or without
+    /// random numbers of the kernel. It is made of the time and of addresses. (std's needs
+    /// thread-local memory, which is dear in a library that is opened by `dlopen`.)
     #[cold]
     #[inline(never)]
     fn first() -> Seed {
@@ -352,8 +339,8 @@ impl Seed {
         product as u64 ^ (product >> 64) as u64
     }
 
-    /// The hash that a state leads to. One more round ends the order of words that follow each
-    /// other: with some seeds they would all be neighbours in a table.
+    /// The hash of a state. One more round breaks up sequences of words, which some seeds would
+    /// keep neighbours in a table.
     #[inline]
     #[must_use]
     pub fn end(self, state: u64) -> u32 {
@@ -378,8 +365,7 @@ impl Seed {
             state = self.mix(state, u64::from_le_bytes(*word));
             rest = tail;
         }
-        // They may end with zeros, so the number of the last ones counts, in a byte that they
-        // leave.
+        // With their number, as they may end with zeros.
         self.end(self.mix(state, last(rest) | (rest.len() as u64) << 56))
     }
 }
@@ -389,7 +375,6 @@ impl Seed {
 #[must_use]
 pub fn last(bytes: &[u8]) -> u64 {
     if let (Some(low), Some(high)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
-        // They overlap in bytes that are the same in both.
         let (low, high) = (u32::from_le_bytes(*low), u32::from_le_bytes(*high));
         return u64::from(low) | u64::from(high) << (8 * (bytes.len() - 4));
     }

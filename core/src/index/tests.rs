@@ -6,7 +6,6 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// A hash that is good in all of its bits.
 fn good(slot: u32) -> u32 {
     Seed::new(1, 2).number(u64::from(slot))
 }
@@ -15,7 +14,6 @@ fn find(index: &Index, hash: fn(u32) -> u32, slot: u32) -> Option<u32> {
     index.find(hash(slot), |found| found == slot)
 }
 
-/// The cells in use and the cells that there are, counted.
 fn check(index: &Index) {
     assert_eq!(index.slots().count(), index.len());
     let used = index.used as usize;
@@ -23,7 +21,7 @@ fn check(index: &Index) {
     assert!(used <= Index::limit(index.cells.len()));
 }
 
-/// Many slots, in and out again: all are found, none other, and the table follows what is there.
+/// All slots are found, no others, and the table follows their number.
 #[test]
 fn grows_and_shrinks() {
     let mut index = Index::new();
@@ -54,8 +52,7 @@ fn grows_and_shrinks() {
     assert_eq!(index.cells(), 0);
 }
 
-/// A new table has room for an eighth more than it was made for, so that it is not made anew for
-/// each slot that comes when another goes.
+/// A new table has room for an eighth more than it was made for.
 #[test]
 fn room_beside() {
     for wanted in 1..3000 {
@@ -65,7 +62,7 @@ fn room_beside() {
     }
 }
 
-/// A table that is small anyway stays as it is when little is left in it.
+/// A small table does not shrink.
 #[test]
 fn small_tables_stay() {
     for (wanted, cells, left) in [(42, 64, 64), (43, 128, 8)] {
@@ -78,7 +75,7 @@ fn small_tables_stay() {
     }
 }
 
-/// One comes, one goes, for ever: no search gets longer, and the table no larger.
+/// One slot comes, one goes, for ever: no search gets longer, and the table no larger.
 #[test]
 fn churn_leaves_nothing_behind() {
     let mut index = Index::new();
@@ -94,7 +91,7 @@ fn churn_leaves_nothing_behind() {
     assert_eq!(index.len(), 1000);
 }
 
-/// The greatest slots that there can be, and no room for more.
+/// The greatest slots.
 #[test]
 fn large_slots() {
     let mut index = Index::new();
@@ -110,7 +107,7 @@ fn large_slots() {
     assert_eq!(index.len(), 4);
 }
 
-/// Slots with one hash come in the order in which they were put in.
+/// Slots with one hash keep their order.
 #[test]
 fn equal_hashes() {
     let same: fn(u32) -> u32 = |_| 0xffff_ffff;
@@ -132,7 +129,6 @@ fn equal_hashes() {
     assert_eq!(index.find(same(0), |_| true), Some(3));
 }
 
-/// The hashes of two seeds have nothing to do with each other.
 #[test]
 fn seeds() {
     let (one, other) = (Seed::new(1, 2), Seed::new(3, 4));
@@ -149,7 +145,6 @@ fn seeds() {
     assert!(counts.iter().all(|count| (500..1500).contains(count)), "{counts:?}");
 }
 
-/// An operation on a table.
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Put(u32),
@@ -169,7 +164,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 proptest! {
-    /// With any hash, and with one that has few values, the index holds what a map of `std` holds.
+    /// With any hash, and with one that has few values, the index is like a map of `std`.
     #[test]
     fn as_a_set(steps in steps(), few in any::<bool>()) {
         let hash: fn(u32) -> u32 = if few { |slot| good(slot % 200 % 5) } else { |slot| good(slot % 200) };
@@ -196,7 +191,6 @@ proptest! {
         }
     }
 
-    /// A map holds what a map of `std` holds.
     #[test]
     fn as_a_map(steps in prop::collection::vec((0..100u32, any::<u8>(), 0..3), 0..400)) {
         let (mut map, mut model) = (Map::new(), HashMap::new());
@@ -214,7 +208,6 @@ proptest! {
     }
 }
 
-/// A value is found wherever somebody supposes it.
 #[test]
 fn near() {
     let mut map = Map::new();
@@ -234,8 +227,7 @@ fn near() {
     }
 }
 
-/// Numbers and names that follow each other, as items, ids and instances do, are found after few
-/// looks, whatever the seed is.
+/// Consecutive numbers and names are found after few looks, whatever the seed is.
 #[test]
 fn sequences() {
     const COUNT: u32 = 1000;
@@ -268,7 +260,7 @@ fn sequences() {
             (0..COUNT).map(passed).sum::<usize>()
         });
         let worst = worst.max();
-        // What chance does in the worst of 600 tables.
+        // The worst of 600 random tables.
         assert!(worst < Some(1_500), "{kind}: {worst:?}");
     }
 }

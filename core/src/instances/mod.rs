@@ -1,4 +1,4 @@
-//! Instances of a domain: what a client asks for, and how names are compared in a classic table.
+//! Requests for instances, and comparison of names in a classic table.
 
 use crate::constants::PM_IN_NULL;
 use crate::error::{Error, Result};
@@ -16,7 +16,7 @@ pub enum InstanceQuery<'a> {
 }
 
 impl<'a> InstanceQuery<'a> {
-    /// Tells the requests apart.
+    /// The request of these arguments.
     ///
     /// # Errors
     /// `PM_ERR_INST` for both an id and a name, and for an empty name.
@@ -30,16 +30,16 @@ impl<'a> InstanceQuery<'a> {
     }
 }
 
-/// The match between a name asked for and the name of an instance.
+/// The match between a wanted name and that of an instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Match {
     /// They are equal.
     Exact,
-    /// It is the part before the first space, of this length.
+    /// Equal to the part before the first space, of this length.
     Short(usize),
 }
 
-/// Compares a name asked for with the name of an instance (INST-66).
+/// Compares a wanted name with that of an instance (INST-66).
 #[must_use]
 pub fn matches(asked: &[u8], name: &[u8]) -> Option<Match> {
     if asked == name {
@@ -49,12 +49,13 @@ pub fn matches(asked: &[u8], name: &[u8]) -> Option<Match> {
     (asked == short).then_some(Match::Short(short.len()))
 }
 
-/// The part of a name before its first space, when it has one.
+/// The part of a name before its first space.
 fn short(name: &[u8]) -> Option<&[u8]> {
     name.iter().position(|byte| *byte == b' ').map(|end| &name[..end])
 }
 
-/// Calls `add` with the hash of each text that finds the name: the name itself and its short form.
+/// Calls `add` with the [`key`] of each text that finds the name: the name itself and its short
+/// form.
 pub fn keys(name: &[u8], mut add: impl FnMut(u64)) {
     add(key(name));
     if let Some(short) = short(name) {
@@ -62,7 +63,7 @@ pub fn keys(name: &[u8], mut add: impl FnMut(u64)) {
     }
 }
 
-/// The hash of a name asked for.
+/// The hash of a wanted name.
 #[must_use]
 pub fn key(asked: &[u8]) -> u64 {
     Seed::process().bytes(asked).into()
@@ -72,7 +73,7 @@ pub fn key(asked: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    /// INST-60: the table of requests.
+    /// INST-60.
     #[test]
     fn requests() {
         assert_eq!(InstanceQuery::new(-1, None), Ok(InstanceQuery::All));
@@ -83,8 +84,7 @@ mod tests {
         assert_eq!(InstanceQuery::new(7, Some(b"")), Err(Error::INST));
     }
 
-    /// INST-66: equal, or equal to the part before the first space; a name with a space must be
-    /// equal.
+    /// INST-66.
     #[test]
     fn names() {
         assert_eq!(matches(b"one two", b"one two"), Some(Match::Exact));
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(matches(b"one\ttwo", b"one\ttwo x"), Some(Match::Short(7)));
     }
 
-    /// Every text that matches a name is one of its keys: the index relies on it.
+    /// The index relies on it.
     #[test]
     fn keys_cover_matches() {
         for name in [&b"one two"[..], b"one", b"", b" lead", b"a b c"] {

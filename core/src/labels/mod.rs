@@ -1,9 +1,9 @@
-//! Labels: names with JSON values that say more about a context, a domain, a metric or an instance.
+//! Labels: names with JSON values that describe a context, a domain, a metric or an instance.
 //!
 //! A label set is one JSON text and a list of places in it ([`JsonLabels`]). [`parse()`] reads the
-//! plain texts that agents write, and [`merge()`] lays new labels over old ones. What is not plain
-//! (nested objects, unfinished or wrong texts) is judged by libpcp's own parser, so that its rules,
-//! which differ between the generations, hold everywhere.
+//! plain texts that agents write, and [`merge()`] lays new labels over old ones. Other texts
+//! (nested objects, unfinished or wrong ones) are left to libpcp's own parser, whose rules differ
+//! between releases.
 
 mod parse;
 
@@ -11,15 +11,15 @@ pub use parse::{ParsedText, parse};
 
 use crate::error::{Error, Result};
 
-/// The most labels of a set (LABEL-31).
+/// Maximum number of labels of a set (LABEL-31).
 pub const MAX_LABELS: usize = 255;
-/// Texts of this length and more are too big (LABEL-31).
+/// Length in bytes from which on texts are too big (LABEL-31).
 pub const MAX_TEXT: usize = 65534;
-/// The longest JSON text that merging may give (LABEL-31).
+/// Maximum length in bytes of a merged JSON text (LABEL-31).
 pub const MAX_MERGED: usize = 65531;
-/// The longest name of a label.
+/// Maximum length in bytes of the name of a label.
 pub const MAX_NAME: usize = 254;
-/// Deeper texts are refused: libpcp loses tokens of them and reports nothing (L-8).
+/// Maximum depth of a text: libpcp loses tokens of deeper ones (L-8).
 pub const MAX_DEPTH: usize = 60;
 
 /// The places of a label's name and value in the JSON text of its set (LABEL-1).
@@ -37,7 +37,7 @@ pub struct Span {
     pub value_len: u16,
 }
 
-/// A label set as it will be handed to C: labels sorted by name (LABEL-36).
+/// A label set: its labels sorted by name (LABEL-36).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JsonLabels {
     /// The JSON text, without white space between its tokens.
@@ -46,7 +46,7 @@ pub struct JsonLabels {
     pub labels: Vec<Span>,
 }
 
-/// One label by itself, with its full name.
+/// One label, with its full name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Label<'a> {
     /// The name, with dots where it was nested.
@@ -58,21 +58,20 @@ pub struct Label<'a> {
 }
 
 impl Span {
-    /// The bytes of the name in the set's JSON text, `None` when they are not all there.
+    /// The name in the set's JSON text, `None` when that is too short.
     #[must_use]
     pub fn name<'a>(&self, json: &'a [u8]) -> Option<&'a [u8]> {
         slice(json, self.name, u16::from(self.name_len))
     }
 
-    /// The bytes of the value in the set's JSON text, `None` when they are not all there.
+    /// The value in the set's JSON text, `None` when that is too short.
     #[must_use]
     pub fn value<'a>(&self, json: &'a [u8]) -> Option<&'a [u8]> {
         slice(json, self.value, self.value_len)
     }
 }
 
-/// Sorts labels by insertion, and leaves equal ones in their order: there are few, most often in
-/// their order already.
+/// Sorts by insertion, in a stable way: there are few labels, mostly in order already.
 fn sort<T: Copy>(labels: &mut [T], is_less: impl Fn(&T, &T) -> bool) {
     for end in 1..labels.len() {
         let label = labels[end];
@@ -91,8 +90,7 @@ fn slice(json: &[u8], start: u16, length: u16) -> Option<&[u8]> {
 }
 
 impl JsonLabels {
-    /// Returns whether merging would write the same text: it has labels, they stand in it in their
-    /// order, and it is not too long.
+    /// Returns whether [`merge()`] would write the same text.
     #[must_use]
     pub fn is_merged(&self) -> bool {
         let in_order = self.labels.is_sorted_by(|left, right| left.name < right.name);
@@ -112,19 +110,17 @@ impl JsonLabels {
 }
 
 /// Makes one set of `new` labels and those `old` ones whose names are not among them, sorted by
-/// name; the JSON text is written afresh, with full names. Of several labels with one name the
-/// first counts, so that none is there twice (L-9).
+/// name; the JSON text is written afresh. Of several labels with one name the first counts (L-9).
 ///
 /// # Errors
-/// `-E2BIG` when there would be more than 255 labels (L-5) or more than 65531 bytes of text
-/// (LABEL-31); `-EINVAL` when a name does not fit its field; `-ENOMEM`.
+/// `-E2BIG` for more than 255 labels (L-5) or 65531 bytes of text (LABEL-31); `-EINVAL` when a name
+/// does not fit its field; `-ENOMEM`.
 pub fn merge<'a>(old: impl Iterator<Item = Label<'a>>, new: impl Iterator<Item = Label<'a>>) -> Result<JsonLabels> {
     let mut labels = Vec::new();
     for label in new.chain(old) {
         labels.try_reserve(1).map_err(|_| Error::ENOMEM)?;
         labels.push(label);
     }
-    // New ones stay in front of old ones of the same name.
     sort(&mut labels, |left, right| left.name < right.name);
     labels.dedup_by(|later, earlier| later.name == earlier.name);
     if labels.len() > MAX_LABELS {
@@ -133,7 +129,6 @@ pub fn merge<'a>(old: impl Iterator<Item = Label<'a>>, new: impl Iterator<Item =
     write(&labels)
 }
 
-/// Writes the JSON text and notes where everything stands.
 fn write(labels: &[Label<'_>]) -> Result<JsonLabels> {
     let size = 2 + labels
         .iter()
@@ -188,7 +183,7 @@ mod tests {
         merge(old.iter().copied(), new.iter().copied())
     }
 
-    /// LABEL-37: the example of the specification, value by value.
+    /// LABEL-37: the example of the specification.
     #[test]
     fn new_over_old() {
         let old = [label("a", "2", 0), label("b", "1", 0)];
@@ -198,8 +193,7 @@ mod tests {
         assert_eq!(set.iter().collect::<Vec<_>>(), expected);
     }
 
-    /// LABEL-36, LABEL-37: a name sorts before longer ones that it starts; nothing at all is an
-    /// empty object.
+    /// LABEL-36, LABEL-37.
     #[test]
     fn order_and_nothing() {
         let set = merged(&[], &[label("ab", "1", 0), label("a", "2", 0), label("B", "3", 0)]).unwrap();
@@ -208,7 +202,7 @@ mod tests {
         assert_eq!((empty.json.as_slice(), empty.labels.len()), (&b"{}"[..], 0));
     }
 
-    /// L-9: a name that is there twice is there once afterwards.
+    /// L-9.
     #[test]
     fn duplicates_vanish() {
         let set = merged(
@@ -219,7 +213,7 @@ mod tests {
         assert_eq!(set.json, b"{\"a\":0,\"n.x\":1}");
     }
 
-    /// L-5, LABEL-31: 255 labels fit and 256 do not, from whatever sources.
+    /// L-5, LABEL-31.
     #[test]
     fn number_of_labels() {
         let names: Vec<_> = (0..256).map(|number| format!("n{number}")).collect();

@@ -3,11 +3,10 @@
 use super::{JsonLabels, MAX_DEPTH, MAX_LABELS, MAX_NAME, MAX_TEXT, Span, sort};
 use crate::error::{Error, Result};
 
-/// A text as the parser sees it.
+/// The result of reading a text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ParsedText {
-    /// An object without objects inside: the labels, sorted by name, over the text without white
-    /// space.
+    /// An object without objects inside: its labels, over the text without white space.
     Plain(JsonLabels),
     /// Something else, for libpcp to judge: the text without the white space beside brackets,
     /// commas and colons, about which libpcp errs (L-6).
@@ -16,16 +15,14 @@ pub enum ParsedText {
 
 /// Reads a JSON text with labels; they get `flags`.
 ///
-/// A plain text is one that can mean only one thing: a complete object of strings, numbers, words
-/// and lists of such, with legal and different names (LABEL-32, LABEL-33). `leading_letter`:
-/// whether a name must start with a letter, and a wrong one refuses the text, as before PCP 7.2;
-/// since then libpcp leaves a wrong name out with its value.
+/// A plain text can mean only one thing: a complete object of strings, numbers, words and lists of
+/// such, with legal and different names (LABEL-32, LABEL-33). With `leading_letter` a name must
+/// start with a letter, and a wrong one refuses the text, as before PCP 7.2; since then libpcp
+/// leaves a wrong name out with its value.
 ///
 /// # Errors
-/// `-E2BIG` for 65534 bytes and more (LABEL-31); `-EINVAL` for what libpcp gets wrong beyond
-/// repair: more than 60 levels (L-8), and lists in lists in values that it keeps of a text that is
-/// not plain (L-7);
-/// `-ENOMEM`.
+/// `-E2BIG` for 65534 bytes and more (LABEL-31); `-EINVAL` for what libpcp gets wrong: more than 60
+/// levels (L-8), and lists in lists in values that it keeps of a text that is not plain (L-7);
 pub fn parse(text: &[u8], flags: u8, leading_letter: bool) -> Result<ParsedText> {
     if text.len() >= MAX_TEXT {
         return Err(Error::E2BIG);
@@ -36,16 +33,15 @@ pub fn parse(text: &[u8], flags: u8, leading_letter: bool) -> Result<ParsedText>
     }
 }
 
-/// Prepares a text for libpcp: takes out white space where it separates nothing, so that a wrong
-/// text stays as wrong as it is, and refuses what libpcp would get wrong without saying so.
+/// Prepares a text for libpcp: takes out white space that separates nothing, and refuses what
+/// libpcp would get wrong without an error.
 fn other(text: &[u8], leading_letter: bool) -> Result<Vec<u8>> {
-    // It never gets longer.
     let mut short: Vec<u8> = Vec::new();
     short.try_reserve_exact(text.len()).map_err(|_| Error::ENOMEM)?;
     let (mut open, mut depth) = ([0; MAX_DEPTH], 0);
     let mut bytes = text.iter().copied().peekable();
     let mut space = false;
-    // Where the last string begins, and the level whose value is left out for its name.
+    // The start of the last string, and the level whose value is left out for its name.
     let (mut string, mut left_out) = (0, None);
     while let Some(byte) = bytes.next() {
         if is_space(byte) {
@@ -88,7 +84,7 @@ fn other(text: &[u8], leading_letter: bool) -> Result<Vec<u8>> {
             _ => {}
         }
     }
-    // At the end of an unfinished text it ends a number or a word.
+    // It ends a number or a word in an unfinished text.
     if space && short.last().is_some_and(|last| !is_structural(*last)) {
         short.push(b' ');
     }
@@ -99,16 +95,13 @@ const fn is_structural(byte: u8) -> bool {
     matches!(byte, b'{' | b'}' | b'[' | b']' | b',' | b':')
 }
 
-/// Returns whether JSON takes a byte between two words for white space.
+/// Returns whether a byte is white space in JSON.
 const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// The labels of a plain text (see [`parse()`]), with `flags`, and the text without white
-/// space; `None` when it is not plain, whatever the reason.
-///
-/// # Errors
-/// `-ENOMEM`.
+/// The labels of a plain text (see [`parse()`]), with `flags`, and the text without white space;
+/// `None` when it is not plain.
 fn plain(text: &[u8], flags: u8, leading_letter: bool) -> Result<Option<JsonLabels>> {
     let mut reader = JsonReader {
         text,
@@ -117,7 +110,7 @@ fn plain(text: &[u8], flags: u8, leading_letter: bool) -> Result<Option<JsonLabe
         labels: Vec::new(),
         no_memory: false,
     };
-    // What is read is never longer than the text.
+    // It never gets longer.
     reader.json.try_reserve_exact(text.len()).map_err(|_| Error::ENOMEM)?;
     let plain = reader.object(flags, leading_letter);
     if reader.no_memory {
@@ -129,8 +122,7 @@ fn plain(text: &[u8], flags: u8, leading_letter: bool) -> Result<Option<JsonLabe
     }))
 }
 
-/// A strict reader: `None` means "not plain", or that there is no memory for another label. What it
-/// has read is in `json` and `labels`.
+/// A strict reader: `None` means "not plain", or no memory.
 struct JsonReader<'a> {
     text: &'a [u8],
     at: usize,
@@ -170,7 +162,7 @@ impl JsonReader<'_> {
         Some(())
     }
 
-    /// Sorts by name; equal names are not plain.
+    /// Sorts labels by name; equal names are not plain.
     fn sort(&mut self) -> Option<()> {
         let json = &self.json;
         sort(&mut self.labels, |left, right| left.name(json) < right.name(json));
@@ -229,7 +221,6 @@ impl JsonReader<'_> {
         self.token(b']')
     }
 
-    /// The next byte that is not white space.
     fn peek(&mut self) -> Option<u8> {
         loop {
             let byte = *self.text.get(self.at)?;
@@ -244,7 +235,6 @@ impl JsonReader<'_> {
         (self.peek() == Some(byte)).then(|| self.take(1))
     }
 
-    /// Takes over `count` bytes as they are.
     fn take(&mut self, count: usize) {
         let end = self.at + count;
         // Room: as much as the text has, from the start.
@@ -256,7 +246,7 @@ impl JsonReader<'_> {
         self.text[self.at..].starts_with(word).then(|| self.take(word.len()))
     }
 
-    /// A string, escapes left as they are; bytes beyond ASCII pass (LABEL-33).
+    /// A string with its escapes; bytes beyond ASCII pass (LABEL-33).
     fn string(&mut self) -> Option<()> {
         let rest = self.text[self.at..].strip_prefix(b"\"")?;
         let mut length = 0;
@@ -302,9 +292,8 @@ impl JsonReader<'_> {
     }
 }
 
-/// The number of bytes at the start of a text that mean nothing but themselves inside of a string:
-/// a multiple of 16. Each group is looked at without a branch, so that the compiler makes few
-/// instructions of it.
+/// The number of bytes at the start of a text that mean nothing special in a string, as a multiple
+/// of 16: without branches in each group.
 fn ordinary(text: &[u8]) -> usize {
     let special = |byte: &u8| u8::from(*byte == b'"') | u8::from(*byte == b'\\') | u8::from(*byte < b' ');
     let groups = text.chunks_exact(16);
@@ -313,7 +302,6 @@ fn ordinary(text: &[u8]) -> usize {
         .count()
 }
 
-/// Returns whether a label may have this name (LABEL-32).
 fn legal(name: &[u8], leading_letter: bool) -> bool {
     let Some(first) = name.first() else { return false };
     name.len() <= MAX_NAME

@@ -1,7 +1,6 @@
-//! Lists of names, as they leave a tree, and the way from a name to a node, or to where a new one
-//! belongs.
+//! Lists of names below a node, and the way from a name to a node, or to where a new one belongs.
 //!
-//! Each list is made twice: once to measure it, and once to write it to where it stays.
+//! Each list is made twice: to measure it, and to write it.
 
 use std::iter;
 
@@ -14,15 +13,15 @@ const LIMIT: usize = i32::MAX as usize;
 
 /// The receiver of the names of a list.
 pub trait Sink {
-    /// Adds a name of `bytes` bytes, whose parts come from the last one to the first, and whether
-    /// names go on below it. The dots between the parts are the sink's to write.
+    /// Adds a name of `bytes` bytes, whose parts come from the last one to the first, without the
+    /// dots between them; `is_branch` if names go on below it.
     ///
     /// # Errors
     /// `-E2BIG`, `-ENOMEM`.
     fn add<'t>(&mut self, bytes: usize, is_branch: bool, parts: impl Iterator<Item = &'t [u8]>) -> Result<()>;
 }
 
-/// Names and their bytes, each with a NUL at its end.
+/// The number of names and their bytes, each with a NUL at its end.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Size {
     /// The number of names.
@@ -56,7 +55,7 @@ pub fn children<'t, N: Node<'t>>(node: N, sink: &mut impl Sink) -> Result<()> {
     Ok(())
 }
 
-/// A walk over the leaves below a node. Another one over the same asks for no memory.
+/// A walk over the leaves below a node; its memory serves the next one as well.
 #[derive(Debug)]
 pub struct TreeWalk<N> {
     /// The prefix of the names of the level being listed.
@@ -75,8 +74,8 @@ impl<N> Default for TreeWalk<N> {
 }
 
 impl<'t, N: Node<'t>> TreeWalk<N> {
-    /// Lists the full names of all leaves below `node`, which is known as `name`; of itself when it
-    /// is a leaf (TREE-33, traverse 1).
+    /// Lists the full names of all leaves below `node`, which is known as `name`, or of itself
+    /// (TREE-33, traverse 1).
     ///
     /// # Errors
     /// `-ENOMEM`, and what the sink gives.
@@ -87,7 +86,6 @@ impl<'t, N: Node<'t>> TreeWalk<N> {
         let TreeWalk { path, above } = self;
         path.clear();
         above.clear();
-        // Few names are longer.
         path.try_reserve(128).map_err(|_| Error::ENOMEM)?;
         extend(path, name)?;
         let mut next = node.first();
@@ -96,7 +94,7 @@ impl<'t, N: Node<'t>> TreeWalk<N> {
                 next = child.next();
                 if !child.is_branch() {
                     let name = child.name();
-                    // The dot behind the path is between the two.
+                    // Without the path's last dot, which is between the two.
                     let parts = [name, &path[..path.len() - 1]];
                     sink.add(path.len() + name.len(), false, parts.into_iter())?;
                 } else if let Some(below) = child.first() {
@@ -115,7 +113,6 @@ impl<'t, N: Node<'t>> TreeWalk<N> {
     }
 }
 
-/// Adds a level to a path.
 fn extend(path: &mut Vec<u8>, name: &[u8]) -> Result<()> {
     path.try_reserve(name.len() + 1).map_err(|_| Error::ENOMEM)?;
     path.extend_from_slice(name);
@@ -123,7 +120,7 @@ fn extend(path: &mut Vec<u8>, name: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// The full names of an identifier, measured and not yet written.
+/// The full names of an identifier, which were measured.
 #[derive(Clone, Copy, Debug)]
 pub struct Paths<N> {
     head: Option<N>,
@@ -139,12 +136,9 @@ impl<'t, N: Node<'t>> Paths<N> {
         iter::successors(self.head, |node| node.chained()).filter(move |node| node.pmid() == pmid)
     }
 
-    /// Lists the names.
-    ///
     /// # Errors
     /// What the sink gives.
     pub fn list(&self, sink: &mut impl Sink) -> Result<()> {
-        // One name alone was measured with all of them.
         let known = (self.size.count == 1).then(|| self.size.bytes.saturating_sub(1));
         for node in self.nodes() {
             let bytes = known.unwrap_or_else(|| length(node));
@@ -154,7 +148,6 @@ impl<'t, N: Node<'t>> Paths<N> {
     }
 }
 
-/// The bytes of the full name of a node.
 fn length<'t, N: Node<'t>>(node: N) -> usize {
     let bytes = ancestry(node).map(|node| node.name().len() + 1).sum::<usize>();
     bytes.saturating_sub(1)
@@ -171,8 +164,7 @@ pub fn names_of<'t, N: Node<'t>>(head: Option<N>, pmid: MetricId) -> Result<Path
     Ok(Paths { size, ..paths })
 }
 
-/// `node` and the nodes above it, without the root, whose name is no part of any other name
-/// (TREE-2).
+/// `node` and the nodes above it without the root, whose name counts for nothing (TREE-2).
 fn ancestry<'t, N: Node<'t>>(node: N) -> impl Iterator<Item = N> {
     let step = |node: N| node.parent().map(|parent| (node, parent));
     iter::successors(step(node), move |(_, parent)| step(*parent)).map(|(node, _)| node)
@@ -194,12 +186,11 @@ pub fn find<'t, N: Node<'t>>(root: N, name: &[u8]) -> Option<N> {
     descend(root, name)
 }
 
-/// A node and those behind it with the same parent.
+/// A node and the next ones with the same parent.
 fn siblings<'t, N: Node<'t>>(first: Option<N>) -> impl Iterator<Item = N> {
     iter::successors(first, |node| node.next())
 }
 
-/// Finds `name` below `parent`.
 fn descend<'t, N: Node<'t>>(parent: N, name: &[u8]) -> Option<N> {
     let (mut parent, mut name) = (parent, name);
     loop {
@@ -210,8 +201,7 @@ fn descend<'t, N: Node<'t>>(parent: N, name: &[u8]) -> Option<N> {
     }
 }
 
-/// Returns whether a node is what `name` looks for, or on the way there: then the rest of the name
-/// comes with it.
+/// Returns whether `name` leads to the node, or below it: then with the rest of the name.
 fn fit<'t, 'n, N: Node<'t>>(node: N, name: &'n [u8]) -> Option<(N, Option<&'n [u8]>)> {
     match name.strip_prefix(node.name()) {
         Some([]) => Some((node, None)),
@@ -220,19 +210,17 @@ fn fit<'t, 'n, N: Node<'t>>(node: N, name: &'n [u8]) -> Option<(N, Option<&'n [u
     }
 }
 
-/// The place of a name that is to be added (TREE-11).
+/// The place for a new name (TREE-11).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InsertPoint<'n, N> {
-    /// It is there already: this node.
+    /// The name is there already: this node.
     Taken(N),
-    /// Below this node, which is there already; and what of the name is to be put there.
+    /// Below this node; and the rest of the name, to be put there.
     Below(N, &'n [u8]),
 }
 
-/// Finds the place of a name.
-///
-/// Unlike a lookup this goes by components, each of which is the whole name of a node, and through
-/// leaves as well (TREE-12, TREE-14).
+/// The place of a name. Unlike a lookup this goes by components, each of which is the whole name of
+/// a node, and through leaves as well (TREE-12, TREE-14).
 pub fn place<'t, 'n, N: Node<'t>>(root: N, name: &'n [u8]) -> InsertPoint<'n, N> {
     let (mut parent, mut name) = (root, name);
     loop {
@@ -247,7 +235,6 @@ pub fn place<'t, 'n, N: Node<'t>>(root: N, name: &'n [u8]) -> InsertPoint<'n, N>
     }
 }
 
-/// The first component, and what is behind its dot.
 fn split(name: &[u8]) -> (&[u8], Option<&[u8]>) {
     let mut parts = name.splitn(2, |byte| *byte == b'.');
     (parts.next().unwrap_or_default(), parts.next())

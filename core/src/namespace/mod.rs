@@ -1,9 +1,8 @@
 //! Trees of metric names: lookup, counting, listing and the table from identifiers to names (TREE-1
 //! … TREE-35).
 //!
-//! The nodes are libpcp's C structures, which other code builds, walks and frees, so nothing here
-//! owns one: the algorithms work on whatever implements [`Node`]. None of them recurses, since
-//! names may be arbitrarily deep (N-14).
+//! The nodes are libpcp's C structures, which other code builds and frees, behind the trait
+//! [`Node`]. Nothing recurses, since names may be arbitrarily deep (N-14).
 
 mod list;
 #[cfg(test)]
@@ -16,8 +15,7 @@ pub use list::{InsertPoint, Paths, Sink, Size, TreeWalk, children, find, lookup,
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
 
-/// The domain number whose item 0 marks the root of a dynamic subtree; the cluster then tells whose
-/// it is.
+/// `DYNAMIC_PMID`: item 0 of this domain is the root of a dynamic subtree.
 const DYNAMIC_DOMAIN: u32 = 511;
 
 /// A node of a tree of names, living for `'t`.
@@ -32,14 +30,14 @@ pub trait Node<'t>: Copy {
     fn next(self) -> Option<Self>;
     /// The first node below.
     fn first(self) -> Option<Self>;
-    /// The next node with the same place in the table from identifiers to names.
+    /// The next node in the same chain of the table from identifiers to names.
     fn chained(self) -> Option<Self>;
     /// Sets what [`Node::parent`] gives.
     fn set_parent(self, parent: Option<Self>);
     /// Sets what [`Node::chained`] gives.
     fn set_chained(self, chained: Option<Self>);
 
-    /// Returns whether names go on below this node. Having children plays no part in it (TREE-4).
+    /// Returns whether names go on below this node, even if it has no children (TREE-4).
     fn is_branch(self) -> bool {
         let pmid = self.pmid();
         pmid == MetricId::NULL || (pmid.domain() == DYNAMIC_DOMAIN && pmid.item() == 0)
@@ -47,13 +45,12 @@ pub trait Node<'t>: Copy {
 }
 
 /// The number of names below `root`: a node with an identifier counts and hides what is below it
-/// (TREE-23). The root itself does neither: libpcp's repair of a table gives it one.
+/// (TREE-23). The root itself does neither.
 ///
 /// # Errors
 /// `-ENOMEM`.
 pub fn size<'t, N: Node<'t>>(root: N) -> Result<usize> {
     let mut count = 0;
-    // Where to go on when a level has been counted.
     let mut above = Vec::new();
     let mut next = root.first();
     loop {
@@ -74,8 +71,8 @@ pub fn size<'t, N: Node<'t>>(root: N) -> Result<usize> {
     }
 }
 
-/// The number of chains of a table for about `hint` names (TREE-20). Negative when the hint asks
-/// for a table that cannot exist (TREE-21).
+/// The number of chains of a table for about `hint` names (TREE-20); negative for impossible tables
+/// (TREE-21).
 #[must_use]
 pub fn table_size(hint: i32) -> i32 {
     let mut size = hint / 5;
@@ -91,7 +88,7 @@ pub fn table_size(hint: i32) -> i32 {
     size
 }
 
-/// The chain of a table of `chains` that names of `pmid` are in; `None` without a table.
+/// The chain of names of `pmid` in a table of `chains`; `None` without a table.
 #[must_use]
 pub fn chain(pmid: MetricId, chains: usize) -> Option<usize> {
     (pmid.0 as usize).checked_rem(chains)
@@ -100,8 +97,6 @@ pub fn chain(pmid: MetricId, chains: usize) -> Option<usize> {
 /// Fills the table from identifiers to names and sets the parents of all nodes below `root`
 /// (TREE-20). Later nodes go to the front of a chain; nodes without an identifier keep their link
 /// (N-2).
-///
-/// It needs no memory: the way back leads over the parents that were set on the way down.
 pub fn rebuild<'t, N: Node<'t>>(root: N, table: &mut [Option<N>]) {
     let chains = table.len();
     let mut at = root.first().map(|node| (node, root));
@@ -120,7 +115,7 @@ pub fn rebuild<'t, N: Node<'t>>(root: N, table: &mut [Option<N>]) {
             continue;
         }
         let above = std::iter::successors(Some(node), |node| node.parent());
-        // What hangs beside the root is no part of the tree.
+        // The root's siblings are not of the tree.
         at = above.take(depth).enumerate().find_map(|(levels, node)| {
             let next = (node.next()?, node.parent()?);
             depth -= levels;

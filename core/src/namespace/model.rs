@@ -1,4 +1,4 @@
-//! A tree in plain Rust that grows as libpcp's does, to test the algorithms on.
+//! A tree in plain Rust that grows as libpcp's does.
 
 use std::cell::Cell;
 
@@ -16,12 +16,11 @@ const NEXT: usize = 1;
 const FIRST: usize = 2;
 const CHAINED: usize = 3;
 
-/// The tree: all nodes in one vector, the root first.
+/// All nodes in one vector, the root first.
 pub(super) struct Tree {
     entries: Vec<ModelEntry>,
 }
 
-/// A node of a [`Tree`].
 #[derive(Clone, Copy)]
 pub(super) struct ModelNode<'t> {
     tree: &'t Tree,
@@ -29,7 +28,7 @@ pub(super) struct ModelNode<'t> {
 }
 
 impl Tree {
-    /// The tree of these names; a name that is there already is left as it is (TREE-11).
+    /// The tree of these names; of duplicates the first counts (TREE-11).
     pub(super) fn of(names: &[(&str, u32)]) -> Tree {
         let mut tree = Tree { entries: Vec::new() };
         tree.add("root", None);
@@ -39,7 +38,7 @@ impl Tree {
         tree
     }
 
-    /// Adds a name; whether it is new.
+    /// Adds a name; returns whether it is new.
     pub(super) fn insert(&mut self, name: &str, pmid: u32) -> bool {
         let mut at = 0;
         let mut fresh = false;
@@ -54,13 +53,12 @@ impl Tree {
         fresh
     }
 
-    /// Puts a node below another by hand: its name may have dots, or be there already.
+    /// Puts a node below another, whatever its name.
     pub(super) fn put(&mut self, parent: usize, name: &str, pmid: u32) {
         let index = self.add(name, Some(parent));
         self.entries[index].pmid.set(pmid);
     }
 
-    /// The number of nodes.
     pub(super) fn len(&self) -> usize {
         self.entries.len()
     }
@@ -90,7 +88,7 @@ impl Tree {
         self.root().first()
     }
 
-    /// All names that have an identifier.
+    /// All names with an identifier.
     pub(super) fn names(&self) -> Vec<(String, u32)> {
         let name = |mut index: usize| {
             let mut parts = Vec::new();

@@ -17,7 +17,6 @@ impl Listed {
         self.branches.push(is_branch);
     }
 
-    /// Checks that as much was written as was measured.
     fn is(&self, size: Size) -> bool {
         let bytes = self.names.iter().map(|name| name.len() + 1).sum::<usize>();
         size == Size {
@@ -38,7 +37,6 @@ impl Sink for Listed {
     }
 }
 
-/// The names of an identifier.
 fn paths<'t>(head: Option<impl Node<'t>>, pmid: MetricId) -> Vec<String> {
     let (paths, mut listed) = (names_of(head, pmid).unwrap(), Listed::default());
     paths.list(&mut listed).unwrap();
@@ -62,7 +60,7 @@ fn leaves_of<'t>(node: impl Node<'t>, name: &str) -> Vec<String> {
     listed.names
 }
 
-/// TREE-13, TREE-33: children in the order of the list, leaves depth first.
+/// TREE-13, TREE-33.
 #[test]
 fn below_a_name() {
     let tree = Tree::of(&[("a.b.c", 1), ("a.b.d", 2), ("a.e", 3), ("a.b.d.under", 4), ("x", 5)]);
@@ -78,7 +76,7 @@ fn below_a_name() {
     assert!(children_of(leaf).names.is_empty());
 }
 
-/// TREE-12, TREE-34: empty names and components are names.
+/// TREE-12, TREE-34.
 #[test]
 fn empty_components() {
     let tree = Tree::of(&[("w..v", 1), (".z", 2), ("", 3), ("u.", 4), ("..", 5)]);
@@ -91,7 +89,7 @@ fn empty_components() {
     assert_eq!(paths(Some(tree.root()), MetricId::NULL), [""]);
 }
 
-/// TREE-20: the examples of the specification; TREE-21: hints that no table fits.
+/// TREE-20: the examples of the specification; TREE-21: impossible hints.
 #[test]
 fn sizes_of_tables() {
     for (hints, size) in [
@@ -116,8 +114,7 @@ fn sizes_of_tables() {
     assert!(table_size(i32::MAX) > 0);
 }
 
-/// TREE-4, TREE-14: a leaf ends the search, a dynamic root does not, a derived metric is a
-/// leaf.
+/// TREE-4, TREE-14.
 #[test]
 fn leaves_stop_the_search() {
     let tree = Tree::of(&[
@@ -136,7 +133,7 @@ fn leaves_stop_the_search() {
     assert_eq!(size(tree.root()), Ok(3));
 }
 
-/// N-14: neither deep nor broad trees need stack.
+/// N-14.
 #[test]
 fn deep_trees() {
     let name = vec!["n"; 200_000].join(".");
@@ -149,8 +146,7 @@ fn deep_trees() {
 }
 
 proptest! {
-    /// TREE-11, TREE-17, TREE-20, TREE-23, TREE-32: a tree agrees with the plain list of its
-    /// names.
+    /// TREE-11, TREE-17, TREE-20, TREE-23, TREE-32.
     #[test]
     fn agrees_with_a_list(
         names in prop::collection::vec(("[ab]{1,2}(\\.[ab]{1,2}){0,3}", 0u32..12), 0..40),
@@ -179,7 +175,6 @@ proptest! {
     }
 }
 
-/// Something that happens to a tree.
 #[derive(Clone, Debug)]
 enum Event {
     Insert(String),
@@ -194,8 +189,7 @@ fn events() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    /// TREE-11, TREE-30: the place of a name is below the last node on its way, or it is taken; and
-    /// the root's children are found from the first one, too.
+    /// TREE-11, TREE-30.
     #[test]
     fn places_are_where_names_are(events in prop::collection::vec(events(), 1..40)) {
         let mut tree = Tree::of(&[]);

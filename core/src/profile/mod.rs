@@ -1,17 +1,15 @@
-//! The instance profile of a client, compiled: which instances of a domain a fetch is to visit
-//! (INST-51).
+//! The instance profile of a client: which instances of a domain a fetch selects (INST-51).
 
 use std::collections::BinaryHeap;
 
 use crate::error::{Error, Result};
 
-/// The element of a profile for one instance domain: the first of its elements for that domain, or
-/// its global default.
+/// A profile's first element for an instance domain, or its global default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Element<'a> {
     /// True if the state is `PM_PROFILE_INCLUDE`; any other number counts as exclude.
     pub include: bool,
-    /// The instances to which the opposite applies, in any order, with duplicates and unknown ones
+    /// The instances to which the opposite applies: unsorted, with duplicates and unknown ones
     /// (INST-52).
     pub exceptions: &'a [i32],
 }
@@ -24,21 +22,20 @@ impl Element<'_> {
     }
 }
 
-/// One element of a profile, ready to be asked about many instances.
+/// An element that was prepared for many instances.
 #[derive(Default, Debug)]
 pub struct Compiled {
     include: bool,
-    /// The exceptions as they were given.
+    /// As given.
     source: Vec<i32>,
-    /// The exceptions, ascending and each once.
+    /// Ascending and each once.
     sorted: Vec<i32>,
     first: i32,
-    /// A bit for each instance from the first exception to the last one; none where that would be
-    /// too many: then the list is searched.
+    /// A bit for each instance from the first exception to the last one, unless these are too many.
     bits: Vec<u64>,
 }
 
-/// Bits are used up to this many, or this many for each exception.
+/// Maximum number of bits, ...
 const FEW_BITS: u32 = 1 << 16;
 const BITS_PER_ID: usize = 256;
 
@@ -53,12 +50,11 @@ impl Compiled {
         Ok(compiled)
     }
 
-    /// Prepares another element, in the memory of this one.
+    /// Prepares another element, in the same memory.
     ///
     /// # Errors
     /// `-ENOMEM`; it lists nothing then.
     pub fn set(&mut self, element: Element<'_>) -> Result<()> {
-        // Mostly it is the same as before.
         if self.include == element.include && self.source == element.exceptions {
             return Ok(());
         }
@@ -69,7 +65,7 @@ impl Compiled {
         copy(&mut self.sorted, element.exceptions)?;
         (self.include, self.source) = (element.include, source);
         if !self.sorted.is_sorted() {
-            // As a heap: `sort_unstable` is 27 KB of code, and would be here for this list alone.
+            // `sort_unstable` would be 27 KB of code for this list alone.
             self.sorted = BinaryHeap::from(std::mem::take(&mut self.sorted)).into_sorted_vec();
         }
         self.sorted.dedup();
@@ -106,7 +102,7 @@ impl Compiled {
 
     /// The place of the first instance that is selected.
     pub fn position(&self, mut instances: impl Iterator<Item = i32>) -> Option<usize> {
-        // Few of many are selected, often one: each way has a loop of its own.
+        // A loop for each kind of list: often one of many is selected.
         if let ([only], false) = (&self.sorted[..], self.include) {
             instances.position(|inst| inst == *only)
         } else if self.bits.is_empty() {
@@ -121,21 +117,19 @@ impl Compiled {
     }
 
     fn has_bit(&self, inst: i32) -> bool {
-        // What is below the first one wraps around to a place behind the last one.
+        // What is below the first one wraps around.
         let offset = inst.wrapping_sub(self.first) as u32;
         let word = self.bits.get(offset as usize / 64);
         word.is_some_and(|word| word >> (offset % 64) & 1 != 0)
     }
 
-    /// The only instances that can be selected, ascending and each once; `None` when they are not
-    /// listed.
+    /// The only instances that can be selected, ascending and each once, if they are listed.
     #[must_use]
     pub fn candidates(&self) -> Option<&[i32]> {
         (!self.include).then_some(&self.sorted)
     }
 }
 
-/// Puts a copy of a list in the place of another one.
 fn copy(place: &mut Vec<i32>, list: &[i32]) -> Result<()> {
     place.clear();
     place.try_reserve(list.len()).map_err(|_| Error::ENOMEM)?;
@@ -179,7 +173,7 @@ mod tests {
         assert_eq!(compiled(true, &[1]).candidates(), None);
     }
 
-    /// INST-53: what was prepared before leaves nothing behind.
+    /// INST-53: nothing is left of the element before.
     #[test]
     fn again() {
         let mut compiled = compiled(false, &(0..1000).collect::<Vec<_>>());
@@ -212,7 +206,6 @@ mod tests {
         }
     }
 
-    /// One bit for each identifier between the first and the last, and none where those are many.
     #[test]
     fn as_few_words_as_can_be() {
         for (last, words) in [(62, 1), (64, 2), (126, 2), (640, 11)] {

@@ -1,4 +1,4 @@
-//! What a queue stores of an event, and how debug output shows it.
+//! Payloads of events, and how debug output shows them.
 
 use std::fmt::{self, Display};
 
@@ -28,7 +28,7 @@ pub trait Payload {
 /// Size of the shown part of an event in bytes, with a NUL.
 const EXCERPT: usize = 64;
 
-/// The beginning of an event: all but its last byte, with blanks for white space and dots for what
+/// The beginning of an event without its last byte, with blanks for white space and dots for what
 /// cannot be shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Excerpt {
@@ -37,7 +37,7 @@ pub struct Excerpt {
 }
 
 impl Excerpt {
-    /// Of `size` bytes, of which `fill` gives as many as there is room for.
+    /// The excerpt of `size` bytes, which `fill` writes as far as there is room.
     pub fn new(size: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> Excerpt {
         let mut bytes = [0; EXCERPT];
         let len = size.min(EXCERPT).saturating_sub(1);

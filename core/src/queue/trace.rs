@@ -1,4 +1,4 @@
-//! What `-Dlibpmda` says about queues and their clients, in the C library's words (QUEUE-60).
+//! The output of `-Dlibpmda` about queues and their clients (QUEUE-60).
 
 use std::fmt::{self, Display};
 
@@ -23,8 +23,8 @@ fn at<P: Payload>(event: &StoredEvent<P>) -> At {
     At(event.payload().map(P::address))
 }
 
-/// The oldest event of a queue has to go for another one. Fetches that show it, or have shown one
-/// before it that had to go, miss it: `shown` counts them.
+/// The oldest event is evicted; `shown` counts the fetches that miss it while they show it, or one
+/// before it.
 #[cold]
 pub(super) fn eviction<P: Payload, F>(
     journal: &mut Journal,
@@ -80,7 +80,7 @@ pub(super) fn event<P: Payload>(journal: &mut Journal, event: Option<&Event<P::E
     journal.debug(format_args!("{action} event (sz={size}): \"{excerpt}\""));
 }
 
-/// An event has left a queue, since all clients have seen it.
+/// An event has left a queue.
 #[cold]
 pub(super) fn removal<P: Payload>(journal: &mut Journal, queue: &[u8], event: &StoredEvent<P>) {
     let (name, event) = (Bytes(queue), at(event));

@@ -1,12 +1,10 @@
-//! Bytes to messages. Nothing that a peer sends is trusted.
+//! Decodes messages. Nothing that a peer sends is trusted.
 
 use super::{AGENT_ROOM, CONTAINER_SIZE, INFO_SIZE, START_SIZE, STOP_SIZE, TEXT_ROOM, VERSION, at, kind, number};
 use crate::error::{Error, Result};
 
-/// The checks of every receiver, in the order of ROOT-12: enough bytes, the type, the version, the
-/// status. Gives the length that the header announces.
-///
-/// A negative status is the answer of the server; a positive one is never sent.
+/// The checks of every receiver (ROOT-12). Returns the length that the header announces. A negative
+/// status is an error of the server; a positive one is never sent.
 fn check(message: &[u8], size: usize, wanted: i32) -> Result<i32> {
     if message.len() < size {
         return Err(Error::EINVAL);
@@ -24,7 +22,7 @@ fn check(message: &[u8], size: usize, wanted: i32) -> Result<i32> {
     field(at::LENGTH)
 }
 
-/// The length that the header announces covers the fixed part and the texts.
+/// Checks that the announced length covers the fixed part and the texts.
 fn covers(announced: i32, fixed: usize, text: i32) -> Result<()> {
     let text = usize::try_from(text).map_err(|_| Error::E2BIG)?;
     match usize::try_from(announced) {
@@ -43,7 +41,7 @@ pub struct InfoPdu {
 }
 
 impl InfoPdu {
-    /// Checks and takes apart what was received.
+    /// Checks and decodes a message.
     ///
     /// # Errors
     /// As ROOT-12 has them; a negative status of the server as it is.
@@ -72,7 +70,7 @@ pub struct ContainerPdu<'a> {
 }
 
 impl ContainerPdu<'_> {
-    /// Checks what was received.
+    /// Checks a message.
     ///
     /// # Errors
     /// As ROOT-12 has them; a negative status of the server as it is.
@@ -82,7 +80,7 @@ impl ContainerPdu<'_> {
         covers(announced, CONTAINER_SIZE, length)
     }
 
-    /// Takes a message apart without looking at its header (ROOT-22).
+    /// Decodes a message without its header (ROOT-22).
     ///
     /// # Errors
     /// `-EINVAL` when the message ends before the name does.
@@ -105,7 +103,7 @@ pub struct StartPdu<'a> {
     pub infd: i32,
     /// The descriptor to write to.
     pub outfd: i32,
-    /// 1 for a socket, 2 for pipes; the server knows.
+    /// 1 for a socket, 2 for pipes.
     pub ipc: i32,
     /// The name; `None` when the message ends before it does.
     pub name: Option<&'a [u8]>,
@@ -114,7 +112,7 @@ pub struct StartPdu<'a> {
 }
 
 impl StartPdu<'_> {
-    /// Checks a request that was received.
+    /// Checks a request.
     ///
     /// # Errors
     /// As ROOT-12 has them.
@@ -130,7 +128,7 @@ impl StartPdu<'_> {
         Ok(())
     }
 
-    /// Checks an answer that was received.
+    /// Checks an answer.
     ///
     /// # Errors
     /// As ROOT-12 and R-6 have them; a negative status of the server as it is.
@@ -138,7 +136,7 @@ impl StartPdu<'_> {
         covers(check(message, START_SIZE, kind::START)?, START_SIZE, 0)
     }
 
-    /// Takes a message apart without looking at its header (ROOT-26).
+    /// Decodes a message without its header (ROOT-26).
     ///
     /// # Errors
     /// `-EINVAL` when it ends before the numbers do, or a length is impossible.
@@ -165,14 +163,14 @@ impl StartPdu<'_> {
 pub struct StopPdu {
     /// The process.
     pub pid: i32,
-    /// Its exit status, as `waitpid` gives it.
+    /// Its exit status, as of `waitpid`.
     pub code: i32,
     /// Non-zero to terminate it.
     pub force: i32,
 }
 
 impl StopPdu {
-    /// Checks what was received.
+    /// Checks a message.
     ///
     /// # Errors
     /// As ROOT-12 has them; a negative status of the server as it is.
@@ -180,7 +178,7 @@ impl StopPdu {
         check(message, STOP_SIZE, wanted).map(|_| ())
     }
 
-    /// Takes a message apart without looking at its header.
+    /// Decodes a message without its header.
     ///
     /// # Errors
     /// `-EINVAL` when it ends before the numbers do.
@@ -205,7 +203,7 @@ mod tests {
         message
     }
 
-    /// ROOT-12, ROOT-13, R-8: type before version before status before length.
+    /// ROOT-12, ROOT-13, R-8.
     #[test]
     fn order_of_checks() {
         let all = with(with(with(info(7, -9).unwrap(), 12, 3), 0, 1), 4, 25);
@@ -225,7 +223,7 @@ mod tests {
         assert_eq!(InfoPdu::receive(&with(all, 4, 24)), Ok(info));
     }
 
-    /// ROOT-14: negative lengths, and names beyond the end.
+    /// ROOT-14.
     #[test]
     fn container_lengths() {
         let good = container(kind::HOSTNAME, 1, 4, || Ok(b"name"), 0).expect("short");
@@ -244,7 +242,7 @@ mod tests {
         assert_eq!(ContainerPdu::decode(&with(good, 20, -4)), Err(Error::EINVAL));
     }
 
-    /// lengths of start messages.
+    ///
     #[test]
     fn start_lengths() {
         let good = start_request(2, (5, 3), || Ok((b"agent", b"a b"))).expect("short");
@@ -274,7 +272,7 @@ mod tests {
         );
     }
 
-    /// ROOT-27: what is sent arrives.
+    /// ROOT-27.
     #[test]
     fn stop_round_trip() {
         let message = stop(kind::STOP, 7, 256, 1, 0).unwrap();
@@ -291,7 +289,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// no message panics.
+        ///
         #[test]
         fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = InfoPdu::receive(&bytes);

@@ -1,4 +1,5 @@
-//! The messages between agents, pmcd and pmdaroot, the server for what needs privileges.
+//! The messages between agents, pmcd and pmdaroot, the server for what needs privileges: pure
+//! functions from and to bytes.
 //!
 //! ```text
 //! header     type | length | status | version                            16 bytes
@@ -10,8 +11,7 @@
 //! stop       header | pid | code | force | 0                             32 bytes
 //! ```
 //!
-//! All numbers have 32 bits in native byte order; strings have no NUL (ROOT-1 … ROOT-6). Here are
-//! pure functions from and to bytes.
+//! All numbers have 32 bits in native byte order; strings have no NUL (ROOT-1 … ROOT-6).
 
 mod decode;
 
@@ -56,9 +56,9 @@ pub const CONTAINER_SIZE: usize = 24;
 pub const START_SIZE: usize = 104;
 /// Bytes of a stop message.
 pub const STOP_SIZE: usize = 32;
-/// Room for the name of an agent in a start message: it has this many bytes whatever the name is.
+/// Bytes of an agent's name in a start message, whatever the name is.
 pub const AGENT_ROOM: usize = 64;
-/// Room for the name of a container or the arguments of an agent in the C structures.
+/// Bytes that the C structures have for the name of a container or the arguments of an agent.
 pub const TEXT_ROOM: usize = 4096;
 
 /// Offsets of the numbers in the messages.
@@ -84,17 +84,15 @@ mod at {
     pub(super) const FORCE: usize = 24;
 }
 
-/// Offsets of the two descriptors in a start message: the receiver stores those that it got there
-/// (ROOT-25).
+/// Offsets of the two descriptors in a start message, where the receiver stores its own (ROOT-25).
 pub const START_DESCRIPTORS: [usize; 2] = [at::INFD, at::OUTFD];
 
-/// The number at an offset, `None` beyond the end.
 fn number(message: &[u8], offset: usize) -> Option<i32> {
     let bytes = message.get(offset..offset + 4)?;
     bytes.try_into().ok().map(i32::from_ne_bytes)
 }
 
-/// A message of `size` zero bytes with a header. Sizes are far below 2^31.
+/// A message of `size` zero bytes with a header.
 fn message(size: usize, kind: i32, status: i32) -> Result<Vec<u8>> {
     let mut message = Vec::new();
     message.try_reserve_exact(size).map_err(|_| Error::ENOMEM)?;
@@ -110,7 +108,6 @@ fn put(message: &mut [u8], offset: usize, value: i32) {
     message[offset..offset + 4].copy_from_slice(&value.to_ne_bytes());
 }
 
-/// Puts a text in, as far as there is room.
 fn put_text(message: &mut [u8], offset: usize, room: usize, text: &[u8]) {
     let text = &text[..text.len().min(room)];
     message[offset..offset + text.len()].copy_from_slice(text);
@@ -127,7 +124,7 @@ pub fn info(features: i32, status: i32) -> Result<Vec<u8>> {
 }
 
 /// A question or an answer about a container (ROOT-21). The field has `length` bytes: the name and
-/// zeros (R-10). The length is judged before the name is looked at.
+/// zeros (R-10). `name` is called after the length was checked.
 ///
 /// # Errors
 /// `-EINVAL` for a negative length, `-E2BIG` for one beyond the field, `-ENOMEM`; those of `name`.
@@ -158,8 +155,7 @@ fn positive(length: i32, room: usize) -> Result<usize> {
     }
 }
 
-/// Asks for an agent to be started (ROOT-23). The lengths of name and arguments are judged before
-/// the texts are looked at.
+/// Asks for an agent to be started (ROOT-23). `texts` is called after the lengths were checked.
 ///
 /// # Errors
 /// `-EINVAL` for a length that is not positive, `-E2BIG` for one beyond its field, `-ENOMEM`; those
@@ -183,8 +179,8 @@ pub fn start_request<'a>(
     Ok(message)
 }
 
-/// An agent was started (ROOT-24); its descriptors travel beside the message. The length is judged
-/// before the name is looked at.
+/// An agent was started (ROOT-24); its descriptors travel beside the message. `name` is called
+/// after the length was checked.
 ///
 /// # Errors
 /// `-EINVAL` for a length that is not positive, `-E2BIG` for one beyond the field, `-ENOMEM`; those
@@ -221,7 +217,7 @@ mod tests {
             .collect()
     }
 
-    /// ROOT-2, ROOT-4, ROOT-6, R-13: headers, lengths, zeros.
+    /// ROOT-2, ROOT-4, ROOT-6, R-13.
     #[test]
     fn layouts() {
         assert_eq!(numbers(&info(7, -5).unwrap()), [0x9000, 24, -5, 2, 7, 0]);
@@ -240,7 +236,7 @@ mod tests {
         );
     }
 
-    /// ROOT-21, ROOT-23, ROOT-24: limits of the lengths.
+    /// ROOT-21, ROOT-23, ROOT-24.
     #[test]
     fn limits() {
         let code = |result: Result<Vec<u8>>| result.map_or_else(Error::code, |message| message.len() as i32);

@@ -1,30 +1,26 @@
-//! Finding an entry of a table that belongs to the agent: metrics by their identifier, instance
-//! domains and instances likewise.
+//! Finding an entry of a table that belongs to the agent: metrics, instance domains and instances.
 //!
-//! An agent may rewrite its tables at any time without notice. So there are two kinds of index
-//! here: [`Hashed`], which `pmdaRehash` builds and which is used unchecked, since the agent
-//! asked for it and has to ask again after a change (INIT-46); and [`HintIndex`], which nobody
-//! asked for, and which is only a hint where to look first.
+//! An agent may rewrite its tables at any time. So there are two kinds of index: [`Hashed`], which
+//! the agent builds by `pmdaRehash` and which is used unchecked (INIT-46); and [`HintIndex`], which
+//! is only a hint where to look first.
 
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
 use crate::index::{Index, Seed};
 
-/// Maps metric identifiers to places in the table that was given to `pmdaRehash`.
-///
-/// It answers for the table as it was then, wherever the agent's fields point now (INIT-46).
+/// The places of metrics in the table that was given to `pmdaRehash`, as it was then (INIT-46).
 #[derive(Default, Debug)]
 pub struct Hashed {
-    /// All of them, in the order of the table.
+    /// In the order of the table.
     pmids: Vec<MetricId>,
     places: Index,
-    /// The number of entries that were put into this and all the tables before it.
+    /// The number of entries of this and all tables before.
     entered: u64,
 }
 
 impl Hashed {
-    /// An index over the identifiers of a table, in its order. Of duplicates that
-    /// one counts which is in front in libpcp's hash (F-15).
+    /// An index over the identifiers of a table, in its order. Of duplicates, the one in front in
+    /// libpcp's hash counts (F-15).
     ///
     /// # Errors
     /// `-ENOMEM` when there is no memory for it.
@@ -37,10 +33,10 @@ impl Hashed {
         hashed.pmids.try_reserve_exact(len).map_err(|_| Error::ENOMEM)?;
         hashed.pmids.extend(pmids.take(len));
         let end = u32::try_from(len).map_err(|_| Error::ENOMEM)?;
-        // With more room than it needs: nothing is added, but each fetch searches.
+        // More room than needed makes searches faster.
         hashed.places.reserve(len.saturating_add(len / 2), end, |_| 0)?;
         // libpcp puts an entry in front of its chain, and turns all chains round whenever its hash
-        // grows. So the last of those counts that are turned an even number of times, if there are
+        // grows. So the last of those that are turned an even number of times counts, if there are
         // any besides the first, else the first.
         let mut growth = Growth::after(before);
         let mut turns = (0..end).filter(|_| growth.add()).count();
@@ -64,7 +60,7 @@ impl Hashed {
         self.places.find(hash(wanted), same).map(|place| place as usize)
     }
 
-    /// The number of entries that were put into this and all the tables before it.
+    /// The number of entries of this and all tables before.
     #[must_use]
     pub fn entered(&self) -> u64 {
         self.entered
@@ -79,20 +75,19 @@ impl Hashed {
 
 /// The growth of libpcp's hash.
 struct Growth {
-    /// The number of entries that were ever put in: it goes on counting when the hash is emptied.
+    /// The number of entries ever put in; emptying the hash does not reset it.
     entered: u64,
     chains: u64,
 }
 
 impl Growth {
-    /// Of a hash that is empty.
     fn after(entered: u64) -> Growth {
         Growth { entered, chains: 0 }
     }
 
-    /// Counts an entry; whether the hash grows just before it is put in. It does when there are
-    /// more than four entries a chain, and gets twice as many chains, rounded up towards multiples
-    /// of 30.
+    /// Counts an entry; returns whether the hash grows before that. It does when there are more
+    /// than four entries a chain, and gets twice as many chains, rounded up towards multiples of
+    /// 30.
     fn add(&mut self) -> bool {
         self.entered += 1;
         if self.chains == 0 {
@@ -118,11 +113,9 @@ fn hash(pmid: MetricId) -> u32 {
 /// Up to this length a table is searched from its start: that is as fast as a lookup.
 pub const SHORT: usize = 32;
 
-/// Of entries with one key the first counts, so the others need no place in an index; some do have
-/// one, since keys are told apart by a part of their hash there.
 const EQUAL: usize = 4;
 
-/// The identity of a table: a search in another one starts from nothing.
+/// The identity of a table: an index of another one is forgotten.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Table {
     /// Its address.
@@ -131,29 +124,24 @@ pub struct Table {
     pub len: usize,
 }
 
-/// Remembers at which places of a table keys were found.
+/// A cache of the places of a table at which keys were found.
 ///
-/// A remembered place is checked before it is used, and a key without a good one is searched
-/// from the start of the table; so an entry that has gone, moved or changed is never reported, and
-/// one that is there is always found. What cannot be seen that way: of several entries with the
-/// same key the first counts, and when the agent writes a *second* entry with a key that is in the
-/// table already, in front of the first one and without moving or resizing the table, the one that
-/// was found before goes on being found.
-///
-/// A key is a number; it may be a hash, as the entry at the place is compared anyway (see
-/// [`HintIndex::find`]).
+/// A remembered place is checked before it is used, and a key without a good one is searched from
+/// the start of the table; so an entry that has changed is never reported, and one that is there is
+/// always found. One thing is not seen: a *second* entry with a known key that the agent writes in
+/// front of the first one, without moving or resizing the table.
 #[derive(Default, Debug)]
 pub struct HintIndex {
     table: Table,
     effort: usize,
-    /// By the hash of a key. The keys themselves are in the table alone.
+    /// By the hash of a key; keys are in the table alone.
     places: Index,
 }
 
 impl HintIndex {
     /// The first place of `table` that `is_it` accepts. `keys_at` calls its second argument with
-    /// each key under which the entry at a place is to be found; `key` must be one of them wherever
-    /// `is_it` is true.
+    /// each key of the entry at a place, a hash perhaps; `key` must be one of them wherever `is_it`
+    /// is true.
     pub fn find(
         &mut self,
         table: Table,
@@ -178,22 +166,21 @@ impl HintIndex {
         Some(found)
     }
 
-    /// Indexes the whole table when its searches have cost as much; only those that find something
-    /// count, since no index can save the others.
+    /// Indexes the table when its searches have cost as much. Those in vain do not count: no index
+    /// can save them.
     fn learn(&mut self, found: usize, keys_at: impl Fn(usize, &mut dyn FnMut(u64))) {
         self.effort = self.effort.saturating_add(found + 1);
         if self.effort < self.table.len {
             return;
         }
         self.effort = 0;
-        // An entry may have more keys than one.
         let mut room = self.table.len;
         while self.make_room(room) && !self.fill(&keys_at) {
             room = room.saturating_mul(2);
         }
     }
 
-    /// Indexes the whole table; whether there was room for it.
+    /// Indexes the table; returns whether there was room for it.
     fn fill(&mut self, keys_at: &impl Fn(usize, &mut dyn FnMut(u64))) -> bool {
         let (seed, mut fits) = (Seed::process(), true);
         for place in 0..self.table.len {
@@ -212,7 +199,7 @@ impl HintIndex {
         fits
     }
 
-    /// Forgets all, and makes room for this many places, if there is memory.
+    /// Forgets all, and makes room for this many places.
     fn make_room(&mut self, places: usize) -> bool {
         self.places.clear();
         let end = u32::try_from(self.table.len).unwrap_or(u32::MAX);
@@ -237,7 +224,7 @@ mod tests {
         assert!(!hashed.is_empty() && Hashed::default().is_empty());
     }
 
-    /// F-15: of duplicates that one is found which libpcp's hash finds, seen there.
+    /// F-15: of duplicates, the one that libpcp's hash finds.
     #[test]
     fn duplicates() {
         let mut growth = Growth::after(0);
@@ -254,7 +241,6 @@ mod tests {
         // The same table once more.
         let twice = |count: u32| lasts(count, u64::from(count));
         assert_eq!([4, 6, 8, 14, 28, 30].map(twice), [1, 3, 4, 1, 13, 2]);
-        // A table of nothing but duplicates costs no more than another.
         let many = Hashed::build(std::iter::repeat_n(MetricId(3), 300_000), 0).expect("memory");
         assert_eq!((many.find(MetricId(3)), many.find(MetricId(4))), (Some(299_999), None));
     }
@@ -271,8 +257,7 @@ mod tests {
         places.find(seen, u64::from(key), is_it, |place, add| add(u64::from(table[place])))
     }
 
-    /// FETCH-20: whatever the agent does to its table, what is found is there, and what is there is
-    /// found; once the index is warm it takes one look.
+    /// FETCH-20.
     #[test]
     fn checked_before_believed() {
         let mut table: Vec<u32> = (0..1000).collect();
@@ -295,7 +280,7 @@ mod tests {
         assert_eq!(find(&mut places, &table, 1, 599, &looks), Some(599));
     }
 
-    /// FETCH-20: of duplicates the first is found, also in a table that has moved or grown.
+    /// FETCH-20.
     #[test]
     fn the_first_of_duplicates() {
         let (mut places, looks) = (HintIndex::default(), Cell::new(0));
@@ -312,7 +297,6 @@ mod tests {
         assert_eq!(find(&mut places, &table, 2, 2, &looks), Some(4), "grown");
     }
 
-    /// A table of nothing but duplicates costs no more than another.
     #[test]
     fn only_duplicates() {
         let (mut places, looks) = (HintIndex::default(), Cell::new(0));
@@ -325,7 +309,7 @@ mod tests {
         assert!(looks.get() < 1_000_000, "{}", looks.get());
     }
 
-    /// Short tables are not indexed at all, so there even a duplicate written in front is seen.
+    /// Short tables are not indexed: even a duplicate written in front is seen.
     #[test]
     fn short_tables() {
         let (mut places, looks) = (HintIndex::default(), Cell::new(0));

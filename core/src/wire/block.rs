@@ -1,5 +1,4 @@
-//! Value blocks: their payloads between the order of the host and that of the wire (WIRE-44,
-//! WIRE-46).
+//! Value blocks: their payloads between host order and wire order (WIRE-44, WIRE-46).
 
 use super::padded;
 use crate::constants::*;
@@ -20,7 +19,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// A number as the source has it.
+    /// A number in the source's order.
     fn read(self, bytes: [u8; 4]) -> u32 {
         match self {
             Direction::Encode => u32::from_ne_bytes(bytes),
@@ -51,15 +50,15 @@ pub(super) fn wide(block: &[u8]) -> Option<(u32, u64)> {
     is_wide.then_some((header, u64::from_ne_bytes(*value.first_chunk()?)))
 }
 
-/// A block that is shorter than its type, or than what it says about itself.
+/// A block that is shorter than its type or its own numbers say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Malformed;
 
-/// Exchanges the two orders in the payload of a block of type `kind`, in place. Nothing outside
-/// `payload` is touched (WIRE-51, WIRE-75, WIRE-76).
+/// Exchanges the two orders in the payload of a block of type `kind`, in place (WIRE-51, WIRE-75,
+/// WIRE-76).
 ///
 /// # Errors
-/// [`Malformed`]; the payload is in no defined order then.
+/// [`Malformed`]; the payload is then in no defined order.
 pub fn exchange(kind: u32, payload: &mut [u8], direction: Direction) -> Result<(), Malformed> {
     match kind as i32 {
         PM_TYPE_64 | PM_TYPE_U64 | PM_TYPE_DOUBLE => number::<8>(payload),
@@ -70,7 +69,7 @@ pub fn exchange(kind: u32, payload: &mut [u8], direction: Direction) -> Result<(
     }
 }
 
-/// Exchanges the order of the number that `payload` starts with.
+/// Exchanges the order of a number.
 fn number<const N: usize>(payload: &mut [u8]) -> Result<(), Malformed> {
     let bytes = payload.first_chunk_mut::<N>().ok_or(Malformed)?;
     if cfg!(target_endian = "little") {
@@ -79,7 +78,6 @@ fn number<const N: usize>(payload: &mut [u8]) -> Result<(), Malformed> {
     Ok(())
 }
 
-/// A walk over an event array.
 struct EventWalk<'a> {
     rest: &'a mut [u8],
     direction: Direction,
@@ -93,7 +91,7 @@ impl<'a> EventWalk<'a> {
         Ok(taken)
     }
 
-    /// Exchanges a word and tells its value.
+    /// Exchanges a word; returns its value.
     fn word(&mut self) -> Result<u32, Malformed> {
         let direction = self.direction;
         let bytes = self.take(4)?.first_chunk_mut::<4>().ok_or(Malformed)?;
@@ -120,7 +118,7 @@ impl<'a> EventWalk<'a> {
     }
 }
 
-/// An array of event records whose time stamps have parts of `stamp` bytes.
+/// Exchanges an array of event records whose time stamps have parts of `stamp` bytes.
 fn events(payload: &mut [u8], stamp: &[usize], direction: Direction) -> Result<(), Malformed> {
     let mut walk = EventWalk {
         rest: payload,
@@ -182,7 +180,7 @@ mod tests {
         assert_eq!(bytes, wire);
     }
 
-    /// WIRE-51, WIRE-76: what is too short is refused.
+    /// WIRE-51, WIRE-76.
     #[test]
     fn too_short() {
         for (kind, size) in [(2, 7), (3, 0), (4, 3), (5, 7), (9, 3), (10, 0)] {
@@ -195,7 +193,7 @@ mod tests {
     }
 
     proptest! {
-        /// WIRE-44: there and back again is no change, and nothing panics.
+        /// WIRE-44.
         #[test]
         fn round_trip(kind in 0_u32..12, bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
             let mut copy = bytes.clone();

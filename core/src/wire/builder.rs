@@ -1,22 +1,21 @@
-//! A PDU under construction, of either side of the connection.
+//! PDUs under construction.
 
 use super::{Kind, PADDING};
 use crate::constants::{CVERSION, PDU_VERSION2};
 use crate::error::{Error, Result};
 
-/// A buffer that has grown beyond this is given back after its PDU, in bytes.
+/// Bytes beyond which a buffer is given back after its PDU.
 pub(super) const KEPT: usize = 1024 * 1024;
 
 /// A PDU under construction. Sizes and memory are checked once, in [`PduBuilder::finish`].
 #[derive(Default, Debug)]
 pub(super) struct PduBuilder {
     pub(super) bytes: Vec<u8>,
-    /// There was no memory for a part of the PDU.
+    /// There was no memory for a part of it.
     pub(super) cut: bool,
 }
 
 impl PduBuilder {
-    /// Returns an empty buffer.
     pub(super) const fn new() -> PduBuilder {
         PduBuilder {
             bytes: Vec::new(),
@@ -31,7 +30,6 @@ impl PduBuilder {
         }
     }
 
-    /// Starts a PDU; what was in the buffer is gone.
     pub(super) fn begin(&mut self, kind: Kind, from: i32) {
         self.bytes.clear();
         self.trim();
@@ -51,51 +49,45 @@ impl PduBuilder {
         }
     }
 
-    /// Makes room for more bytes.
     #[cold]
     #[inline(never)]
     pub(super) fn try_reserve(&mut self, more: usize) -> Result<()> {
         self.bytes.try_reserve(more).map_err(|_| Error::ENOMEM)
     }
 
-    /// Adds a number without a sign.
     pub(super) fn word(&mut self, word: u32) {
         self.put(&word.to_be_bytes());
     }
 
-    /// Adds a number with a sign.
     pub(super) fn number(&mut self, number: i32) {
         self.put(&number.to_be_bytes());
     }
 
-    /// Adds a length or a count.
     pub(super) fn length(&mut self, length: usize) -> Result<()> {
         self.number(i32::try_from(length).map_err(|_| Error::TOOBIG)?);
         Ok(())
     }
 
-    /// Adds bytes, filled up to a whole word.
     pub(super) fn padded(&mut self, bytes: &[u8]) {
         self.put(bytes);
         let filling = self.bytes.len().next_multiple_of(4) - self.bytes.len();
         self.put(&[PADDING; 4][..filling]);
     }
 
-    /// Adds the length of a text, and the text, filled up to a whole word.
+    /// Adds a text with its length and padding.
     pub(super) fn text(&mut self, text: &[u8]) -> Result<()> {
         self.length(text.len())?;
         self.padded(text);
         Ok(())
     }
 
-    /// ERROR: a status.
     pub(super) fn error(&mut self, from: i32, code: i32) -> Result<()> {
         self.begin(Kind::PDU_ERROR, from);
         self.number(code);
         self.finish()
     }
 
-    /// CREDS: protocol version 2 and the flags that go with it.
+    /// CREDS: protocol version 2 and flags.
     pub(super) fn credentials(&mut self, process: i32, flags: u16) -> Result<()> {
         self.begin(Kind::PDU_CREDS, process);
         self.number(1);
@@ -103,7 +95,7 @@ impl PduBuilder {
         self.finish()
     }
 
-    /// Names, each with its status when `states` is there, and the end of the PDU.
+    /// Adds names, each with its status if `states` are given, and ends the PDU.
     pub(super) fn names<'a>(
         &mut self,
         names: impl ExactSizeIterator<Item = &'a [u8]> + Clone,
@@ -124,7 +116,7 @@ impl PduBuilder {
         self.finish()
     }
 
-    /// Writes the length into the header (WIRE-75).
+    /// WIRE-75.
     pub(super) fn finish(&mut self) -> Result<()> {
         if self.cut {
             return Err(Error::ENOMEM);

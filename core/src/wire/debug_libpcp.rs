@@ -1,5 +1,4 @@
-//! PDUs as libpcp shows them under debug options (WIRE-78): a dump, the instances of a reply, and
-//! the attribute of a client.
+//! The output of libpcp's debug options about PDUs (WIRE-78).
 
 use std::fmt::{self, Display, Write};
 
@@ -7,8 +6,7 @@ use super::{HEADER, Kind, PADDING, Way, count, number, word};
 use crate::ident::InDom;
 use crate::log::{Bytes, Line};
 
-/// The hex dump of -Dpdu: the header as numbers, the rest in words as they are in memory, eight in
-/// a line.
+/// The hex dump of -Dpdu: the header as numbers, the rest in words as in memory, eight in a line.
 #[must_use]
 pub fn dump(process: u32, way: Way, fd: i32, pdu: &[u8]) -> Line {
     let function = match way {
@@ -37,8 +35,7 @@ pub fn dump(process: u32, way: Way, fd: i32, pdu: &[u8]) -> Line {
     text
 }
 
-/// The entries of an INSTANCE; those of a domain have identifiers and names, the answer about one
-/// instance has what was asked.
+/// The entries of an INSTANCE: identifiers and names of a domain; of one instance what was asked.
 pub struct Instances<'a>(pub &'a [u8]);
 
 impl Display for Instances<'_> {
@@ -81,7 +78,7 @@ impl Display for AttributeDump<'_> {
         let (key, value) = (word(self.0, HEADER).unwrap_or(0), self.0.get(16..).unwrap_or_default());
         write!(out, "__pmDecodeAttr [len={}]: ", value.len())?;
         match key {
-            // What a mechanism of authentication has to say.
+            // Data of an authentication mechanism.
             0 => out.write_str("payload=\"")?,
             _ => write!(out, "attr={key:#x} value=\"")?,
         }
@@ -102,7 +99,7 @@ mod tests {
         String::from_utf8(Line::new(format_args!("{text}")).bytes().to_vec()).expect("ASCII")
     }
 
-    /// A PDU that ends too early is shown as far as it goes.
+    /// As far as the PDU goes.
     #[test]
     fn cut() {
         let whole = hex(
@@ -115,7 +112,6 @@ mod tests {
         }
     }
 
-    /// WIRE-77: the dump, with its tail filled up.
     #[test]
     #[cfg(target_endian = "little")]
     fn hex_dump() {

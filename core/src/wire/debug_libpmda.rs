@@ -1,4 +1,4 @@
-//! What `-Dlibpmda` says of a request: with PCP 6.0.3 its kind, since 6.0.5 what is asked for as
+//! The output of `-Dlibpmda` about a request: with PCP 6.0.3 its kind, since 6.0.5 its content as
 //! well.
 
 use std::fmt::{self, Display, Write};
@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
 use crate::log::{Bytes, Line};
 
-/// The requests that are shown; others are not received, or are reported as errors (MAIN-30).
+/// The requests that are shown (MAIN-30).
 const SHOWN: [Kind; 13] = [
     Kind::PDU_PROFILE,
     Kind::PDU_ATTR,
@@ -26,7 +26,7 @@ const SHOWN: [Kind; 13] = [
     Kind::PDU_LABEL_REQ,
 ];
 
-/// The names of the attributes, by their keys from 1.
+/// The names of the attributes by key, from 1.
 const ATTRIBUTES: [&str; 16] = [
     "protocol",
     "secure",
@@ -46,9 +46,8 @@ const ATTRIBUTES: [&str; 16] = [
     "exclusive",
 ];
 
-/// The line about a request, `None` for what is not shown; `context` is the client that it comes
-/// from, for agents whose interface has clients with attributes. Names and values are shown as they
-/// came: they need not be UTF-8.
+/// The line about a request, `None` if it is not shown; `context` is its client, for interfaces
+/// with attributes of clients.
 #[must_use]
 pub fn request(kind: Kind, pdu: &[u8], context: Option<i32>, with_details: bool) -> Option<Line> {
     if !SHOWN.contains(&kind) {
@@ -67,7 +66,7 @@ pub fn request(kind: Kind, pdu: &[u8], context: Option<i32>, with_details: bool)
     Some(line)
 }
 
-/// A line about a request in its two parts: what it is, and what is asked for.
+/// The two parts of a line: the kind, and the content.
 #[must_use]
 pub fn split(kind: Kind, line: &[u8]) -> (&[u8], &[u8]) {
     let head = Line::new(format_args!("Received PDU_{kind} "));
@@ -77,9 +76,8 @@ pub fn split(kind: Kind, line: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// The subject of a request; nothing is added when it cannot be decoded.
+/// The content of a request, if it can be decoded.
 fn details(line: &mut Line, kind: Kind, pdu: &[u8], context: Option<i32>) -> Result<()> {
-    // What does not fit into a line is left out.
     let mut add = |text: fmt::Arguments<'_>| _ = line.write_fmt(text);
     match kind {
         Kind::PDU_PROFILE => {
@@ -134,13 +132,12 @@ fn details(line: &mut Line, kind: Kind, pdu: &[u8], context: Option<i32>) -> Res
             add(format_args!("name {name}, subtype {subtype}"));
         }
         Kind::PDU_PMNS_TRAVERSE => add(format_args!("name {}", Bytes(decode::names_below(pdu)?.name))),
-        // All others are not shown.
         _ => attribute(add, decode::attribute(pdu)?, context),
     }
     Ok(())
 }
 
-/// An attribute of a client; NUL bytes are left out of its value.
+/// An attribute of a client, without the NULs of its value.
 fn attribute(mut add: impl FnMut(fmt::Arguments<'_>), attribute: decode::Attribute<'_>, context: Option<i32>) {
     let decode::Attribute { key, value } = attribute;
     let name = usize::try_from(key)
@@ -157,7 +154,7 @@ fn attribute(mut add: impl FnMut(fmt::Arguments<'_>), attribute: decode::Attribu
     }
 }
 
-/// A number of metrics, the first of them and the last.
+/// A number of metrics, the first one and the last one.
 fn list<M: Display>(mut add: impl FnMut(fmt::Arguments<'_>), count: usize, first: Option<M>, last: Option<M>) {
     add(format_args!("npmids {count}"));
     if let Some(first) = first {
@@ -177,7 +174,7 @@ mod tests {
         request_line(kind, pdu, Some(context), with_details).map(|line| line.bytes().to_vec())
     }
 
-    /// MAIN-30, MAIN-31: what PCP 6.3.8 says of each kind of request.
+    /// MAIN-30, MAIN-31: as PCP 6.3.8.
     #[test]
     fn details_of_requests() {
         let said = [
@@ -261,7 +258,6 @@ mod tests {
         }
     }
 
-    /// MAIN-30: what is not shown, and what nobody should send.
     #[test]
     fn others() {
         assert_eq!(request(Kind::PDU_ERROR, &[], 0, true), None);

@@ -1,33 +1,32 @@
-//! The requests, apart from the store: bytes in, borrowed values out.
+//! Decodes the requests, apart from the store, into borrowed values.
 //!
 //! Each function takes a whole PDU, header included, and accepts exactly what PCP 7 accepts
-//! (WIRE-60). A PDU that is refused costs nothing but itself (WIRE-15).
+//! (WIRE-60).
 
 use super::{HEADER, count, number, padded, word};
 use crate::constants::*;
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
 
-/// The longest attribute value that is passed on, plus one (ATTR).
+/// Bytes from which on an attribute value is refused.
 const MAX_ATTRIBUTE: usize = 4096;
 
 /// The most credentials that one PDU may hold.
 const MAX_CREDENTIALS: usize = 1024;
 
-/// `PM_ERR_IPC` for everything that is not there or not right.
 fn checked<T>(value: Option<T>) -> Result<T> {
     value.ok_or(Error::IPC)
 }
 
-/// The bytes up to the first NUL: texts are passed on as C strings.
+/// The bytes up to the first NUL.
 fn text(bytes: &[u8]) -> &[u8] {
     bytes.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
-/// An instance profile: which instances the fetches to come are about.
+/// An instance profile.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Profile<'a> {
-    /// State of the domains that are not listed: 0 include, 1 exclude; passed on as it is.
+    /// State of the domains that are not listed: 0 include, 1 exclude, or anything else.
     pub state: i32,
     entries: &'a [u8],
     ids: &'a [u8],
@@ -116,7 +115,7 @@ pub fn fetch(pdu: &[u8]) -> Result<impl ExactSizeIterator<Item = MetricId> + use
     Ok(ids.chunks_exact(4).map(|id| MetricId(word(id, 0).unwrap_or(0))))
 }
 
-/// FETCH: the metrics as they stand in the PDU, four bytes each.
+/// FETCH: the metrics in wire order, four bytes each.
 ///
 /// # Errors
 /// `PM_ERR_IPC`.
@@ -154,7 +153,7 @@ pub struct InstanceRequest<'a> {
 /// INSTANCE_REQ.
 ///
 /// # Errors
-/// `PM_ERR_IPC`; there is no name to be freed then (WIRE-70).
+/// `PM_ERR_IPC` (WIRE-70).
 pub fn instance_request(pdu: &[u8]) -> Result<InstanceRequest<'_>> {
     let indom = InDom(checked(word(pdu, 12))?);
     let inst = checked(number(pdu, 24))?;
@@ -174,8 +173,7 @@ pub fn instance_request(pdu: &[u8]) -> Result<InstanceRequest<'_>> {
 /// A request about an identifier: TEXT_REQ or LABEL_REQ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct About {
-    /// A metric, an instance domain, a cluster or a domain, as the type says; all ones when it says
-    /// nothing.
+    /// A metric, an instance domain, a cluster or a domain, as the type says; all ones if none.
     pub ident: u32,
     /// The type bits, as they came.
     pub kind: i32,
@@ -203,8 +201,7 @@ pub fn text_request(pdu: &[u8]) -> Result<About> {
     about(pdu, PM_TEXT_PMID | PM_TEXT_INDOM)
 }
 
-/// The types of labels that are about an identifier: domain, instance domain, cluster, item,
-/// instances.
+/// The types of labels that are about an identifier.
 const LABELS_WITH_IDENT: i32 = PM_LABEL_DOMAIN | PM_LABEL_INDOM | PM_LABEL_CLUSTER | PM_LABEL_ITEM | PM_LABEL_INSTANCES;
 
 /// LABEL_REQ.
@@ -215,7 +212,7 @@ pub fn label_request(pdu: &[u8]) -> Result<About> {
     about(pdu, LABELS_WITH_IDENT)
 }
 
-/// The identifier of a LABEL as it is sent: all ones when the type is about none.
+/// The identifier of a LABEL as it is sent: all ones if its type has none.
 #[must_use]
 pub const fn label_ident(ident: u32, kind: i32) -> u32 {
     known(ident, kind, LABELS_WITH_IDENT)
@@ -226,7 +223,7 @@ pub const fn label_ident(ident: u32, kind: i32) -> u32 {
 pub struct Attribute<'a> {
     /// The attribute's key.
     pub key: i32,
-    /// Its value, which may or may not end with a NUL.
+    /// Its value, with or without a NUL.
     pub value: &'a [u8],
 }
 
@@ -243,7 +240,7 @@ pub fn attribute(pdu: &[u8]) -> Result<Attribute<'_>> {
     Ok(Attribute { key, value })
 }
 
-/// ERROR: the code, of either length that there is.
+/// ERROR: the code, in either length of PDU.
 ///
 /// # Errors
 /// `PM_ERR_IPC`.
@@ -254,8 +251,7 @@ pub fn error(pdu: &[u8]) -> Result<i32> {
     }
 }
 
-/// CREDS: each credential as its type and the version in it. None at all is as good as one of
-/// another type.
+/// CREDS: type and version of each credential. None at all is as good as one of another type.
 ///
 /// # Errors
 /// `PM_ERR_IPC`.
@@ -268,7 +264,7 @@ pub fn credentials(pdu: &[u8]) -> Result<impl ExactSizeIterator<Item = (u8, u8)>
     Ok(list.chunks_exact(4).map(|entry| (entry[0], entry[1])))
 }
 
-/// PMNS_NAMES as a request: the one name whose identifier is wanted.
+/// PMNS_NAMES as a request: the name.
 ///
 /// # Errors
 /// `PM_ERR_IPC`; the number of names where it is negative (WIRE-60).
@@ -299,7 +295,7 @@ impl<'a> NameList<'a> {
     }
 }
 
-/// A name, up to its first NUL, and its status if one came with it: `PMNS_LEAF_STATUS` or
+/// A name, up to its first NUL, and its status if there is one: `PMNS_LEAF_STATUS` or
 /// `PMNS_NONLEAF_STATUS`.
 impl<'a> Iterator for NameList<'a> {
     type Item = (&'a [u8], Option<i32>);
@@ -316,7 +312,7 @@ impl<'a> Iterator for NameList<'a> {
 
 impl ExactSizeIterator for NameList<'_> {}
 
-/// PMNS_NAMES as a list, which is checked.
+/// PMNS_NAMES as a list.
 ///
 /// # Errors
 /// As [`names_request`], for any number of names.
@@ -328,7 +324,7 @@ pub fn name_list(pdu: &[u8]) -> Result<NameList<'_>> {
     let names = usize::try_from(names).map_err(|_| Error::check(names).err().unwrap_or(Error::IPC))?;
     let has_status = states != 0;
     let head = if has_status { 8 } else { 4 };
-    // The C library asks for one word more an entry than the empty name needs.
+    // As the C library does, one word more than an empty name needs.
     let least = checked(names.checked_mul(head + 4))?;
     if total > pdu.len() || least > rest.len() || (has_status && usize::try_from(states) != Ok(names)) {
         return Err(Error::IPC);
@@ -349,7 +345,7 @@ pub fn name_list(pdu: &[u8]) -> Result<NameList<'_>> {
     Ok(list)
 }
 
-/// PMNS_IDS as a request: the one metric whose names are wanted.
+/// PMNS_IDS as a request: the metric.
 ///
 /// # Errors
 /// `PM_ERR_IPC`, or the status that the PDU carries when it is negative.
@@ -359,7 +355,7 @@ pub fn ids_request(pdu: &[u8]) -> Result<MetricId> {
     Error::check(status).map(|_| metric)
 }
 
-/// The one metric of a PMNS_IDS, whatever status comes with it; `None` when it has not exactly one.
+/// The metric of a PMNS_IDS with exactly one, whatever its status.
 #[must_use]
 pub fn listed_id(pdu: &[u8]) -> Option<MetricId> {
     let metric = word(pdu, 20)?;
@@ -369,7 +365,7 @@ pub fn listed_id(pdu: &[u8]) -> Option<MetricId> {
 /// PMNS_CHILD or PMNS_TRAVERSE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NamesBelow<'a> {
-    /// PMNS_CHILD: whether the states of the names are wanted.
+    /// PMNS_CHILD: the states of the names are wanted.
     pub with_states: bool,
     /// The name, without NUL.
     pub name: &'a [u8],
@@ -396,7 +392,7 @@ mod tests {
     use super::*;
     use crate::wire::encode::tests::hex;
 
-    /// WIRE-60: where PCP 7 is stricter or more lenient than PCP 6, this is PCP 7.
+    /// WIRE-60: as PCP 7 where PCP 6 differs.
     #[test]
     fn generations() {
         let short = hex("00000018 00007002 00000000 00000000 00000001 00000000");
@@ -420,7 +416,6 @@ mod tests {
         assert_eq!(names_request(&negative).err(), Some(Error::PMID));
     }
 
-    /// ATTR: 4095 bytes are passed on, 4096 are not.
     #[test]
     fn attributes() {
         let pdu = |size| [&hex("00000000 00007011 00000000 00000005")[..], &vec![b'x'; size]].concat();
@@ -432,7 +427,7 @@ mod tests {
     }
 
     proptest! {
-        /// WIRE-15, WIRE-70: no bytes make a decoder panic, and lists end where their PDU ends.
+        /// WIRE-15, WIRE-70.
         #[test]
         fn any_bytes(bytes in proptest::collection::vec(prop_oneof![Just(0_u8), any::<u8>()], 0..80)) {
             if let Ok(profile) = profile(&bytes) {

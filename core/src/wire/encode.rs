@@ -1,4 +1,4 @@
-//! The replies: values in, bytes out, into one buffer that is used again and again.
+//! The replies, made in one buffer that is used again and again.
 
 mod result_builder;
 
@@ -11,14 +11,13 @@ use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
 use crate::labels::Span;
 
-/// The length of an ERROR.
 const ERROR_SIZE: usize = 16;
 
-/// A reply under construction. Sizes and memory are checked once, at its end.
+/// A reply under construction.
 #[derive(Default, Debug)]
 pub struct Reply {
     pdu: PduBuilder,
-    /// An ERROR for which there was no memory: it is sent from here.
+    /// An ERROR for which there was no memory.
     fallback_error: Option<[u8; ERROR_SIZE]>,
 }
 
@@ -32,12 +31,11 @@ impl Reply {
         }
     }
 
-    /// Gives a large buffer back when its PDU is sent: who knows when the next one is asked for.
+    /// Gives a large buffer back once its PDU is sent.
     pub fn trim(&mut self) {
         self.pdu.trim();
     }
 
-    /// Starts a PDU; what was in the buffer is gone.
     fn begin(&mut self, kind: Kind, from: i32) {
         self.fallback_error = None;
         self.pdu.begin(kind, from);
@@ -51,7 +49,7 @@ impl Reply {
             .map_or(&self.pdu.bytes[..], |words| &words[..])
     }
 
-    /// ERROR (WIRE-43: the code is sent as it is).
+    /// ERROR, with the code as it is (WIRE-43).
     pub fn error(&mut self, code: i32) {
         self.fallback_error = None;
         if self.pdu.error(0, code).is_err() {
@@ -73,7 +71,7 @@ impl Reply {
         self.pdu.credentials(process, flags)
     }
 
-    /// DESC: metric, type, domain, semantics and units, each as a word (WIRE-41, WIRE-42).
+    /// DESC: metric, type, domain, semantics and units (WIRE-41, WIRE-42).
     ///
     /// # Errors
     /// `-ENOMEM`.
@@ -85,7 +83,7 @@ impl Reply {
         self.pdu.finish()
     }
 
-    /// INSTANCE: a missing list of instances or names is `None` in each entry.
+    /// INSTANCE; an entry lacks ids or names that were not asked for.
     ///
     /// # Errors
     /// `PM_ERR_TOOBIG`.
@@ -103,14 +101,14 @@ impl Reply {
         self.end_instances(count)
     }
 
-    /// Starts an INSTANCE whose entries follow one by one, with [`Reply::instance`].
+    /// Starts an INSTANCE whose entries follow with [`Reply::instance`].
     pub fn begin_instances(&mut self, indom: InDom) {
         self.begin(Kind::PDU_INSTANCE, 0);
         self.pdu.word(indom.0);
         self.pdu.word(0);
     }
 
-    /// Adds an entry; an id or a name that was not asked for is missing.
+    /// Adds an entry, without the id or the name that was not asked for.
     ///
     /// # Errors
     /// `PM_ERR_TOOBIG`; `-ENOMEM`.
@@ -125,7 +123,7 @@ impl Reply {
         Ok(())
     }
 
-    /// Ends an INSTANCE that has got `entries` entries.
+    /// Ends an INSTANCE of `entries` entries.
     ///
     /// # Errors
     /// `PM_ERR_TOOBIG`.
@@ -140,7 +138,7 @@ impl Reply {
         self.pdu.finish()
     }
 
-    /// TEXT. The identifier goes out in the order of the host (WIRE-55).
+    /// TEXT, with the identifier in host order (WIRE-55).
     ///
     /// # Errors
     /// `PM_ERR_TOOBIG`.
@@ -151,7 +149,7 @@ impl Reply {
         self.pdu.finish()
     }
 
-    /// PMNS_IDS: one metric, with the status of the method that found it.
+    /// PMNS_IDS: one metric, with the method's status.
     ///
     /// # Errors
     /// `-ENOMEM`.
@@ -163,7 +161,7 @@ impl Reply {
         self.pdu.finish()
     }
 
-    /// PMNS_NAMES, with the state of each name when `states` is there.
+    /// PMNS_NAMES, with the status of each name if `states` are given.
     ///
     /// # Errors
     /// `PM_ERR_TOOBIG`.
@@ -216,7 +214,7 @@ impl Reply {
 pub struct LabelSetData<'a, L> {
     /// The instance.
     pub inst: u32,
-    /// The number of labels as the agent gave it; negative is an error code.
+    /// The number of labels, or an error code.
     pub count: i32,
     /// The text.
     pub json: &'a [u8],
@@ -224,7 +222,7 @@ pub struct LabelSetData<'a, L> {
     pub labels: L,
 }
 
-/// Puts a block in the order of the host, header included, behind what is there.
+/// Appends a block in host order, header included.
 fn put_block(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
     let (header, _) = bytes.split_first_chunk::<4>().ok_or(Error::GENERIC)?;
     let header = u32::from_ne_bytes(*header);
@@ -242,8 +240,7 @@ fn put_block(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
     block::exchange(block::kind(header), payload, Direction::Encode).map_err(|_| Error::GENERIC)
 }
 
-/// Returns whether `bytes` are a PDU with a header whose length is right; used to check what is
-/// about to be sent.
+/// Returns whether `bytes` are a PDU whose header has its length.
 #[must_use]
 pub fn is_whole(bytes: &[u8]) -> bool {
     bytes.len() >= HEADER && super::count(bytes, 0) == Some(bytes.len())

@@ -1,9 +1,8 @@
 //! The protocol between pmcd and an agent: every PDU that an agent receives or sends, as pure
-//! functions over bytes. [`Kind`] has their types, under PCP's names.
+//! functions over bytes.
 //!
-//! Nothing here trusts its input: lengths and counts are checked against the bytes that are there,
-//! sizes are added with care, and no input makes a function panic. Numbers are big-endian on the
-//! wire (WIRE-2).
+//! Input is not trusted: lengths and counts are checked, sums do not overflow, and nothing panics.
+//! Numbers are big-endian on the wire (WIRE-2).
 
 use std::fmt::{self, Write};
 
@@ -64,7 +63,7 @@ pub fn count(pdu: &[u8], offset: usize) -> Option<usize> {
     usize::try_from(number(pdu, offset)?).ok()
 }
 
-/// The type of a PDU; any number can arrive.
+/// The type of a PDU, under PCP's names; any number can arrive.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Kind(pub i32);
 
@@ -73,7 +72,7 @@ macro_rules! kinds {
         impl Kind {
             $($(#[$doc])* pub const $name: Kind = Kind($code);)*
 
-            /// The name without `PDU_`, for types that have one.
+            /// The name without `PDU_`, if there is one.
             #[must_use]
             pub fn name(self) -> Option<&'static str> {
                 match self {
@@ -124,21 +123,21 @@ kinds! {
     PDU_LABEL_REQ = 0x7012;
     /// Labels.
     PDU_LABEL = 0x7013;
-    /// Between clients and pmcd only, as are the rest.
+    /// Not sent to an agent.
     PDU_HIGHRES_FETCH = 0x7014;
-    /// Never sent to an agent.
+    /// Not sent to an agent.
     PDU_HIGHRES_RESULT = 0x7015;
-    /// Never sent to an agent.
+    /// Not sent to an agent.
     PDU_DESC_IDS = 0x7016;
-    /// Never sent to an agent.
+    /// Not sent to an agent.
     PDU_DESCS = 0x7017;
-    /// Between pmlc and pmlogger only, as are the rest.
+    /// Not sent to an agent.
     PDU_LOG_CONTROL = 0x8000;
-    /// Never sent to an agent.
+    /// Not sent to an agent.
     PDU_LOG_STATUS_V2 = 0x8001;
-    /// Never sent to an agent.
+    /// Not sent to an agent.
     PDU_LOG_REQUEST = 0x8002;
-    /// Never sent to an agent.
+    /// Not sent to an agent.
     PDU_LOG_STATUS = 0x8003;
 }
 
@@ -152,19 +151,19 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Number of PDUs that are remembered.
+/// Number of PDUs in [`RecentPdus`].
 const REMEMBERED: usize = 8;
 
 /// The direction of a PDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
-    /// It was received.
+    /// Received.
     In,
-    /// It was sent.
+    /// Sent.
     Out,
 }
 
-/// The PDUs that went by last, oldest first.
+/// The last PDUs, oldest first.
 #[derive(Debug)]
 pub struct RecentPdus {
     entries: [Option<(Way, Kind, i32, usize)>; REMEMBERED],
@@ -173,7 +172,7 @@ pub struct RecentPdus {
 }
 
 impl RecentPdus {
-    /// Nothing has gone by yet.
+    /// No PDUs.
     #[must_use]
     pub const fn new() -> RecentPdus {
         RecentPdus {
@@ -190,7 +189,7 @@ impl RecentPdus {
         self.next = (self.next + 1) % REMEMBERED;
     }
 
-    /// The lines that are shown when a handshake fails.
+    /// The lines for a failed handshake.
     #[must_use]
     pub fn lines(&self) -> Line {
         let mut text = Line::new(format_args!("__pmDumpPDUTrace: recent PDUs ...\n"));
@@ -200,7 +199,6 @@ impl RecentPdus {
                 Way::In => "recv",
                 Way::Out => "xmit",
             };
-            // What does not fit is left out.
             let _ = writeln!(text, "[{index}] {way} fd={fd} type={kind} len={len}");
         }
         text
@@ -217,7 +215,7 @@ impl Default for RecentPdus {
 mod tests {
     use super::*;
 
-    /// MAIN-30: unknown types show their number.
+    /// MAIN-30.
     #[test]
     fn names() {
         assert_eq!(Kind::PDU_FETCH.to_string(), "FETCH");
@@ -228,7 +226,7 @@ mod tests {
         assert_eq!(Kind(-5).to_string(), "TYPE--5?");
     }
 
-    /// WIRE-77: eight PDUs are remembered.
+    /// WIRE-77.
     #[test]
     fn ring() {
         let mut ring = RecentPdus::new();

@@ -12,18 +12,18 @@ use rustix::io::Errno;
 use super::{HEADER, Kind, PduHeader, number};
 use crate::error::Error;
 
-/// Room for an ordinary request; reading ahead never asks for more than this.
+/// Buffer size for an ordinary request, in bytes; the limit of reading ahead.
 const ORDINARY: usize = 16 * 1024;
 
-/// A buffer that has grown beyond this is given back once its PDU has been served.
+/// Bytes beyond which a buffer is given back once its PDU was served.
 const KEPT: usize = 256 * 1024;
 
 /// The reach of a read beyond the present PDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadMode {
-    /// Not a byte: others look at the descriptor as well.
+    /// Not a byte, since others read the descriptor, too.
     Exact,
-    /// As far as there are bytes: the caller owns the stream until it ends.
+    /// As far as there are bytes.
     Ahead,
 }
 
@@ -43,18 +43,16 @@ impl Pdu {
         self.buffer.get(self.range.clone()).unwrap_or_default()
     }
 
-    /// Returns whether its type is 0, which callers could never tell from the end of the stream
-    /// (WIRE-12).
+    /// Returns whether its type is 0, which callers take for the end of the stream (WIRE-12).
     #[must_use]
     pub const fn is_end(&self) -> bool {
         self.header.kind.0 == 0
     }
 }
 
-/// Bytes that have been read and not been handed out yet.
+/// The bytes of a stream that have been read and not been handed out yet.
 #[derive(Default, Debug)]
 pub struct Receiver {
-    /// Initialised throughout; the bytes of interest are those in `held`.
     buffer: Vec<u8>,
     held: Range<usize>,
     /// The stream has ended inside of a header.
@@ -72,8 +70,7 @@ impl Receiver {
         }
     }
 
-    /// Reads until one PDU is complete. The buffer grows as bytes arrive, whatever length is
-    /// announced (WIRE-13).
+    /// Reads one PDU. The buffer grows as bytes arrive, whatever length is announced (WIRE-13).
     ///
     /// # Errors
     /// After a [`Failure`] the stream cannot be followed any further.
@@ -86,7 +83,7 @@ impl Receiver {
         if pdu.is_end() { Err(Failure::End) } else { Ok(pdu) }
     }
 
-    /// The number of bytes that are missing of the header, or behind it of all of the PDU.
+    /// The number of bytes that the header lacks, or else the PDU.
     ///
     /// # Errors
     /// As [`Receiver::next`].
@@ -99,8 +96,7 @@ impl Receiver {
         Ok(wanted.saturating_sub(self.held.len()))
     }
 
-    /// Room for what is to be read next, or `None` when a PDU is there as a whole: then
-    /// [`Receiver::take`] gives it.
+    /// Room for the next read, `None` when a PDU is complete (see [`Receiver::take`]).
     ///
     /// # Errors
     /// As [`Receiver::next`].
@@ -117,7 +113,7 @@ impl Receiver {
         Ok(self.buffer.get_mut(start..end))
     }
 
-    /// Takes note of what was read from the stream into the room, or why nothing was.
+    /// Takes the outcome of a read into the room.
     ///
     /// # Errors
     /// As [`Receiver::next`]; an interruption is none.
@@ -142,7 +138,7 @@ impl Receiver {
             (0, None) => Failure::End,
             (1..4, None) => Failure::NoLength(have),
             (_, None) => {
-                // The C library asks for the rest all the same.
+                // As the C library does before it asks for the rest.
                 self.check_length()?;
                 self.is_cut = true;
                 return Ok(());
@@ -150,7 +146,7 @@ impl Receiver {
         })
     }
 
-    /// The PDU that is there as a whole.
+    /// The PDU that is complete.
     ///
     /// # Errors
     /// As [`Receiver::next`].
@@ -162,13 +158,13 @@ impl Receiver {
         self.hand_out(header)
     }
 
-    /// Returns whether bytes have been read beyond the PDUs that were handed out.
+    /// Returns whether there are bytes behind the PDUs that were handed out.
     #[must_use]
     pub fn is_ahead(&self) -> bool {
         !self.held.is_empty()
     }
 
-    /// Forgets what was read; an ordinary buffer is kept.
+    /// Forgets what was read.
     pub fn clear(&mut self) {
         self.held = 0..0;
         if self.buffer.len() > KEPT {
@@ -176,8 +172,7 @@ impl Receiver {
         }
     }
 
-    /// Leaves out what a failure is about, as far as the C library reads before it gives up: a
-    /// caller that goes on finds the stream behind that (WIRE-12).
+    /// Skips what a failure is about, as far as the C library reads before it gives up (WIRE-12).
     pub fn abandon(&mut self, failure: Failure) {
         let read = match failure {
             Failure::Length(_) | Failure::TooBig(_) => HEADER,
@@ -191,7 +186,7 @@ impl Receiver {
         }
     }
 
-    /// Takes the buffer of a PDU back that has been served.
+    /// Takes back the buffer of a PDU that was served.
     pub fn recycle(&mut self, pdu: Pdu) {
         if self.held.is_empty() && pdu.buffer.len() <= KEPT {
             self.buffer = pdu.buffer;
@@ -199,8 +194,8 @@ impl Receiver {
         }
     }
 
-    /// Makes room behind the held bytes, for `missing` more or for as many as are held: what an
-    /// announced length costs is in proportion to what has arrived. Returns where the room starts.
+    /// Makes room behind the held bytes, for `missing` more or as many as are held: memory is in
+    /// proportion to what has arrived. Returns where the room starts.
     fn make_room(&mut self, missing: usize) -> Result<usize, Error> {
         let step = missing.min(self.held.len().max(ORDINARY));
         if self.buffer.len() - self.held.end < step {
@@ -221,8 +216,7 @@ impl Receiver {
     }
 
     fn check_length(&self) -> Result<usize, Failure> {
-        /// The C library rounds lengths up to its buffer size, and refuses what would overflow then
-        /// (WIRE-12).
+        /// The C library rounds lengths up to its buffer size, which must not overflow (WIRE-12).
         const MOST: i32 = i32::MAX - 1024;
         let len = number(self.held(), 0).unwrap_or(0);
         match usize::try_from(len) {
@@ -252,8 +246,8 @@ impl Receiver {
         }
     }
 
-    /// Returns the buffer with the PDU in it. What was read ahead moves to a new buffer: a method
-    /// may read the next PDU itself, while this one is served.
+    /// The buffer with the PDU in it. What was read ahead moves to a new one: a method may read the
+    /// next PDU while this one is served.
     fn hand_out(&mut self, header: PduHeader) -> Result<Pdu, Failure> {
         let range = self.held.start..self.held.start + header.len;
         let ahead = self.buffer.get(range.end..self.held.end).unwrap_or_default();
@@ -282,7 +276,7 @@ pub enum Failure {
     End,
     /// The stream cannot be read; nothing of the header was there.
     Unreadable(Error),
-    /// The stream ended, or broke, inside the length, of which this number of bytes was there.
+    /// The stream ended, or broke, after this number of bytes of the length.
     NoLength(usize),
     /// A length that no PDU has.
     Length(i32),
@@ -311,7 +305,6 @@ pub struct ShortRead {
     pub header: [Option<i32>; 3],
 }
 
-/// The beginning of each line about a descriptor.
 #[derive(Clone, Copy)]
 struct LinePrefix(i32);
 
@@ -322,7 +315,7 @@ impl Display for LinePrefix {
 }
 
 impl Failure {
-    /// The code that the caller of the main loop sees (WIRE-12).
+    /// The main loop's result (WIRE-12).
     #[must_use]
     pub const fn code(self) -> Error {
         match self {
@@ -333,8 +326,7 @@ impl Failure {
         }
     }
 
-    /// Says what is to be logged (MAIN-32), line by line, given the descriptor's number and the
-    /// text of an error.
+    /// Logs it, line by line (MAIN-32); `text` is the text of an error.
     pub fn lines<T: Display>(self, fd: i32, text: impl Fn(Error) -> T, mut say: impl FnMut(fmt::Arguments<'_>)) {
         let start = LinePrefix(fd);
         match self {
@@ -349,8 +341,7 @@ impl Failure {
     }
 }
 
-/// Returns whether this is one of the ways in which a connection to pmcd just ends: that is not
-/// worth a line.
+/// Returns whether connections to pmcd ordinarily end with this error, which is not logged.
 fn is_ordinary(error: Error) -> bool {
     const LOST: [Errno; 8] = [
         Errno::PIPE,

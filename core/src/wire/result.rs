@@ -6,7 +6,7 @@ use crate::constants::{PM_VAL_INSITU, PM_VAL_SPTR};
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
 
-/// The values of a store; every place that it names has been checked.
+/// The values of a store, with all places checked.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreRequest<'a> {
     pdu: &'a [u8],
@@ -23,9 +23,9 @@ pub struct StoreRequest<'a> {
 pub struct MetricValues<'a> {
     /// The metric.
     pub metric: MetricId,
-    /// Number of values; an error code or 0 when there are none.
+    /// Number of values; 0 or an error code without any.
     pub numval: i32,
-    /// The format of the values: `PM_VAL_INSITU`, or blocks.
+    /// `PM_VAL_INSITU`, or blocks.
     pub format: i32,
     pairs: &'a [u8],
     pdu: &'a [u8],
@@ -36,12 +36,12 @@ pub struct MetricValues<'a> {
 pub enum SentValue<'a> {
     /// A number.
     Word(u32),
-    /// A block: its header word and its payload, in the order of the wire.
+    /// A block: its header word and its payload, in wire order.
     Block(u32, &'a [u8]),
 }
 
 impl SentValue<'_> {
-    /// Length of the block in bytes, header included; 0 for a number.
+    /// Bytes of the block, header included; 0 for a number.
     #[must_use]
     pub const fn block_len(self) -> usize {
         match self {
@@ -50,7 +50,7 @@ impl SentValue<'_> {
         }
     }
 
-    /// Writes the block to `out`, in the order of the host.
+    /// Writes the block to `out`, in host order.
     ///
     /// # Errors
     /// `PM_ERR_IPC` when the block is shorter than its type or than what it says, or `out` has
@@ -129,8 +129,7 @@ fn block_at(pdu: &[u8], index: u32) -> Option<(usize, u32, &[u8])> {
     Some((offset, header, payload))
 }
 
-/// Checks a store as far as its places go; the insides of blocks are checked when they are written
-/// out.
+/// Checks a store, apart from the insides of blocks, which [`SentValue::write`] checks.
 ///
 /// # Errors
 /// `PM_ERR_IPC`.
@@ -138,7 +137,7 @@ pub fn decode(pdu: &[u8]) -> Result<StoreRequest<'_>> {
     check(pdu).ok_or(Error::IPC)
 }
 
-/// Returns whether a store can be read to the end, with the insides of its blocks.
+/// Returns whether a store is sound, the insides of its blocks included.
 #[must_use]
 pub fn is_sound(pdu: &[u8]) -> bool {
     let mut block = Vec::new();
@@ -163,7 +162,7 @@ fn check(pdu: &[u8]) -> Option<StoreRequest<'_>> {
     let usec = number(pdu, 16)?;
     let metrics = count(pdu, 20)?;
     let mut offset = 24;
-    // The blocks fill the rest exactly: the first starts there, and their sizes add up.
+    // The blocks fill the rest exactly.
     let mut lowest = None;
     let mut total = 0_usize;
     for _ in 0..metrics {
@@ -215,8 +214,7 @@ mod tests {
         assert_eq!(out[4..], *b"newval\0");
     }
 
-    /// WIRE-51: every change of a length, a count or a place is an error; so are leftovers and
-    /// gaps.
+    /// WIRE-51: every change of a length, a count or a place is an error.
     #[test]
     fn malformed() {
         let pdu = hex(EXAMPLE);
@@ -242,7 +240,7 @@ mod tests {
         assert!(decode(&[&pdu[..], &[0; 4]].concat()).is_err());
     }
 
-    /// WIRE-51: empty stores, errors in place of values and empty blocks are legal.
+    /// WIRE-51: empty stores, errors in place of values and empty blocks.
     #[test]
     fn legal() {
         let empty = hex("00000018 00007001 00000000 00000000 00000000 00000000");
@@ -259,8 +257,7 @@ mod tests {
     }
 
     proptest! {
-        /// WIRE-51, WIRE-71: no bytes make the decoder panic, and what it accepts can be read to
-        /// the end.
+        /// WIRE-51, WIRE-71.
         #[test]
         fn any_bytes(at in 12_usize..56, with: u8, tail in proptest::collection::vec(any::<u8>(), 0..30)) {
             let mut pdu = hex(EXAMPLE);

@@ -50,7 +50,7 @@ pub fn row(parsed: &Struct) -> TokenStream {
     fill(template, Span::call_site(), &parts)
 }
 
-/// What stands in `#[metric(…)]`, and the help text.
+/// The content of `#[metric(…)]`, and the help text.
 fn settings(metric: &Metric) -> TokenStream {
     let mut calls = TokenStream::new();
     let mut call = |template: &str, span: Span, part: TokenStream| {

@@ -1,4 +1,4 @@
-//! What is wrong with the input, shown by the compiler at its place.
+//! Errors in the input, shown by the compiler at their place.
 
 use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
 
@@ -9,7 +9,7 @@ pub struct Error {
     message: String,
 }
 
-/// What a part of the macros gives.
+/// A result with this error.
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Error {

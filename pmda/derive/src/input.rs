@@ -20,7 +20,7 @@ pub struct Struct {
 type Tokens = Peekable<IntoIter>;
 
 impl Struct {
-    /// Reads what stands below `#[derive(…)]`.
+    /// Reads the struct below `#[derive(…)]`.
     pub fn parse(item: TokenStream) -> Result<Struct> {
         let mut tokens = item.into_iter().peekable();
         attributes(&mut tokens);
@@ -73,7 +73,7 @@ fn fields_of(fields: TokenStream) -> Result<Vec<Metric>> {
     Ok(metrics)
 }
 
-/// What stands in the brackets of each attribute.
+/// The content of each attribute's brackets.
 fn attributes(tokens: &mut Tokens) -> Vec<TokenStream> {
     let mut found = Vec::new();
     while matches!(tokens.peek(), Some(TokenTree::Punct(punct)) if punct.as_char() == '#') {

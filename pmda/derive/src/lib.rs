@@ -1,7 +1,7 @@
 //! The derive macros of the crate `pmda`: metrics from the fields of a struct.
 //!
-//! An agent uses them as `pmda::Metrics` and `pmda::Row`. What they write is safe code that calls
-//! `pmda::Metrics::value`, `text`, `each` and `each_text`, as an author would by hand.
+//! An agent uses them as `pmda::Metrics` and `pmda::Row`. Their output is safe code that calls
+//! `pmda::Metrics::value`, `text`, `each` and `each_text`.
 
 #![forbid(unsafe_code)]
 
@@ -17,8 +17,7 @@ use proc_macro::TokenStream;
 /// Makes metrics without instances from the fields of an agent's struct.
 ///
 /// It writes `fn define(m: &mut pmda::Metrics<Self>)`, which declares one metric for each field
-/// that has `#[metric(…)]`, in the order of the fields; other fields are left out. See
-/// [`Row`](macro@Row) for the attribute.
+/// with `#[metric(…)]`, in their order. See [`Row`](macro@Row) for the attribute.
 #[proc_macro_derive(Metrics, attributes(metric))]
 pub fn metrics(item: TokenStream) -> TokenStream {
     derive(item, emit::metrics)
@@ -28,12 +27,12 @@ pub fn metrics(item: TokenStream) -> TokenStream {
 ///
 /// It writes
 /// `fn define<S>(m: &mut pmda::Metrics<S>, prefix: &str, indom: pmda::IndomRef<S, Self>)`, which
-/// declares one metric for each field that has `#[metric(…)]`; `prefix` stands before the
-/// names, as in `"interface."`.
+/// declares one metric for each field with `#[metric(…)]`; `prefix` is in front of the names, as in
+/// `"interface."`.
 ///
 /// The doc comment is the help text: its first line is the one-line text, all of it the long one.
 /// The type of a field is one of `pmda::Value`, which is cloned; text (`String`, `Box<str>` …) is
-/// not copied. Inside `#[metric(…)]` stand, each at most once:
+/// not copied. `#[metric(…)]` contains, each at most once:
 ///
 /// | | |
 /// |---|---|

@@ -1,6 +1,6 @@
 //! The text of a string literal: `proc_macro` shows only its source.
 
-/// The text that a string literal of this source stands for, `None` if it is another literal.
+/// The text of a string literal in source; `None` for another literal.
 pub fn text(source: &str) -> Option<String> {
     if let Some(raw) = source.strip_prefix('r') {
         let hashes = raw.len() - raw.trim_start_matches('#').len();
@@ -28,7 +28,7 @@ fn unescape(source: &str) -> Option<String> {
                 let digits: String = rest.by_ref().skip(1).take_while(|digit| *digit != '}').collect();
                 text.push(code(&digits.replace('_', ""))?);
             }
-            // A line that goes on: its end and the blanks of the next one do not count.
+            // A continued line, without the blanks of the next one.
             '\n' => {
                 let blanks = rest.as_str();
                 rest = blanks.trim_start().chars();

@@ -5,24 +5,24 @@ use proc_macro::{Ident, Literal, Spacing, Span, TokenStream, TokenTree};
 use crate::error::{Error, Result};
 use crate::literal;
 
-/// The greatest item of a PMID: it has ten bits.
+/// The greatest item of a PMID (ten bits).
 const ITEM_MAX: u32 = 1023;
 
-/// What is known of the metric of a field.
+/// The metric of a field.
 pub struct Metric {
     /// The field.
     pub field: Ident,
-    /// Whether the field is text, which need not be copied.
+    /// True for text, which is not copied.
     pub is_text: bool,
-    /// The name: the field's, or that of `name = "…"`.
+    /// The field's name, or that of `name = "…"`.
     pub name: String,
-    /// Where the name stands, if it is not the field's.
+    /// The place of the name, if it is not the field's.
     name_span: Option<Span>,
-    /// `counter`, `instant` or `discrete`, if it was said.
+    /// `counter`, `instant` or `discrete`, if given.
     pub semantics: Option<Ident>,
-    /// What stands behind `unit =`.
+    /// The expression of `unit =`.
     pub unit: Option<TokenStream>,
-    /// What stands behind `item =`.
+    /// The number of `item =`.
     pub item: Option<Literal>,
     /// The doc comment.
     pub help: String,
@@ -108,7 +108,6 @@ impl Metric {
     }
 }
 
-/// Two fields with one name would be two metrics with one name.
 pub fn check_unique(metrics: &[Metric]) -> Result<()> {
     for (index, metric) in metrics.iter().enumerate() {
         let before = &metrics[..index];
@@ -132,7 +131,7 @@ fn unknown(span: Span) -> Error {
     )
 }
 
-/// What stands between the commas of `#[metric(…)]`.
+/// The parts of `#[metric(…)]` between commas.
 fn arguments(span: Span, group: Option<TokenTree>) -> Result<Vec<Vec<TokenTree>>> {
     let Some(TokenTree::Group(group)) = group else {
         return Err(Error::new(
@@ -169,7 +168,7 @@ fn number(literal: &Literal) -> Option<u32> {
     digits.trim_end_matches("u32").parse().ok()
 }
 
-/// PMNS(5): a letter, then letters, digits and underscores, in each component.
+/// PMNS(5): each component is a letter, then letters, digits and underscores.
 fn check_name(span: Span, name: &str) -> Result<()> {
     let is_component = |component: &str| {
         let mut characters = component.chars();
@@ -186,7 +185,7 @@ fn check_name(span: Span, name: &str) -> Result<()> {
     Err(Error::new(span, message))
 }
 
-/// `= "…"`, which `///` becomes.
+/// A line of a doc comment: `= "…"`.
 fn doc_line(tokens: &[TokenTree]) -> Option<String> {
     match tokens {
         [TokenTree::Punct(_), TokenTree::Literal(literal)] => literal::text(&literal.to_string()),
@@ -194,7 +193,7 @@ fn doc_line(tokens: &[TokenTree]) -> Option<String> {
     }
 }
 
-/// The lines without the blank behind `///`, and without empty lines around the one-line text.
+/// The lines without the blank behind `///` and empty lines around the one-line text.
 fn help(lines: &[String]) -> String {
     let lines: Vec<&str> = lines.iter().flat_map(|line| line.split('\n')).collect();
     let strip = |line: &str| line.strip_prefix(' ').unwrap_or(line).trim_end().to_owned();
@@ -206,8 +205,7 @@ fn help(lines: &[String]) -> String {
     }
 }
 
-/// Whether the type is `String`, `&'static str`, `Box<str>` and the like: what gives a `&str` by
-/// `&field`. `Option<String>` does not.
+/// Returns whether `&field` gives a `&str`: of `String`, `&'static str`, `Box<str>` and the like.
 fn is_text(field_type: &[TokenTree]) -> bool {
     let words = field_type.iter().filter_map(|token| match token {
         TokenTree::Ident(ident) => Some(ident.to_string()),

@@ -1,4 +1,4 @@
-//! How pmcd reaches the agent: a pipe, a port of the loopback address, or a unix socket.
+//! Connections with pmcd: a pipe, a port of the loopback address, or a unix socket.
 
 use std::fs::{self, File, Permissions};
 use std::io::{self, ErrorKind};
@@ -20,8 +20,8 @@ use super::user;
 use crate::logger::reason;
 use crate::options::Connection;
 
-/// Connects with pmcd. Whatever the way, stdout leads to the log afterwards: `println!` of an agent
-/// would otherwise write into the stream.
+/// Connects with pmcd. Afterwards stdout leads to the log, so that `println!` does not write into
+/// the stream.
 pub(super) fn connect(connection: &Connection) -> Result<Stream, String> {
     match connection {
         Connection::Pipe => pipe().map_err(|error| format!("cannot use the pipe: {}", reason(&error))),
@@ -31,7 +31,7 @@ pub(super) fn connect(connection: &Connection) -> Result<Stream, String> {
     }
 }
 
-/// Descriptors of our own in the place of 0 and 1, which no child of the agent inherits.
+/// Moves the pipe from descriptors 0 and 1, close-on-exec.
 fn pipe() -> io::Result<Stream> {
     let input = io::stdin().as_fd().try_clone_to_owned()?;
     let output = io::stdout().as_fd().try_clone_to_owned()?;
@@ -59,8 +59,8 @@ fn inet(address: std::net::IpAddr, port: &str, family: &str) -> Result<Stream, S
     accept().map_err(|error: io::Error| format!("cannot listen on {family} port {port}: {}", reason(&error)))
 }
 
-/// The port of a service in /etc/services, in the byte order of the network: pmcd takes it for that
-/// of the machine as well, so both meet (CONN-3).
+/// The port of a service in /etc/services, in network byte order: pmcd does not convert it, so both
+/// meet (CONN-3).
 fn service(name: &str) -> Option<u16> {
     service_in(&fs::read_to_string("/etc/services").ok()?, name)
 }
@@ -75,13 +75,13 @@ fn service_in(services: &str, name: &str) -> Option<u16> {
     })
 }
 
-/// CONN-4: one connection over a unix socket, which pmcd removes when it drops the agent.
+/// CONN-4: one connection over a unix socket, which pmcd removes.
 fn unix(path: &Path) -> Result<Stream, String> {
     let accept = || both(listen(path)?.accept()?.0.into());
     accept().map_err(|error: io::Error| format!("cannot listen on {}: {}", path.display(), reason(&error)))
 }
 
-/// A socket that listens in the file system, for PCP's user.
+/// A listening socket in the file system, for PCP's user.
 fn listen(path: &Path) -> io::Result<UnixListener> {
     let entry = DirEntry::at(path)?;
     match entry.unlink() {
@@ -90,7 +90,7 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
         Err(error) => return Err(error),
     }
     let listener = net::socket_with(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
-    // The name gets the mode of the descriptor: until it has its owner, nobody else comes in.
+    // The name gets the mode of the descriptor: nobody else connects until it has its owner.
     fchmod(&listener, Mode::from_bits_truncate(0o600))?;
     net::bind(&listener, &SocketAddrUnix::new(path)?)?;
     share(&entry, path);
@@ -98,7 +98,7 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(listener.into())
 }
 
-/// CONN-5: the socket is for PCP's user and group. Without the rights for that it stays as it is.
+/// CONN-5: gives the socket to PCP's user and group, if we may.
 fn share(entry: &DirEntry, path: &Path) {
     let name = user::pcp_user();
     match User::from_name(&name) {
@@ -111,9 +111,8 @@ fn share(entry: &DirEntry, path: &Path) {
     }
 }
 
-/// Gives the socket that was just bound to a user and the group of that user. Whoever may write to
-/// the directory may have put something else in its place: the name is looked up once, and what it
-/// leads to is changed only if it can be our socket.
+/// Gives the new socket to a user and the group of that user. Others who may write to the directory
+/// may have replaced it: the name is looked up once, and changed only if it can be our socket.
 fn give(entry: &DirEntry, user: &User) -> io::Result<()> {
     let socket = entry.hold()?;
     let found = socket.metadata()?;
@@ -123,7 +122,7 @@ fn give(entry: &DirEntry, user: &User) -> io::Result<()> {
         return Err(Errno::ENOTSOCK.into());
     }
     fchownat(&socket, "", Some(user.uid), Some(user.gid), AtFlags::AT_EMPTY_PATH)?;
-    // A descriptor that stands for a name only: its path below /proc leads to the socket itself.
+    // The path of a descriptor below /proc leads to the socket itself.
     let path = format!("/proc/self/fd/{}", socket.as_raw_fd());
     fs::set_permissions(path, Permissions::from_mode(0o660))
 }
@@ -142,8 +141,7 @@ mod tests {
 
     use super::*;
 
-    /// A socket is for its owner, whoever that is made; what somebody has put in its place is not
-    /// changed.
+    /// A socket is given away; what somebody has put in its place is not changed.
     #[test]
     fn sockets_are_given_away() {
         if !geteuid().is_root() {

@@ -49,7 +49,7 @@ fn run<A: Agent>(settings: &Settings) -> Result<(), String> {
     let mut stream = connect::connect(&connection)?;
     let mut receiver = Receiver::new();
     shake_hands(&mut stream, &mut receiver)?;
-    // Before there are threads: each has user and groups of its own for the kernel.
+    // Before there are threads, as each has its own user and groups for the kernel.
     user::become_user(settings.user.as_deref())?;
     end_on_sigterm()?;
     let domain = settings.domain.unwrap_or(A::DOMAIN);
@@ -58,7 +58,7 @@ fn run<A: Agent>(settings: &Settings) -> Result<(), String> {
         NotReady::start(stream, receiver, settings.not_ready || A::NOT_READY).map_err(|error| reason(&error))?;
     let started = Session::<A>::start(&env);
     let (stream, receiver, waiting) = not_ready.end(started.is_ok());
-    // Nobody but the agent may have what wakes it.
+    // Only the agent may keep a share of the reactor.
     drop(env);
     let mut session = started.map_err(|error| format!("cannot start: {}", describe(error)))?;
     let outcome = requests(&mut session, stream, receiver, waiting);
@@ -66,7 +66,6 @@ fn run<A: Agent>(settings: &Settings) -> Result<(), String> {
     outcome
 }
 
-/// Serves what has waited and then what comes, until the end.
 fn requests<A: Agent>(
     session: &mut Session<A>,
     mut stream: Stream,
@@ -92,7 +91,7 @@ fn requests<A: Agent>(
     }
 }
 
-/// CONN-6: the agent's credentials first, then those of pmcd.
+/// CONN-6: our credentials, then pmcd's.
 fn shake_hands(stream: &mut Stream, receiver: &mut Receiver) -> Result<(), String> {
     let mut credentials = Reply::new();
     let process = i32::try_from(process::id()).unwrap_or(0);
@@ -117,8 +116,8 @@ fn shake_hands(stream: &mut Stream, receiver: &mut Receiver) -> Result<(), Strin
     Ok(())
 }
 
-/// Waits for SIGTERM on a thread of its own, so that the log gets its footer whatever the agent is
-/// doing. All threads that are started later block the signal, too.
+/// Waits for SIGTERM on a thread of its own, so that the log always gets its footer. Later threads
+/// block the signal, too.
 fn end_on_sigterm() -> Result<(), String> {
     let mut signals = SigSet::empty();
     signals.add(Signal::SIGTERM);

@@ -1,9 +1,9 @@
 //! Answers pmcd while the agent is starting.
 //!
 //! pmcd ends an agent that does not answer within some seconds, and an agent may take longer to
-//! start. So a thread reads the requests when the start has taken a second. The first one that
-//! waits for an answer gets `PM_ERR_PMDANOTREADY`, and pmcd sends no more of them until it gets
-//! `PM_ERR_PMDAREADY`. What needs no answer is kept for the session.
+//! start. So after a second a thread reads the requests. The first one that needs a reply gets
+//! `PM_ERR_PMDANOTREADY`, and pmcd sends no more of them until it gets `PM_ERR_PMDAREADY`. Others
+//! are kept for the session.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -19,27 +19,26 @@ use pmda_core::wire::receive::Receiver;
 
 use super::stream::{Stream, next};
 
-/// The time that a request may wait for the agent to start, in milliseconds: less than pmcd waits,
-/// and longer than most agents take, whose first client then gets its values.
+/// Time that a request waits for the agent to start, in milliseconds: less than pmcd's, and longer
+/// than most agents take.
 const PATIENCE: u16 = 1000;
 
-/// The thread that answers, and what stops it: the closing of a socket.
+/// The thread that answers, and the socket whose closing stops it.
 pub(super) struct NotReady {
     thread: JoinHandle<Kept>,
     stop: UnixStream,
 }
 
-/// The result of the thread.
 struct Kept {
     stream: Stream,
     receiver: Receiver,
     waiting: Vec<Vec<u8>>,
-    /// Set while pmcd waits for the agent to be ready.
+    /// pmcd waits for the agent to be ready.
     is_awaited: bool,
 }
 
 impl NotReady {
-    /// Starts to answer; `is_awaited` if pmcd is configured to wait until the agent is ready.
+    /// Starts to answer; `is_awaited` if pmcd waits until the agent is ready.
     pub(super) fn start(stream: Stream, receiver: Receiver, is_awaited: bool) -> io::Result<NotReady> {
         let (stopped, stop) = UnixStream::pair()?;
         let kept = Kept {
@@ -53,12 +52,12 @@ impl NotReady {
         Ok(NotReady { thread, stop })
     }
 
-    /// Stops to answer, and tells pmcd that the agent is ready if it waits for that.
+    /// Stops to answer, and tells pmcd that the agent is ready if it waits.
     pub(super) fn end(self, is_ready: bool) -> (Stream, Receiver, Vec<Vec<u8>>) {
         drop(self.stop);
         let mut kept = self.thread.join().expect("the thread does not panic");
         if kept.is_awaited && is_ready {
-            // If pmcd has gone, the next read tells.
+            // A failure shows at the next read.
             let _ = kept.tell(PM_ERR_PMDAREADY);
         }
         (kept.stream, kept.receiver, kept.waiting)
@@ -83,7 +82,7 @@ impl Kept {
                     }
                     self.receiver.recycle(pdu);
                 }
-                // The session meets the same end of the stream.
+                // The session sees the same.
                 Ok(None) | Err(_) => break,
             }
         }
@@ -109,13 +108,13 @@ impl Kept {
     }
 }
 
-/// Waits for a quick start: true if the agent is ready in time.
+/// Waits for a quick start: returns whether the agent is ready in time.
 fn ends_soon(stopped: &impl AsFd) -> bool {
     let mut stop = [PollFd::new(stopped.as_fd(), PollFlags::POLLIN)];
     is_polled(&mut stop, PATIENCE.into()) && stop[0].any() == Some(true)
 }
 
-/// Returns true if poll could wait; signals do not end it.
+/// Polls, also after signals; returns whether that worked.
 fn is_polled(descriptors: &mut [PollFd<'_>], limit: PollTimeout) -> bool {
     loop {
         match poll(descriptors, limit) {
@@ -125,7 +124,7 @@ fn is_polled(descriptors: &mut [PollFd<'_>], limit: PollTimeout) -> bool {
     }
 }
 
-/// Returns true if pmcd waits for an answer to such a PDU.
+/// Returns whether pmcd waits for a reply to such a PDU.
 fn needs_answer(kind: Kind) -> bool {
     !matches!(
         kind,

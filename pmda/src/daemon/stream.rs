@@ -16,15 +16,14 @@ pub(super) struct Stream {
     pub(super) output: Output,
 }
 
-/// The size of a pipe in bytes unless somebody changes it, and the largest that anybody may set
-/// (pipe(7): 16 pages, pipe-max-size).
+/// The size of a pipe in bytes, by default and at most (pipe(7): 16 pages, pipe-max-size).
 const PIPE: usize = 64 * 1024;
 const LARGEST_PIPE: usize = 1024 * 1024;
 
 /// The way of replies.
 pub(super) struct Output {
     file: File,
-    /// The size of the pipe in bytes, as far as was asked for.
+    /// The size of the pipe in bytes that was asked for.
     room: usize,
 }
 
@@ -36,7 +35,6 @@ impl Output {
         }
     }
 
-    /// Sends a reply, if there is one.
     pub(super) fn send(&mut self, reply: &[u8]) -> Result<(), String> {
         if reply.is_empty() {
             return Ok(());
@@ -47,15 +45,15 @@ impl Output {
             .map_err(|error| format!("cannot write to pmcd: {}", reason(&error)))
     }
 
-    /// Makes a pipe hold a whole reply: else the agent sleeps in the middle of writing it, until
-    /// pmcd has read the first part.
+    /// Makes a pipe hold a whole reply: else the agent sleeps while it writes, until pmcd has read
+    /// the first part.
     fn make_room(&mut self, bytes: usize) {
         if bytes <= self.room {
             return;
         }
         self.room = bytes;
         let wanted = c_int::try_from(bytes).unwrap_or(c_int::MAX);
-        // A socket is no pipe, and the kernel may refuse: then the reply goes in parts.
+        // A socket is not a pipe, and the kernel may refuse: then the reply goes in parts.
         if fcntl(&self.file, FcntlArg::F_GETPIPE_SZ).is_ok_and(|now| now < wanted) {
             let _ = fcntl(&self.file, FcntlArg::F_SETPIPE_SZ(wanted));
         }
@@ -78,7 +76,7 @@ mod tests {
 
     use super::*;
 
-    /// Nobody reads meanwhile: a reply that the pipe did not hold would never be written.
+    /// Nobody reads meanwhile: a reply that does not fit would block.
     #[test]
     fn a_pipe_holds_a_reply() {
         let (reader, writer) = nix::unistd::pipe().expect("a pipe");
@@ -87,7 +85,7 @@ mod tests {
         output.make_room(PIPE + 1);
         assert!(size() > PIPE as c_int);
         output.send(&[0; PIPE + 1]).expect("the pipe is open");
-        // One that somebody else has made larger stays so.
+        // A larger pipe stays so.
         let (reader, writer) = nix::unistd::pipe().expect("a pipe");
         fcntl(&writer, FcntlArg::F_SETPIPE_SZ(256 * 1024)).expect("as much as anybody may");
         Output::new(writer).send(&[0; PIPE + 1]).expect("the pipe is open");

@@ -12,8 +12,8 @@ pub(super) fn pcp_user() -> String {
         .unwrap_or_else(|| "pcp".to_owned())
 }
 
-/// Becomes the user of `-U`, else PCP's own, with all groups of that user. Who is not root stays
-/// what he is, unless the command line wants another.
+/// Becomes the user of `-U`, by default PCP's, with all groups of that user. Without root's rights
+/// nothing changes, unless there is `-U`.
 pub(super) fn become_user(wanted: Option<&str>) -> Result<(), String> {
     let now = geteuid();
     if wanted.is_none() && !now.is_root() {

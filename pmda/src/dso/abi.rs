@@ -1,5 +1,4 @@
-//! The structures of `pcp/pmda.h` and `pcp/pmapi.h`, as far as a DSO agent and its host exchange
-//! them.
+//! The structures of `pcp/pmda.h` and `pcp/pmapi.h` that a DSO agent and its host exchange.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::marker::PhantomData;
@@ -8,17 +7,17 @@ use std::ptr;
 
 use crate::memory::{ResultHead, Value, ValueSet};
 
-/// `pmdaInterface`. The host fills in the domain, and the agent all the rest.
+/// `pmdaInterface`. The host fills in the domain, the agent all the rest.
 #[repr(C)]
 #[derive(Debug)]
 pub struct Interface {
     pub(super) domain: c_int,
-    /// Bits 0 to 7 of `comm`, as all compilers place them on little- and big-endian machines alike.
+    /// Bits 0 to 7 of `comm`, on little- and big-endian machines alike.
     pub(super) interface: u8,
     pub(super) pmapi_version: u8,
     pub(super) flags: u16,
     pub(super) status: c_int,
-    /// Nothing that could be read before the agent has written it.
+    /// Not read before the agent has written it.
     pub(super) methods: MaybeUninit<Methods>,
 }
 
@@ -41,8 +40,8 @@ pub(super) struct Methods {
     pub(super) label: extern "C" fn(c_int, c_int, Out<'_, *mut LabelSet>, GivenExt) -> c_int,
 }
 
-/// The extension as a host gives it back: NULL, or what it has got together with the method that
-/// it calls. Nobody but a host makes one.
+/// The extension as a host gives it: NULL, or what it has got together with the method that it
+/// calls. Only a host makes one.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub(super) struct GivenExt(*const Ext);
@@ -52,15 +51,14 @@ impl GivenExt {
         self.0
     }
 
-    /// As a host would give it.
     #[cfg(test)]
     pub(super) fn of(pointer: *const Ext) -> GivenExt {
         GivenExt(pointer)
     }
 }
 
-/// A C string as a host gives it, or NULL: the host's own until the method returns. Nobody but a
-/// host makes one.
+/// A C string as a host gives it, or NULL: the host's own until the method returns. Only a host
+/// makes one.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub(super) struct GivenText<'a>(*const c_char, PhantomData<&'a CStr>);
@@ -72,7 +70,6 @@ impl<'a> GivenText<'a> {
     }
 }
 
-/// The place of a result.
 pub(super) type Out<'a, T> = Option<&'a mut MaybeUninit<T>>;
 
 /// `pmdaExt`: the host reads and writes some of its members.
@@ -80,7 +77,7 @@ pub(super) type Out<'a, T> = Option<&'a mut MaybeUninit<T>>;
 #[derive(Debug)]
 pub(super) struct Ext {
     pub(super) e_flags: c_uint,
-    /// NULL: libpcp_pmda, which a host may call for an agent of its own, follows what is not.
+    /// NULL: libpcp_pmda, which a host may call for another agent, follows other pointers.
     pub(super) e_ext: *mut c_void,
     pub(super) e_sockname: *mut c_char,
     pub(super) e_name: *const c_char,
@@ -117,7 +114,7 @@ const PMDA_EXT_SETUPDONE: c_uint = 1 << 2;
 const PMDA_UNKNOWN: c_int = 3;
 
 impl Ext {
-    /// What `pmdaDSO` makes (INIT-10).
+    /// The result of `pmdaDSO` (INIT-10).
     pub(super) fn new(name: *const c_char, domain: c_int, ended: extern "C" fn(c_int)) -> Ext {
         Ext {
             e_flags: PMDA_EXT_SETUPDONE,
@@ -152,7 +149,7 @@ impl Ext {
         }
     }
 
-    /// The client, which the host has written before it called (MAIN-42).
+    /// The client, which the host has written before the call (MAIN-42).
     pub(super) fn context(&self) -> c_int {
         self.e_context
     }

@@ -17,13 +17,12 @@ use crate::{Agent, ClientId, Error, Result, guard};
 /// "Operation not supported for multi-threaded applications".
 pub(super) const PM_ERR_THREAD: c_int = -12398;
 
-/// An agent in a host.
 pub(super) struct Dso<A: Agent> {
     pub(super) session: Session<A>,
     request: ClientRequest,
     /// The last result, which stays ours: the host frees the sets in it.
     pub(super) result: HostResult,
-    /// The last text, which stays ours.
+    /// The last text.
     text: CString,
 }
 
@@ -62,13 +61,13 @@ impl<A: Agent> Dso<A> {
     }
 }
 
-/// An agent in a host: its extension, which the host has, and behind it what is ours. It is never
-/// freed, as the host has it as long as it likes.
+/// An agent in a host: its extension, which the host has, and the rest. It is never freed, as the
+/// host may use it for ever.
 #[repr(C)]
 pub(super) struct Hosted<A: Agent> {
     /// The host writes some of its fields between its calls.
     ext: UnsafeCell<Ext>,
-    /// The thread on which the agent was started: it is for no other one, and need not be `Send`.
+    /// The thread on which the agent was started: it need not be `Send`.
     thread: ThreadNumber,
     domain: c_int,
     /// The agent; another one after the host has opened it again.
@@ -86,7 +85,7 @@ thread_local! {
 pub(super) fn hosted<A: Agent>(domain: c_int, thread: ThreadNumber, ended: extern "C" fn(c_int)) -> &'static Hosted<A> {
     AGENTS.with(|agents| {
         let mut agents = agents.borrow_mut();
-        // One that is being asked cannot be exchanged.
+        // One that is serving cannot be exchanged.
         let is_free = |hosted: &&Hosted<A>| hosted.domain == domain && hosted.dso.try_borrow_mut().is_ok();
         let known = agents
             .iter()
@@ -116,8 +115,8 @@ pub(super) fn ask<A: Agent>(
     with::<A>(ext, |dso, client| dso.ask(client, write, read))
 }
 
-/// Calls a function with the agent of this extension, and the client that the host has named.
-/// Returns what it returns, or the status of an error.
+/// Calls a function with the agent of this extension and the host's client. Returns its result, or
+/// the status of an error.
 #[inline]
 pub(super) fn with<A: Agent>(ext: GivenExt, call: impl FnOnce(&mut Dso<A>, ClientId) -> Result<c_int>) -> c_int {
     // SAFETY: a host gives NULL, or what `init` has given it together with the methods of the same

@@ -18,7 +18,6 @@ use crate::memory::{ResultHead, Value, ValueSet, heap};
 use crate::{Agent, ClientId, Error, Result};
 
 impl Methods {
-    /// The methods of an agent.
     pub(super) fn of<A: Agent>(ext: *mut Ext) -> Methods {
         Methods {
             ext,
@@ -37,7 +36,7 @@ impl Methods {
     }
 }
 
-/// Keeps a profile for the fetches to come.
+/// Keeps a profile for the next fetches.
 pub(super) extern "C" fn profile<A: Agent>(profile: Option<&Profile>, ext: GivenExt) -> c_int {
     let Some(profile) = profile else {
         return Error::EINVAL.code();
@@ -53,7 +52,7 @@ pub(super) extern "C" fn profile<A: Agent>(profile: Option<&Profile>, ext: Given
     ask::<A>(ext, |request| request.profile(profile.state, domains), |_| Ok(0))
 }
 
-/// Gets values: the block with the sets stays ours, the sets become the host's.
+/// Fetches values: the sets become the host's, the block that points to them stays ours.
 pub(super) extern "C" fn fetch<A: Agent>(
     numpmid: c_int,
     pmids: *const c_uint,
@@ -65,7 +64,7 @@ pub(super) extern "C" fn fetch<A: Agent>(
     // is nothing but such a number (repr(transparent)).
     let pmids: &[MetricId] = unsafe { items(pmids.cast(), numpmid) };
     with::<A>(ext, |dso, client| {
-        // An agent on this thread puts its values where the host reads them.
+        // Without a reply in between, if the agent is on this thread.
         match dso.session.fetch(pmids, client, &mut dso.result) {
             Some(outcome) => outcome?,
             None => dso.ask(
@@ -82,7 +81,6 @@ pub(super) extern "C" fn fetch<A: Agent>(
     })
 }
 
-/// Describes a metric.
 pub(super) extern "C" fn desc<A: Agent>(pmid: c_uint, out: Out<'_, [u32; 5]>, ext: GivenExt) -> c_int {
     let Some(out) = out else { return Error::EINVAL.code() };
     ask::<A>(
@@ -122,7 +120,7 @@ pub(super) extern "C" fn instance<A: Agent>(
         let found = InResult {
             indom,
             count: c_int::try_from(entries.len()).map_err(|_| Error::IPC)?,
-            // One that was asked for by its name has no name in the result, and the reverse.
+            // A list that was in the request is not in the result.
             instances: if is_whole || name.is_some() {
                 heap::array(&instances)
             } else {
@@ -139,7 +137,6 @@ pub(super) extern "C" fn instance<A: Agent>(
     })
 }
 
-/// The names of instances, each a block of its own.
 fn names_of(entries: client::InstanceList<'_>) -> *mut *mut c_char {
     let names: Vec<*mut c_char> = entries.map(|(_, name)| heap::text(name)).collect();
     heap::array(&names)
@@ -166,7 +163,6 @@ pub(super) extern "C" fn text<A: Agent>(
     )
 }
 
-/// Stores values.
 pub(super) extern "C" fn store<A: Agent>(result: Option<&ResultHead>, ext: GivenExt) -> c_int {
     let Some(result) = result else {
         return Error::EINVAL.code();
@@ -217,7 +213,6 @@ unsafe fn add_values(set: &ValueSet, store: &mut ResultBuilder) -> Result<()> {
     Ok(())
 }
 
-/// Finds a metric by its name.
 pub(super) extern "C" fn pmid<A: Agent>(name: GivenText<'_>, out: Out<'_, c_uint>, ext: GivenExt) -> c_int {
     let Some(out) = out else { return Error::EINVAL.code() };
     let name = name.text().unwrap_or_default().to_bytes();
@@ -233,7 +228,6 @@ pub(super) extern "C" fn pmid<A: Agent>(name: GivenText<'_>, out: Out<'_, c_uint
     )
 }
 
-/// The names of a metric.
 pub(super) extern "C" fn name<A: Agent>(pmid: c_uint, out: Out<'_, *mut *mut c_char>, ext: GivenExt) -> c_int {
     let Some(out) = out else { return Error::EINVAL.code() };
     ask::<A>(
@@ -247,7 +241,7 @@ pub(super) extern "C" fn name<A: Agent>(pmid: c_uint, out: Out<'_, *mut *mut c_c
     )
 }
 
-/// The names below a name, and whether each of them is a leaf (0) or not (1).
+/// The names below a name, and the status of each: a leaf (0) or not (1).
 pub(super) extern "C" fn children<A: Agent>(
     name: GivenText<'_>,
     traverse: c_int,
@@ -283,7 +277,6 @@ pub(super) extern "C" fn children<A: Agent>(
     })
 }
 
-/// Takes note of what is known about a client.
 pub(super) extern "C" fn attribute<A: Agent>(
     context: c_int,
     key: c_int,
@@ -296,7 +289,6 @@ pub(super) extern "C" fn attribute<A: Agent>(
     ask::<A>(ext, |request| request.of(context).attribute(key, value), |_| Ok(0))
 }
 
-/// Gets labels.
 pub(super) extern "C" fn label<A: Agent>(
     ident: c_int,
     kind: c_int,
@@ -320,12 +312,11 @@ pub(super) extern "C" fn label<A: Agent>(
     )
 }
 
-/// The context of a client has ended.
 pub(super) extern "C" fn ended<A: Agent>(context: c_int) {
     tell_ended::<A>(ClientId(context));
 }
 
-/// The sets of a LABEL; what they point to is the host's.
+/// The sets of a LABEL, with lists that become the host's.
 fn label_sets(pdu: &[u8]) -> Result<Vec<LabelSet>> {
     let set_of = |set: client::LabelSet<'_>| {
         let records: Vec<Label> = set.spans().map(label_of).collect();
@@ -356,7 +347,7 @@ fn label_of(span: Span) -> Label {
     }
 }
 
-/// The names of a PMNS_NAMES, and the status of each: that of a leaf where none came with them.
+/// The names of a PMNS_NAMES, and the status of each, by default that of a leaf.
 fn names_in<'p>(reply: &Reply<'p>) -> Result<(Vec<&'p [u8]>, Vec<c_int>)> {
     reply.expect(Kind::PDU_PMNS_NAMES)?;
     let names = client::names(reply.pdu)?;
@@ -365,7 +356,7 @@ fn names_in<'p>(reply: &Reply<'p>) -> Result<(Vec<&'p [u8]>, Vec<c_int>)> {
         .unzip())
 }
 
-/// What an array of C holds; nothing if it is NULL or its length is not positive.
+/// The items of an array of C; none if it is NULL or its length is not positive.
 ///
 /// # Safety
 /// `start` is NULL or the start of `length` items, which nobody changes for as long as `'a`.

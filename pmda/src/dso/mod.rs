@@ -4,12 +4,11 @@
 //! A host (pmcd, dbpmda, a client with a local context) opens the object and calls its one function
 //! with a `pmdaInterface`, which gets the methods of this module. A call becomes a request, as pmcd
 //! would send it to a daemon, and the reply becomes structures of the C heap. The declarations are
-//! our own, from PCP's public header `pcp/pmda.h`; neither libpcp nor libpcp_pmda is linked, and
-//! the same file serves PCP 6 and 7: interface 7 with version 2 of the PMAPI is what all of them
-//! take (INIT-10).
+//! our own, from PCP's public header `pcp/pmda.h`; neither libpcp nor libpcp_pmda is linked.
+//! Interface 7 with version 2 of the PMAPI is what PCP 6 and 7 take (INIT-10).
 //!
-//! This module and those below are the only ones with `unsafe`. Each method trusts its arguments to
-//! be what the header says: its address goes to the host alone, and nothing in Rust can call it.
+//! Each method trusts its arguments to be what the header says: its address goes to the host alone,
+//! and nothing in Rust can call it.
 
 #![allow(unsafe_code)]
 
@@ -31,19 +30,15 @@ pub use abi::Interface;
 use abi::Methods;
 use hosted::{Dso, hosted};
 
-/// The version of the interface.
 const PMDA_INTERFACE_7: u8 = 7;
 /// The version of the PMAPI that every host takes.
 const PMAPI_VERSION_2: u8 = 2;
-/// "General failure".
 const PM_ERR_GENERIC: c_int = -12345;
 
 /// Exports the one function of an agent's shared object.
 ///
-/// `simple_init` is the name that stands in pmcd.conf: `simple 253 dso simple_init PATH`. The crate
-/// of the agent has `crate-type = ["cdylib"]`, beside `"rlib"` if it is a daemon as well.
-///
-/// It takes a name and a type, and nothing of the agent's gets into an unsafe place:
+/// `simple_init` is the name in pmcd.conf: `simple 253 dso simple_init PATH`. The agent's crate has
+/// `crate-type = ["cdylib"]`, beside `"rlib"` if it is a daemon as well.
 ///
 /// ```
 /// #![forbid(unsafe_code)]
@@ -59,7 +54,7 @@ const PM_ERR_GENERIC: c_int = -12345;
 /// # fn main() {}
 /// ```
 ///
-/// An expression is no type:
+/// An expression is not a type:
 ///
 /// ```compile_fail
 /// # use pmda::prelude::*;
@@ -74,7 +69,7 @@ const PM_ERR_GENERIC: c_int = -12345;
 /// # fn main() {}
 /// ```
 ///
-/// Code in a type's constant is checked as safe code:
+/// Code in a type's constant is safe code:
 ///
 /// ```compile_fail,E0133
 /// # use pmda::prelude::*;
@@ -90,8 +85,8 @@ const PM_ERR_GENERIC: c_int = -12345;
 /// # fn main() {}
 /// ```
 ///
-/// The function replaces any other of its name in the process. So its name ends in `_init`, as in
-/// pmcd.conf, and is none of the C library's, which have no name that an agent could have:
+/// The function replaces any other of its name in the process. So its name ends in `_init`, and is
+/// none of the C library's:
 ///
 /// ```compile_fail,E0080
 /// # use pmda::prelude::*;
@@ -119,8 +114,7 @@ const PM_ERR_GENERIC: c_int = -12345;
 /// # fn main() {}
 /// ```
 ///
-/// What is no agent is refused, and nobody but a host can make the structure that the function
-/// takes:
+/// The type must be an agent:
 ///
 /// ```compile_fail,E0277
 /// pub struct Other;
@@ -132,7 +126,7 @@ macro_rules! export_dso {
     ($init:ident, $agent:ty) => {
         const _: () = $crate::dso::check_name(stringify!($init));
 
-        /// Makes the agent known to a host that has opened the shared object.
+        /// Makes the agent known to its host.
         #[unsafe(no_mangle)]
         pub extern "C" fn $init(interface: &mut $crate::dso::Interface) {
             $crate::dso::init::<$agent>(interface);
@@ -140,13 +134,13 @@ macro_rules! export_dso {
     };
 }
 
-/// Refuses, at compile time, a name that would replace a function of the process.
+/// Refuses, at compile time, a name that is a function of the C library.
 ///
 /// # Panics
 /// For such a name.
 #[doc(hidden)]
 pub const fn check_name(name: &str) {
-    /// Those of the C library that end in `_init`, beside those that begin with an underscore.
+    /// Those that end in `_init`, or begin so.
     const TAKEN: [&str; 9] = [
         "aio_init",
         "cnd_init",
@@ -193,7 +187,7 @@ const fn starts_with(name: &[u8], start: &[u8]) -> bool {
     true
 }
 
-/// Starts the agent and fills in the interface: what the exported function does.
+/// Starts the agent and fills in the interface.
 #[doc(hidden)]
 pub fn init<A: Agent>(interface: &mut Interface) {
     logger::start(&host(), LevelFilter::Info);
@@ -223,7 +217,7 @@ pub fn init<A: Agent>(interface: &mut Interface) {
         .try_borrow_mut()
         .ok()
         .and_then(|mut place| place.replace(Dso::new(session)));
-    // Opened again after the host has closed it: pmcd after SIGHUP.
+    // pmcd opens it again after SIGHUP.
     if let Some(before) = before {
         before.session.end();
     }
@@ -236,7 +230,6 @@ pub fn init<A: Agent>(interface: &mut Interface) {
         .write(Methods::of::<A>(ptr::from_ref(hosted).cast_mut().cast()));
 }
 
-/// The program that the agent is in.
 fn host() -> String {
     let program = std::env::args_os().next().unwrap_or_default();
     let name = std::path::Path::new(&program).file_name().unwrap_or_default();
@@ -268,7 +261,7 @@ mod tests {
         }
     }
 
-    /// Each agent does what it can to end its host.
+    /// Does what it can to end its host.
     impl Drop for Small {
         fn drop(&mut self) {
             panic!("told to panic");
@@ -294,7 +287,7 @@ mod tests {
         }
     }
 
-    /// The extension of a new agent, as a number, which may go to another thread.
+    /// The extension of a new agent, as a number for other threads.
     fn opened() -> usize {
         let mut interface = Interface {
             domain: 250,
@@ -317,8 +310,7 @@ mod tests {
         with::<Small>(GivenExt::of(ptr::with_exposed_provenance(ext)), |_, _| Ok(0))
     }
 
-    /// An agent serves the thread that it was started on, until its host opens it again: then it is
-    /// dropped, whatever that does.
+    /// An agent serves its own thread, until its host opens it again: then it is dropped.
     #[test]
     fn threads_and_openings() {
         let first = opened();

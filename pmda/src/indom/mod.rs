@@ -1,4 +1,4 @@
-//! Instance domains: rows of the agent, each with a name and a number that stays its own.
+//! Instance domains: rows of the agent, each with a name and a stable number.
 
 #[cfg(test)]
 mod tests;
@@ -19,11 +19,11 @@ use crate::logger::describe;
 use crate::profile::Selection;
 use crate::{Env, Error, Result};
 
-/// So many instances that are not there any more are remembered beside as many as there are, so
-/// that they get their numbers back, in a domain without a file.
+/// Number of inactive instances whose numbers are remembered beside as many as are active, in a
+/// domain without a file.
 const REMEMBERED: usize = 1024;
 
-/// Where the row of an instance is. A type of its own, as debug output of the cache shows it.
+/// The place of a row, a type for the cache's debug output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Slot(u32);
 
@@ -35,23 +35,23 @@ impl fmt::Pointer for Slot {
 
 /// An instance domain: rows of type `T`, each with a name.
 ///
-/// An instance has a number, which it keeps for as long as the domain remembers it, also when it
-/// goes and comes back. [`Indom::new`] is for instances that come and go, [`Indom::persistent`]
-/// also keeps their numbers in a file, and [`Indom::fixed`] has all instances from the start. Names
-/// count up to their first blank, as everywhere in PCP, unless [`Indom::whole_names`] says
-/// otherwise: `sda1` and `sda1 (root)` are the same instance.
+/// An instance has a number, which it keeps as long as the domain remembers it, also when it goes
+/// and comes back. [`Indom::new`] is for instances that come and go, [`Indom::persistent`] also
+/// keeps their numbers in a file, and [`Indom::fixed`] has all instances from the start. Names
+/// count up to their first blank, as everywhere in PCP, unless [`Indom::whole_names`] is called:
+/// `sda1` and `sda1 (root)` are the same instance.
 pub struct Indom<T> {
     cache: Cache<Slot>,
-    /// The rows; those of instances that are not there are `None`.
+    /// The rows; `None` for free slots.
     rows: Vec<Option<Row<T>>>,
-    /// Rows that are `None`.
+    /// Free slots.
     free: Vec<u32>,
-    /// The instances that are there by number, each with its row.
+    /// The active instances by number, each with its slot.
     order: Vec<(i32, u32)>,
-    /// Counts updates; it may begin anew, since only the last one counts.
+    /// The number of the last update, which may wrap.
     generation: u32,
     file: Option<File>,
-    /// Why the file could not be written the last time.
+    /// The error of the last save.
     unsaved: Option<Error>,
     whole_names: bool,
     /// The greatest number.
@@ -62,14 +62,13 @@ pub struct Indom<T> {
 
 #[derive(Debug)]
 struct Row<T> {
-    /// The update that has set it last.
+    /// The last update that has set it.
     generation: u32,
     value: T,
 }
 
-/// The file of a persistent domain.
 enum File {
-    /// It is not known yet where: the agent is starting.
+    /// Not known yet: the agent is starting.
     Wanted,
     At(InDom, FilePath),
 }
@@ -92,8 +91,8 @@ impl<T> Indom<T> {
         }
     }
 
-    /// A domain whose instances come and go, and get their numbers back after a restart: they are
-    /// kept in a file, which agents in C read and write as well (`pmdaCache`).
+    /// A domain whose instances come and go, and keep their numbers over restarts, in a file that
+    /// agents in C read and write as well (`pmdaCache`).
     #[must_use]
     pub fn persistent() -> Indom<T> {
         Indom {
@@ -128,7 +127,7 @@ impl<T> Indom<T> {
         indom
     }
 
-    /// Whole names tell instances apart, not only what is in front of the first blank.
+    /// Makes whole names count, not only what is in front of the first blank.
     #[must_use]
     pub fn whole_names(mut self) -> Indom<T> {
         self.whole_names = true;
@@ -136,35 +135,33 @@ impl<T> Indom<T> {
         self
     }
 
-    /// No instance gets a greater number.
     pub(crate) fn with_limit(mut self, limit: u32) -> Indom<T> {
         self.limit = Some(limit);
         self.renumber();
         self
     }
 
-    /// Begins an update: each instance that is there is to be set. When the update ends, those that
-    /// were not set are not there any more; a persistent domain is saved if that changed it.
+    /// Begins an update, which sets all active instances. When it ends, the others become inactive;
+    /// a persistent domain is saved if that changed it.
     pub fn update(&mut self) -> Update<'_, T> {
         self.generation = self.generation.wrapping_add(1);
         Update::new(self, false)
     }
 
-    /// Begins a change of some instances: those that are not set stay as they are. It ends and is
-    /// saved as an update.
+    /// Begins a change of some instances; the others stay as they are. It ends as an update.
     pub fn change(&mut self) -> Update<'_, T> {
         self.generation = self.generation.wrapping_add(1);
         Update::new(self, true)
     }
 
-    /// The row of an instance that is there.
+    /// The row of an active instance.
     #[must_use]
     pub fn get(&self, inst: i32) -> Option<&T> {
         let slot = self.slot(inst)?;
         self.rows.get(slot as usize)?.as_ref().map(|row| &row.value)
     }
 
-    /// The row of an instance that is there.
+    /// The row of an active instance, mutable.
     pub fn get_mut(&mut self, inst: i32) -> Option<&mut T> {
         let slot = self.slot(inst)?;
         self.rows.get_mut(slot as usize)?.as_mut().map(|row| &mut row.value)
@@ -175,7 +172,7 @@ impl<T> Indom<T> {
         self.rows.iter_mut().flatten().map(|row| &mut row.value)
     }
 
-    /// The instances that are there, by ascending number.
+    /// The active instances by ascending number.
     pub fn iter(&self) -> impl Iterator<Item = (i32, &T)> {
         let rows = self
             .order
@@ -184,47 +181,45 @@ impl<T> Indom<T> {
         rows.map(|(inst, row)| (inst, &row.value))
     }
 
-    /// The name of an instance that is there.
+    /// The name of an active instance.
     #[must_use]
     pub fn name(&self, inst: i32) -> Option<&str> {
         std::str::from_utf8(self.name_bytes(inst)?).ok()
     }
 
-    /// The number of the instance with a name that is there.
+    /// The number of the active instance with a name.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<i32> {
         self.find_bytes(name.as_bytes())
     }
 
-    /// The number of the instance with a name, and whether it is there: one that has gone keeps its
-    /// number as long as it is not forgotten.
+    /// The number of the instance with a name, and whether it is active.
     #[must_use]
     pub fn known(&self, name: &str) -> Option<(i32, bool)> {
         let hit = self.cache.lookup_name(name.as_bytes()).ok()?;
         Some((hit.id(), hit.state() == EntryState::Active))
     }
 
-    /// The instances that have a number, but are not there, by ascending number.
+    /// The inactive instances by ascending number.
     pub fn inactive(&self) -> impl Iterator<Item = (i32, &str)> {
         let known = self.cache.inactives();
         known.filter_map(|(inst, name)| Some((inst, std::str::from_utf8(name).ok()?)))
     }
 
-    /// How many instances are there.
+    /// The number of active instances.
     #[must_use]
     pub fn len(&self) -> usize {
         self.order.len()
     }
 
-    /// Whether no instance is there.
+    /// Returns whether no instance is active.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.order.is_empty()
     }
 
-    /// Forgets the instances that are not there: one that comes back gets a new number. A domain
-    /// that is not persistent does so itself when they become many; a persistent one keeps them, as
-    /// its numbers are to survive, until this is called.
+    /// Forgets the inactive instances: one that comes back gets a new number. A persistent domain
+    /// keeps them until this is called, another one until they become many.
     pub fn forget_inactive(&mut self) {
         if self.cache.cull_inactive() > 0 {
             self.save();
@@ -241,13 +236,12 @@ impl<T> Indom<T> {
         (hit.state() == EntryState::Active).then(|| hit.name())
     }
 
-    /// The instance that a client's name means (CACHE-10, INST-65).
+    /// The instance of a client's name (CACHE-10, INST-65).
     pub(crate) fn find_bytes(&self, name: &[u8]) -> Option<i32> {
         let hit = self.cache.lookup_name(name).ok()?;
         (hit.state() == EntryState::Active).then_some(hit.id())
     }
 
-    /// Calls a function with the selected instances.
     #[inline]
     pub(crate) fn visit(&self, selection: Selection<'_>, mut visit: impl FnMut(i32, &T)) {
         match selection {
@@ -266,8 +260,8 @@ impl<T> Indom<T> {
         }
     }
 
-    /// Tells which domain this is and where files are. A persistent domain gets its numbers from
-    /// its file, also for instances that the agent has set while it started.
+    /// Tells the domain its number and the directory of files. A persistent domain gets its numbers
+    /// from its file, also for instances that the agent has set while it started.
     pub(crate) fn bind(&mut self, indom: InDom, variable: Option<&std::path::Path>) {
         use std::os::unix::ffi::OsStrExt;
         if !matches!(self.file, Some(File::Wanted)) {
@@ -284,8 +278,7 @@ impl<T> Indom<T> {
         }
     }
 
-    /// Numbers all instances anew, after those in the file of the domain. Numbers that the agent
-    /// has chosen stay, whatever the file says.
+    /// Numbers all instances anew, after those in the file. The agent's own numbers stay.
     fn renumber(&mut self) {
         let (indom, directory) = match &self.file {
             Some(File::At(indom, directory)) => (*indom, Some(directory)),
@@ -296,7 +289,7 @@ impl<T> Indom<T> {
             log::error!("instance domain {indom}: no memory");
         }
         if let Some(limit) = self.limit.and_then(|limit| i32::try_from(limit).ok()) {
-            // Nothing is in the cache yet, so this cannot fail.
+            // The cache is empty, so this cannot fail.
             let _ = cache.resize(limit);
         }
         if let Some(directory) = directory {
@@ -319,8 +312,8 @@ impl<T> Indom<T> {
         say(&mut self.cache);
     }
 
-    /// Makes an instance active under a number that the agent has chosen. Instances that are not
-    /// there give up their number, or their name, for it.
+    /// Makes an instance active under the agent's number. Inactive instances give up their number
+    /// or name for it.
     fn store_at(&mut self, inst: i32, name: &[u8], slot: u32) -> Result<()> {
         self.own_numbers = true;
         let stored = self.cache.store_id(inst, name, Some(Slot(slot)));
@@ -333,19 +326,16 @@ impl<T> Indom<T> {
             if state == EntryState::Active {
                 return Err(Error::EEXIST);
             }
-            // It is in the cache, unless it was both.
             let _ = self.cache.store(PMDA_CACHE_CULL, Some(&name), None);
         }
         self.cache.store_id(inst, name, Some(Slot(slot)))
     }
 
-    /// The row that the next new instance gets.
     fn next_slot(&self) -> Result<u32> {
         let last = self.free.last().copied();
         last.map_or_else(|| u32::try_from(self.rows.len()).map_err(|_| Error::ENOMEM), Ok)
     }
 
-    /// An instance has that row from now on.
     fn take_slot(&mut self, slot: u32) {
         if self.free.pop().is_none() {
             debug_assert_eq!(slot as usize, self.rows.len());
@@ -353,17 +343,15 @@ impl<T> Indom<T> {
         }
     }
 
-    /// An instance is not there any more.
     fn hide(&mut self, inst: i32, slot: u32) {
         if let Ok(hit) = self.cache.lookup(inst) {
             let name = hit.name().to_vec();
-            // It is in the cache, so this cannot fail.
+            // It is there, so this cannot fail.
             let _ = self.cache.store(PMDA_CACHE_HIDE, Some(&name), None);
         }
         self.vacate(slot);
     }
 
-    /// The row of an instance has gone.
     fn vacate(&mut self, slot: u32) {
         if let Some(row) = self.rows.get_mut(slot as usize) {
             *row = None;
@@ -371,7 +359,7 @@ impl<T> Indom<T> {
         }
     }
 
-    /// Writes the file of a persistent domain if its instances have changed.
+    /// Saves a persistent domain if its instances have changed.
     pub(crate) fn save(&mut self) {
         let Some(File::At(_, directory)) = &self.file else {
             return;
@@ -387,7 +375,7 @@ impl<T> Indom<T> {
             Ok(None) => Ok(()),
             Err(error) => Err(error),
         };
-        // What goes wrong with each update is logged once.
+        // An error that repeats is logged once.
         if saved.err() != self.unsaved {
             self.unsaved = saved.err();
             let directory = String::from_utf8_lossy(directory.bytes());
@@ -401,24 +389,22 @@ impl<T> Indom<T> {
 
 /// As a list of names with numbers, without rows.
 impl Indom<()> {
-    /// The number of a name, which is there from now on.
+    /// Makes a name active; returns its number.
     pub(crate) fn keep(&mut self, name: &str) -> Result<i32> {
         let number = self.cache.store(PMDA_CACHE_ADD, Some(name.as_bytes()), Some(Slot(0)));
-        // There is nothing to say of a failure: it is tried again.
+        // A failure is not logged: it is tried again.
         self.cache.journal.messages.clear();
         number
     }
 
-    /// A name is there from now on, with this number.
+    /// Makes a name active with this number.
     pub(crate) fn keep_at(&mut self, inst: i32, name: &str) -> Result<()> {
         let outcome = self.store_at(inst, name.as_bytes(), 0);
         self.cache.journal.messages.clear();
         outcome
     }
 
-    /// A name is not there any more.
     pub(crate) fn drop_name(&mut self, name: &str) {
-        // One that is not there needs not go.
         let _ = self.cache.store(PMDA_CACHE_HIDE, Some(name.as_bytes()), None);
     }
 }
@@ -443,7 +429,6 @@ fn load(cache: &mut Cache<Slot>, directory: &FilePath) {
     }
 }
 
-/// Logs what the cache has to say.
 fn say(cache: &mut Cache<Slot>) {
     use pmda_core::log::Level;
     for message in cache.journal.messages.drain(..) {

@@ -1,4 +1,4 @@
-//! Numbers of instances: that they stay, and that memory does.
+//! Stable numbers, and bounded memory.
 
 use pmda_core::ident::InDom;
 use pmda_core::profile::{Compiled, Element};
@@ -21,7 +21,7 @@ fn names(indom: &Indom<u32>) -> Vec<(i32, &str)> {
         .collect()
 }
 
-/// CACHE-40: who comes back has the number that it had; who is new, one that nobody ever had.
+/// CACHE-40.
 #[test]
 fn coming_and_going() {
     let mut indom = Indom::new();
@@ -38,7 +38,7 @@ fn coming_and_going() {
     assert!(indom.is_empty() && indom.rows_mut().next().is_none());
 }
 
-/// A row that is there keeps its value; one whose maker panics is not there.
+/// An active row keeps its value; one whose maker panics is not active.
 #[test]
 fn rows() {
     let mut indom = Indom::<u32>::new();
@@ -77,7 +77,7 @@ fn blanks() {
     assert_eq!(names(&indom), [(0, "a b"), (1, "a c"), (2, "a")]);
 }
 
-/// INST-51: what a profile selects.
+/// INST-51.
 #[test]
 fn selections() {
     let indom = Indom::fixed([("a", 10), ("b", 11), ("c", 12)]);
@@ -91,7 +91,7 @@ fn selections() {
     assert_eq!(visited(false, &[2, 2, 9, -1]), [(2, 12)]);
 }
 
-/// Instances that come and go for ever need bounded memory, and no number gets another meaning.
+/// Memory is bounded, and no number gets another meaning.
 #[test]
 fn churn() {
     let mut indom = Indom::<u32>::new();
@@ -108,7 +108,7 @@ fn churn() {
     assert!(indom.cache.inactive() <= 1000 + super::REMEMBERED);
 }
 
-/// CACHE-74, CACHE-93: numbers come from the file, also for what was there before it was read.
+/// CACHE-74, CACHE-93: numbers come from the file, also for earlier instances.
 #[test]
 fn files() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -131,7 +131,7 @@ fn files() {
     assert_eq!(lines, [("3", "a x"), ("7", "b"), ("8", "c")]);
 }
 
-/// CACHE-21, CACHE-62: who is set again was seen now, for the file as well; who is not, was not.
+/// CACHE-21, CACHE-62.
 #[test]
 fn time_stamps() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -140,13 +140,12 @@ fn time_stamps() {
     std::fs::write(&file, "2 0 2147483647\n0 1700000000 a\n1 1700000000 b\n").expect("a file");
     let mut indom = Indom::persistent();
     indom.bind(InDom::new(250, 3), Some(folder.path()));
-    // New ones, so that the file is written with a time for all.
+    // New ones, so that the file is written.
     set(&mut indom, &["b", "c"]);
     let text = std::fs::read_to_string(&file).expect("a file");
     let old: Vec<bool> = text.lines().skip(1).map(|line| line.contains(" 1700000000 ")).collect();
     assert_eq!(old, [true, false, false]);
-    // What was written and not set since is purged: only who is not there. In the order in which
-    // they are expected, and in another one.
+    // Inactive instances are purged, whatever the order of the update.
     set(&mut indom, &["b", "c"]);
     assert_eq!(indom.cache.purge(i64::MAX, None), Ok(1));
     set(&mut indom, &["b", "c", "d"]);
@@ -187,7 +186,7 @@ impl Agent for Many {
     }
 }
 
-/// Numbers keep their meaning, and memory stays: `INDOM_CASES=1000` is the long form.
+/// Numbers keep their meaning, and memory is bounded: `INDOM_CASES=1000` is the long form.
 #[test]
 fn many_instances() {
     let cases = std::env::var("INDOM_CASES").ok().and_then(|cases| cases.parse().ok());
@@ -202,9 +201,9 @@ fn many_instances() {
             .map(|word| word.iter().fold(0, |all, byte| all << 8 | u32::from(*byte)))
             .collect();
         let oldest = round * (Many::JOBS / 100);
-        // Behind the head of the reply: the metric, how many values it has, their format.
+        // Behind the reply's head: metric, number of values, format.
         assert_eq!(words[6..9], [250 << 22, Many::JOBS, 0]);
-        // An instance has the number that it had when it came, and that no other one has had.
+        // The number of its first fetch, which no other one has had.
         let expected = (oldest..oldest + Many::JOBS).flat_map(|number| [number, number]);
         assert!(expected.eq(words[9..].iter().copied()), "round {round}");
         // Rows are used again, and names are forgotten.
@@ -214,7 +213,7 @@ fn many_instances() {
     }
 }
 
-/// What goes wrong with each save is known, so that it is logged once; a later one may succeed.
+/// An error of saving is remembered, so that it is logged once.
 #[test]
 fn a_file_that_cannot_be_written() {
     let variable = tempfile::tempdir().expect("a directory");

@@ -6,19 +6,18 @@ use pmda_core::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 use super::{Indom, REMEMBERED, Row, Slot, say};
 use crate::{Error, Result};
 
-/// An update of an instance domain, begun by [`Indom::update`] or [`Indom::change`]; it ends when
-/// it is dropped.
+/// An update of an instance domain, by [`Indom::update`] or [`Indom::change`]; it ends when it is
+/// dropped.
 #[derive(Debug)]
 pub struct Update<'i, T> {
     indom: &'i mut Indom<T>,
-    /// Those that are not set stay there.
+    /// Instances that are not set stay active.
     keeps_others: bool,
-    /// Instances that have come, each with its row.
+    /// New active instances, each with its row.
     come: Vec<(i32, u32)>,
-    /// How many that were there already have been set.
+    /// The number of set instances that were active before.
     seen: usize,
-    /// Where in the order of instances the next one is expected: most updates name them in one
-    /// order.
+    /// The expected place of the next one in the order of instances: most updates keep one order.
     next: usize,
 }
 
@@ -33,11 +32,11 @@ impl<'i, T> Update<'i, T> {
         }
     }
 
-    /// The instance with this name is there, and this is its row. Gives its number.
+    /// Sets the row of the instance with this name, which becomes active. Returns its number.
     ///
     /// # Errors
-    /// `-EINVAL` for an empty name or one with a NUL, and when the name is another instance's up to
-    /// the first blank, but not behind it; `-ENOMEM`.
+    /// `-EINVAL` for an empty name or one with a NUL, and when only the part up to the first blank
+    /// is another instance's name; `-ENOMEM`.
     pub fn set(&mut self, name: &str, row: T) -> Result<i32> {
         let generation = self.indom.generation;
         let (inst, slot) = self.place(name)?;
@@ -47,13 +46,12 @@ impl<'i, T> Update<'i, T> {
         Ok(inst)
     }
 
-    /// The instance with this name is there under a number that the agent has chosen, such as that
-    /// of a process, and this is its row. What had the number or the name before, and is not set in
-    /// this update, gives it up: it is forgotten.
+    /// Sets the row of the instance with this name under the agent's number, such as that of a
+    /// process. Instances with this number or name that are not set in this update are forgotten.
     ///
     /// # Errors
-    /// `-EEXIST` when the number or the name is that of another instance that is set in this
-    /// update; `PM_ERR_SIGN` for a negative number; `-EINVAL` for an empty name or one with a NUL;
+    /// `-EEXIST` when another instance that is set in this update has the number or the name;
+    /// `PM_ERR_SIGN` for a negative number; `-EINVAL` for an empty name or one with a NUL;
     /// `-ENOMEM`.
     pub fn set_at(&mut self, inst: i32, name: &str, row: T) -> Result<()> {
         let generation = self.indom.generation;
@@ -64,8 +62,8 @@ impl<'i, T> Update<'i, T> {
         Ok(())
     }
 
-    /// The instance with this name is not there, although it may have been set. It keeps its
-    /// number. Tells whether it was there.
+    /// Makes the instance with this name inactive, even if it was set. It keeps its number. Returns
+    /// whether it was active.
     pub fn hide(&mut self, name: &str) -> bool {
         let Some(inst) = self.indom.find(name) else {
             return false;
@@ -83,8 +81,7 @@ impl<'i, T> Update<'i, T> {
         true
     }
 
-    /// The number of the instance with this name, which gets one if it has none. It need not be
-    /// there.
+    /// The number of the instance with this name, active or not; a new one if there is none.
     ///
     /// # Errors
     /// As [`Update::set`].
@@ -100,11 +97,10 @@ impl<'i, T> Update<'i, T> {
         inst
     }
 
-    /// The instance with this name has this number, which may be one that is kept elsewhere. It
-    /// need not be there.
+    /// Gives the instance with this name, active or not, a number that is kept elsewhere.
     ///
     /// # Errors
-    /// As [`Update::set_at`], where an instance that is there counts as set.
+    /// As [`Update::set_at`], where an active instance counts as set.
     pub fn reserve_at(&mut self, inst: i32, name: &str) -> Result<()> {
         check_name(name)?;
         if self.indom.known(name).is_some_and(|(known, _)| known == inst) {
@@ -115,8 +111,7 @@ impl<'i, T> Update<'i, T> {
         Ok(())
     }
 
-    /// The instance with this name is there. Gives its row, as it was if it was there before, else
-    /// as `make` makes it.
+    /// The row of the instance with this name, which becomes active; by `make` if it was not.
     ///
     /// # Errors
     /// As [`Update::set`].
@@ -132,7 +127,7 @@ impl<'i, T> Update<'i, T> {
         Ok(&mut row.value)
     }
 
-    /// Whether the instance with this name has been set in this update.
+    /// Returns whether the instance with this name was set in this update.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         let slot = self.indom.find(name).and_then(|inst| self.indom.slot(inst));
@@ -144,7 +139,7 @@ impl<'i, T> Update<'i, T> {
         row.is_some_and(|row| row.generation == self.indom.generation)
     }
 
-    /// The number and the row of an instance, which is there from now on.
+    /// The number and the row of an instance, which becomes active.
     fn place(&mut self, name: &str) -> Result<(i32, u32)> {
         if let Some((inst, slot)) = self.expected(name.as_bytes()) {
             self.next += 1;
@@ -153,7 +148,6 @@ impl<'i, T> Update<'i, T> {
             return Ok((inst, slot));
         }
         check_name(name)?;
-        // One look finds it, or adds it.
         let indom = &mut *self.indom;
         let slot = indom.next_slot()?;
         match indom.cache.add_missing(name.as_bytes(), Slot(slot)) {
@@ -182,7 +176,7 @@ impl<'i, T> Update<'i, T> {
         self.add(name)
     }
 
-    /// The instance that follows the one set last, if it has this name.
+    /// The instance behind the one set last, if it has this name.
     #[inline]
     fn expected(&self, name: &[u8]) -> Option<(i32, u32)> {
         let (inst, slot) = *self.indom.order.get(self.next)?;
@@ -190,8 +184,7 @@ impl<'i, T> Update<'i, T> {
         (hit.name() == name).then_some((inst, slot))
     }
 
-    /// The file of a persistent domain tells when an instance was seen last: that is now
-    /// (CACHE-21).
+    /// A persistent domain's file has the time when an instance was last seen (CACHE-21).
     #[inline]
     fn renew(&mut self, name: &str, slot: u32) -> Result<()> {
         if self.indom.file.is_some() {
@@ -202,7 +195,7 @@ impl<'i, T> Update<'i, T> {
         Ok(())
     }
 
-    /// The row of an instance with a chosen number, which is there from now on.
+    /// The row of an instance with the agent's number, which becomes active.
     fn place_at(&mut self, inst: i32, name: &str) -> Result<u32> {
         check_name(name)?;
         self.indom.own_numbers = true;
@@ -214,7 +207,7 @@ impl<'i, T> Update<'i, T> {
                 return Ok(slot);
             }
         }
-        // The name moves here from another number.
+        // The name moves from another number.
         if let Some((old, true)) = self.indom.known(name).filter(|(known, _)| *known != inst) {
             self.evict(old)?;
         }
@@ -228,7 +221,7 @@ impl<'i, T> Update<'i, T> {
             if is_set {
                 return Err(Error::EEXIST);
             }
-            // Another instance has the number from now on, and the row.
+            // Another instance gets the number and the row.
             let old = self.indom.name_bytes(inst).map(<[u8]>::to_vec);
             let _ = self.indom.cache.store(PMDA_CACHE_CULL, old.as_deref(), None);
             self.indom.rows[slot as usize] = None;
@@ -238,7 +231,7 @@ impl<'i, T> Update<'i, T> {
         Ok(slot)
     }
 
-    /// An instance that is there, but was not set in this update, is forgotten.
+    /// Forgets an active instance that was not set in this update.
     fn evict(&mut self, inst: i32) -> Result<()> {
         let slot = self.indom.slot(inst).ok_or(Error::INST)?;
         if self.is_set(slot) {
@@ -253,9 +246,9 @@ impl<'i, T> Update<'i, T> {
         Ok(())
     }
 
-    /// Makes an instance with a chosen number, or brings one back.
+    /// Makes an instance with the agent's number, or brings one back.
     fn add_at(&mut self, inst: i32, name: &str) -> Result<u32> {
-        // It has come in this update.
+        // New in this update.
         if let Some(slot) = self.indom.slot(inst) {
             let is_same = self.indom.name_bytes(inst) == Some(name.as_bytes());
             return if is_same { Ok(slot) } else { Err(Error::EEXIST) };
@@ -269,7 +262,6 @@ impl<'i, T> Update<'i, T> {
 
     /// Brings an instance back, or finds it by its short name.
     fn add(&mut self, name: &str) -> Result<(i32, u32)> {
-        // The same instance by its short name has a row already.
         let known = self.indom.find(name).and_then(|inst| self.indom.slot(inst));
         let indom = &mut *self.indom;
         let slot = known.map_or_else(|| indom.next_slot(), Ok)?;
@@ -288,7 +280,7 @@ impl<'i, T> Update<'i, T> {
         Ok((inst, slot))
     }
 
-    /// The instances that were not set are not there any more.
+    /// Makes the instances that were not set inactive.
     fn hide_others(&mut self) {
         let indom = &mut *self.indom;
         let generation = indom.generation;
@@ -313,7 +305,7 @@ impl<T> Drop for Update<'_, T> {
             self.hide_others();
         }
         let indom = &mut *self.indom;
-        // One whose row could not be made is not there.
+        // Without a row it is not active.
         self.come.retain(|(inst, slot)| {
             let has_row = indom.rows.get(*slot as usize).is_some_and(Option::is_some);
             if !has_row {

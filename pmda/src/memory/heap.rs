@@ -16,22 +16,21 @@ pub(crate) struct Block {
 }
 
 impl Block {
-    /// No block yet.
     const fn none() -> Block {
         // As well aligned as a block, since slices without items start here.
         let start = NonNull::<u64>::dangling().cast();
         Block { start, len: 0 }
     }
 
-    /// A block of `len` bytes, or of one.
+    /// A block of `len` bytes, at least one.
     pub(crate) fn new(len: usize) -> Block {
         let mut block = Block::none();
         block.resize(len);
         block
     }
 
-    /// Makes it longer or shorter; what fits stays in it. Without memory the process ends, as in
-    /// all of Rust.
+    /// Resizes the block and keeps its bytes. Without memory the process ends, as elsewhere in
+    /// Rust.
     #[inline]
     fn resize(&mut self, len: usize) {
         let len = len.max(1);
@@ -46,7 +45,7 @@ impl Block {
         self.len = len;
     }
 
-    /// The places for items of a type, behind the first `from` bytes.
+    /// Places for items, behind the first `from` bytes.
     #[inline]
     fn places<T>(&mut self, from: usize) -> &mut [MaybeUninit<T>] {
         assert!(align_of::<T>() <= align_of::<u64>() && from % align_of::<T>() == 0 && from <= self.len);
@@ -60,14 +59,14 @@ impl Block {
         }
     }
 
-    /// Writes items behind the first `from` bytes, as many as have a place.
+    /// Writes items behind the first `from` bytes, as far as there is room.
     fn write<T: Copy>(&mut self, from: usize, items: &[T]) {
         for (place, item) in self.places(from).iter_mut().zip(items) {
             place.write(*item);
         }
     }
 
-    /// All of it, zeros at first.
+    /// All bytes, set to zero.
     pub(crate) fn bytes(&mut self) -> &mut [u8] {
         let places = self.places::<u8>(0);
         places.fill(MaybeUninit::new(0));
@@ -75,12 +74,10 @@ impl Block {
         unsafe { &mut *(ptr::from_mut(places) as *mut [u8]) }
     }
 
-    /// Its address.
     pub(crate) fn pointer(&self) -> *mut c_void {
         self.start.as_ptr()
     }
 
-    /// Gives it to the host.
     #[inline]
     pub(crate) fn give(self) -> *mut c_void {
         mem::ManuallyDrop::new(self).pointer()
@@ -99,7 +96,7 @@ impl Drop for Block {
 /// The offset of the values in a value set, in bytes.
 const VALUES: usize = size_of::<ValueSet>();
 
-/// A value set that is being made where its host will read it.
+/// A value set for the host, under construction.
 pub(crate) struct Set {
     /// The head, and behind it the values.
     block: Block,
@@ -115,7 +112,7 @@ impl Set {
         }
     }
 
-    /// Takes all values away. There is room for one, as in the structure of C.
+    /// Removes all values, and makes room for one, as in the structure of C.
     #[inline]
     pub(crate) fn clear(&mut self) {
         self.len = 0;
@@ -124,12 +121,10 @@ impl Set {
         }
     }
 
-    /// Returns true if it has no values.
     pub(crate) fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Adds a value.
     #[inline]
     pub(crate) fn push(&mut self, inst: c_int, value: ValueUnion) {
         match self.block.places(VALUES).get_mut(self.len) {
@@ -141,7 +136,7 @@ impl Set {
         }
     }
 
-    /// Returns the `numval` of the head: a host reads as many values as that.
+    /// The `numval` of the head: the host reads this number of values.
     #[inline]
     fn numval(&self, without_values: c_int) -> c_int {
         match self.len {
@@ -150,8 +145,7 @@ impl Set {
         }
     }
 
-    /// Gives a set away that was cleared before it got its values, with this head: its `numval`
-    /// counts where there are no values.
+    /// Gives the set to the host, with this head: its `numval` is used without values.
     #[inline]
     pub(crate) fn finish(&mut self, mut head: ValueSet) -> *mut c_void {
         head.numval = self.numval(head.numval);
@@ -172,21 +166,19 @@ impl Set {
     }
 }
 
-/// An array with these items.
 pub(crate) fn array<T: Copy>(items: &[T]) -> *mut T {
     let mut block = Block::new(size_of_val(items));
     block.write(0, items);
     block.give().cast()
 }
 
-/// A text with its NUL; it ends at the first NUL of its own.
 pub(crate) fn text(text: &[u8]) -> *mut c_char {
     let mut block = Block::new(text.len() + 1);
     block.bytes()[..text.len()].copy_from_slice(text);
     block.give().cast()
 }
 
-/// An array of texts, in one block with them: the host frees that alone.
+/// An array of texts, in one block with them, as the host frees it.
 pub(crate) fn texts<'t>(texts: impl Iterator<Item = &'t [u8]> + Clone) -> *mut *mut c_char {
     let bytes: usize = texts.clone().map(|text| text.len() + 1).sum();
     let mut place = texts.clone().count() * size_of::<*mut c_char>();
@@ -209,7 +201,7 @@ fn out_of_memory(size: usize) -> ! {
 mod tests {
     use super::*;
 
-    /// A set grows as values come, and what was taken away is not in it.
+    /// A set grows, and removed values are gone.
     #[test]
     fn values_of_a_set() {
         let mut set = Set::new();
@@ -229,7 +221,7 @@ mod tests {
         assert_eq!([-3, 0, 9].map(|numval| set.numval(numval)), [-3, 0, 0]);
     }
 
-    /// What is not given away is freed, and nothing is written beside a block.
+    /// A block that is not given is freed, and nothing is written beyond it.
     #[test]
     fn blocks() {
         let mut block = Block::new(10);

@@ -1,5 +1,4 @@
-//! The result of a fetch where a host of shared objects reads it: the structures of C, in blocks of
-//! malloc.
+//! The result of a fetch for a host of shared objects: structures of C, in blocks of malloc.
 
 #![allow(unsafe_code)]
 

@@ -15,14 +15,14 @@ use crate::{Error, Result};
 
 /// The number of words before the pointers to the value sets.
 const HEAD: usize = offset_of!(ResultHead, sets) / size_of::<*const ()>();
-/// In which of them the number of sets is.
+/// The word with the number of sets.
 const COUNT: usize = offset_of!(ResultHead, count) / size_of::<*const ()>();
 
-/// A result as the host reads it: words, and behind them pointers to the sets, which become the
-/// host's. The words stay ours until the next fetch (FETCH-70, FETCH-71).
+/// A result as the host reads it: words, and pointers to the sets, which become the host's. The
+/// words stay ours until the next fetch (FETCH-70, FETCH-71).
 pub(crate) struct HostResult {
     words: Vec<*mut c_void>,
-    /// The set that is being made, and the blocks that its values point to.
+    /// The set under construction, and its blocks.
     set: Set,
     blocks: Vec<Block>,
     pmid: u32,
@@ -40,7 +40,7 @@ impl HostResult {
         }
     }
 
-    /// Starts a result of `metrics` sets. The seconds of its time are what has changed (WIRE-52).
+    /// Starts a result of `metrics` sets. The seconds of its time are the flags (WIRE-52).
     #[inline]
     pub(crate) fn begin(&mut self, flags: u32, metrics: usize) -> Result<()> {
         let mut count = [0; size_of::<usize>()];
@@ -52,7 +52,6 @@ impl HostResult {
         Ok(())
     }
 
-    /// Starts the set of a metric.
     #[inline]
     pub(crate) fn open(&mut self, metric: MetricId) {
         self.pmid = metric.0;
@@ -60,7 +59,7 @@ impl HostResult {
         self.format = PM_VAL_INSITU;
     }
 
-    /// Adds a value in place; no other value of the set has a block.
+    /// Adds a value in place, if the set has no blocks.
     #[inline]
     pub(crate) fn word(&mut self, inst: i32, word: u32) -> Result<()> {
         if self.format != PM_VAL_INSITU {
@@ -71,7 +70,7 @@ impl HostResult {
         Ok(())
     }
 
-    /// Adds a number of 64 bits, as its `header` tells.
+    /// Adds a number of 64 bits, with its `header`.
     pub(crate) fn wide(&mut self, inst: i32, header: u32, value: u64) -> Result<()> {
         self.written(inst, 12, |block| {
             block[..4].copy_from_slice(&header.to_ne_bytes());
@@ -80,13 +79,13 @@ impl HostResult {
         })
     }
 
-    /// Adds a block with data in the order of the wire, as its `header` tells.
+    /// Adds a block with data in wire order, with its `header`.
     pub(crate) fn block(&mut self, inst: i32, header: u32, data: &[u8]) -> Result<()> {
         let value = Stored::Block(header, data);
         self.written(inst, value.block_len(), |block| value.write(block))
     }
 
-    /// Adds a text and the NUL that ends it, as its `header` tells.
+    /// Adds a text and a NUL, with its `header`.
     pub(crate) fn text(&mut self, inst: i32, header: u32, text: &[u8]) -> Result<()> {
         self.written(inst, 4 + text.len() + 1, |block| {
             block[..4].copy_from_slice(&header.to_ne_bytes());
@@ -95,8 +94,7 @@ impl HostResult {
         })
     }
 
-    /// Adds a value with a block of its own, which is the host's to free; no value of the set is in
-    /// place.
+    /// Adds a value with a block, which becomes the host's, if the set has no values in place.
     fn written(&mut self, inst: i32, size: usize, write: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<()> {
         if self.format == PM_VAL_INSITU && !self.set.is_empty() {
             return Err(Error::CONV);
@@ -110,7 +108,7 @@ impl HostResult {
         Ok(())
     }
 
-    /// Ends the set. `values` is their number, or why there is none.
+    /// Ends the set. `values` is their number, or an error code without any.
     #[inline]
     pub(crate) fn close(&mut self, values: i32) {
         let head = ValueSet {
@@ -120,13 +118,12 @@ impl HostResult {
             values: [],
         };
         self.words.push(self.set.finish(head));
-        // They are the host's with the set.
         while let Some(block) = self.blocks.pop() {
             block.give();
         }
     }
 
-    /// Ends the set without values, whatever was added: `code` says why, or is 0.
+    /// Ends the set without values: `code` is the error, or 0.
     pub(crate) fn fail(&mut self, code: i32) {
         self.blocks.clear();
         self.set.clear();
@@ -134,12 +131,11 @@ impl HostResult {
         self.close(code.min(0));
     }
 
-    /// Returns the result for the host.
     pub(crate) fn finish(&mut self) -> *mut c_void {
         self.words.as_mut_ptr().cast()
     }
 
-    /// Makes a result of a reply: what the thread of an agent with a deadline gives.
+    /// Makes a result of a reply, of an agent with a deadline.
     pub(crate) fn of_reply(&mut self, pdu: &[u8]) -> Result<()> {
         let reply = result::decode(pdu)?;
         self.begin(number(pdu, 12).unwrap_or(0) as u32, reply.metrics)?;
@@ -167,7 +163,7 @@ impl std::fmt::Debug for HostResult {
 mod tests {
     use super::*;
 
-    /// What a host would read as a pointer is one, and what it would read as a number is none.
+    /// A set has pointers only, or numbers only.
     #[test]
     fn one_format_a_set() {
         let mut sets = HostResult::new();

@@ -1,4 +1,4 @@
-//! Clusters, and their metrics by number.
+//! Clusters, and their metrics by item.
 
 use std::time::{Duration, Instant};
 
@@ -8,35 +8,33 @@ use crate::{Error, Labels, Request, Result, guard};
 /// Reads what the metrics of a cluster show.
 pub(super) type Refresh<S> = Box<dyn Fn(&mut S, &Request<'_>) -> Result<()>>;
 
-/// What is known of a cluster.
 pub(crate) struct Cluster<S> {
     refreshers: Vec<Refresh<S>>,
-    /// The round of declarations that they are of.
+    /// The round of declarations of the refresh functions.
     round: u64,
     pub(super) valid_for: Option<Duration>,
-    /// When it was last read.
+    /// The time of the last reading.
     read: Option<Instant>,
-    /// The number of the last fetch that has wanted something of it.
+    /// The number of the last fetch of its metrics.
     wanted: u64,
-    /// Why it could not be read for that one.
+    /// The error of that fetch's reading.
     pub(crate) failure: Option<Error>,
     pub(crate) labels: Labels,
     /// Serials of the instance domains that were declared in it.
     pub(super) indoms: Vec<u32>,
     /// The item of the next metric.
     pub(super) next: u32,
-    /// Where each metric is in the list of all, by item.
+    /// The place of each metric in the table, by item.
     items: Vec<Option<usize>>,
 }
 
 impl<S> Cluster<S> {
-    /// Where the metric with an item is.
+    /// The place of the metric with an item.
     #[inline]
     pub(super) fn slot(&self, item: u32) -> Option<usize> {
         *self.items.get(item as usize)?
     }
 
-    /// Gives a metric an item, which none has.
     pub(super) fn insert(&mut self, item: u32, slot: usize) {
         self.next = item + 1;
         let item = item as usize;
@@ -46,19 +44,17 @@ impl<S> Cluster<S> {
         self.items[item] = Some(slot);
     }
 
-    /// Where its metrics are.
     pub(super) fn slots(&self) -> impl Iterator<Item = usize> {
         self.items.iter().flatten().copied()
     }
 
-    /// The next item that no metric has, and none had before, as long as there is such a one.
+    /// The next free item, one that no metric had before if possible.
     pub(super) fn free_item(&self) -> Option<u32> {
         let mut items = (self.next..ITEMS).chain(0..self.next.min(ITEMS));
         items.find(|item| self.slot(*item).is_none())
     }
 
-    /// Adds a function that reads what the metrics show. Those of an earlier round of declarations
-    /// go.
+    /// Adds a refresh function, in place of those of an earlier round of declarations.
     pub(super) fn add_refresh(&mut self, round: u64, refresh: Refresh<S>) {
         if self.round != round {
             self.refreshers.clear();
@@ -68,15 +64,14 @@ impl<S> Cluster<S> {
         self.refreshers.push(refresh);
     }
 
-    /// An item is not a metric's any more.
     pub(super) fn remove(&mut self, item: u32) {
         if let Some(place) = self.items.get_mut(item as usize) {
             *place = None;
         }
     }
 
-    /// Reads what the metrics show, once for the fetch with this number that wants an item of it.
-    /// Tells whether there was something to read.
+    /// Reads what the metrics show, once for a fetch that wants one of them. Returns whether there
+    /// is something to read.
     #[inline]
     pub(crate) fn read_for(
         &mut self,
@@ -86,7 +81,7 @@ impl<S> Cluster<S> {
         number: u32,
         request: &Request<'_>,
     ) -> bool {
-        // Most clusters have nothing to be read.
+        // Most clusters are not read.
         if self.refreshers.is_empty() || self.wanted == fetch || self.slot(item).is_none() {
             return false;
         }
@@ -95,10 +90,7 @@ impl<S> Cluster<S> {
         true
     }
 
-    /// Reads what the metrics show, unless what was read is still valid.
-    ///
-    /// # Errors
-    /// Those of the agent.
+    /// Reads what the metrics show, unless it is still valid.
     pub(crate) fn read(&mut self, state: &mut S, number: u32, request: &Request<'_>) -> Result<()> {
         let is_valid = match (self.read, self.valid_for) {
             (Some(read), Some(valid)) => request.now().saturating_duration_since(read) < valid,
@@ -134,8 +126,7 @@ impl<S> Default for Cluster<S> {
     }
 }
 
-/// The clusters by number. A fetch looks each of its metrics up, so these are lists with gaps:
-/// clusters have twelve bits, items ten.
+/// The clusters by number: lists with gaps, for fast lookups.
 pub(crate) struct Clusters<S>(Vec<Option<Box<Cluster<S>>>>);
 
 impl<S> Clusters<S> {
@@ -143,13 +134,11 @@ impl<S> Clusters<S> {
         Clusters(Vec::new())
     }
 
-    /// The cluster with a number, if there is one.
     #[inline]
     pub(crate) fn get(&self, number: u32) -> Option<&Cluster<S>> {
         self.0.get(number as usize)?.as_deref()
     }
 
-    /// The same, to be changed.
     #[inline]
     pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut Cluster<S>> {
         self.0.get_mut(number as usize)?.as_deref_mut()
@@ -164,7 +153,6 @@ impl<S> Clusters<S> {
         self.0[place].get_or_insert_default()
     }
 
-    /// Takes a cluster away.
     pub(super) fn take(&mut self, number: u32) -> Option<Box<Cluster<S>>> {
         self.0.get_mut(number as usize)?.take()
     }
@@ -182,7 +170,7 @@ mod tests {
         clusters.at(0).insert(0, 8);
         let found = [(3, 1023), (3, 0), (0, 0), (0, 1), (1, 0), (4, 0)].map(|number| slot(&clusters, number));
         assert_eq!(found, [Some(9), None, Some(8), None, None, None]);
-        // Behind the last one, numbers that are free are given again.
+        // Behind the last item, free ones are given again.
         assert_eq!(
             (clusters.at(3).free_item(), clusters.at(0).free_item()),
             (Some(0), Some(1))

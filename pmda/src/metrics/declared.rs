@@ -1,4 +1,4 @@
-//! The declarations as others see them: what writes and checks an agent's files, and tests.
+//! The declarations as the writer and checker of an agent's files and tests see them.
 
 use pmda_core::ident::MetricId;
 
@@ -9,7 +9,7 @@ use crate::{Labels, Unit};
 /// A metric as it was declared.
 #[derive(Clone, Copy, Debug)]
 pub struct Declared<'m> {
-    /// Its name, the root not in front.
+    /// Its name without the root.
     pub name: &'m str,
     /// The cluster of its number.
     pub cluster: u32,
@@ -17,17 +17,17 @@ pub struct Declared<'m> {
     pub item: u32,
     /// The type of its values.
     pub kind: Type,
-    /// What its values mean.
+    /// The meaning of its values.
     pub semantics: Semantics,
     /// Their unit.
     pub unit: Unit,
     /// The serial of its instance domain.
     pub indom: Option<u32>,
-    /// The help: one line, and then the long text.
+    /// Its help: one line, and the long text.
     pub help: &'m str,
     /// Its labels.
     pub labels: &'m Labels,
-    /// Whether it can be stored.
+    /// True if it can be stored.
     pub is_writable: bool,
 }
 
@@ -36,7 +36,7 @@ pub struct Declared<'m> {
 pub struct DeclaredIndom<'m> {
     /// Its serial.
     pub serial: u32,
-    /// The help: one line, and then the long text.
+    /// Its help: one line, and the long text.
     pub help: &'m str,
     /// Its labels.
     pub labels: &'m Labels,
@@ -83,13 +83,13 @@ impl<S> Metrics<S> {
         lines.collect()
     }
 
-    /// Whether names of metrics come and go.
+    /// Returns whether names of metrics come and go.
     pub(crate) fn are_dynamic(&self) -> bool {
         self.is_dynamic || self.is_empty()
     }
 }
 
-/// The first line of a help, and what follows it.
+/// The first line of a help, and the rest.
 pub(crate) fn help_parts(help: &str) -> (&str, &str) {
     let (line, rest) = help.split_once('\n').unwrap_or((help, ""));
     (line.trim_end(), rest.trim_matches('\n'))

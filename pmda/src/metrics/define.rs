@@ -1,4 +1,4 @@
-//! Saying more about a metric, and declaring it then.
+//! Definitions of metrics.
 
 use super::domain::Rows;
 use super::metric::{ITEMS, Metric, MetricRef, Problem};
@@ -6,11 +6,11 @@ use super::{LABEL_CHANGE, Metrics, is_name};
 use crate::value::{FromStore, Semantics};
 use crate::{Client, Error, Labels, Result, Unit};
 
-/// How a store finds what it changes.
+/// Finds what a store changes.
 pub(super) enum Target<S, T> {
     Agent(fn(&mut S) -> &mut T),
     Row(Rows<S, T>),
-    /// Nothing: the metric cannot be declared.
+    /// The metric cannot be declared.
     None,
 }
 
@@ -34,24 +34,22 @@ impl<S, T> Target<S, T> {
     }
 }
 
-/// A metric that is being declared: what follows says more about it. `T` is what its functions see:
-/// the agent, or the row of an instance.
+/// A metric that is being declared. `T` is what its functions see: the agent, or the row of an
+/// instance.
 ///
-/// The metric is declared when this is dropped, or by [`Def::declare`], which tells its number, or
-/// what is wrong with it.
+/// The metric is declared when this is dropped, or by [`Def::declare`], which returns its number or
+/// an error.
 pub struct Def<'m, S, T> {
     metrics: &'m mut Metrics<S>,
     stage: Stage<S>,
     target: Target<S, T>,
-    /// What is wrong with it.
     problem: Option<Problem>,
 }
 
-/// Where the metric is.
 enum Stage<S> {
-    /// It will have this item, if it is given one.
+    /// A new metric, perhaps with its item.
     New(Box<Metric<S>>, Option<u32>),
-    /// It is declared already, at this place, and is changed there.
+    /// A declared metric, at this place.
     Edited(usize),
     Done,
 }
@@ -64,9 +62,9 @@ impl<S, T> std::fmt::Debug for Def<'_, S, T> {
 }
 
 impl<S: 'static> Metrics<S> {
-    /// Changes a metric that is declared: its help, unit, semantics or labels. If it is not there
-    /// any more, [`Def::declare`] says so. Its type or domain can change only if it is
-    /// [removed](Metrics::remove) and declared anew, which may give it its number again.
+    /// Changes help, unit, semantics or labels of a declared metric. If it is not there any more,
+    /// [`Def::declare`] fails. Its type or domain can change only if it is
+    /// [removed](Metrics::remove) and declared anew, perhaps with its old number.
     pub fn edit(&mut self, metric: &MetricRef) -> Def<'_, S, S> {
         let (cluster, item) = (metric.cluster(), metric.item());
         let place = self.clusters.get(cluster).and_then(|known| known.slot(item));
@@ -82,7 +80,6 @@ impl<S: 'static> Metrics<S> {
 }
 
 impl<S> Metrics<S> {
-    /// Declares a metric that is complete.
     fn insert(&mut self, mut metric: Box<Metric<S>>, item: Option<u32>) -> std::result::Result<MetricRef, Problem> {
         let name = &metric.name;
         if !is_name(name) {
@@ -117,7 +114,6 @@ impl<S> Metrics<S> {
         Ok(MetricRef::new(cluster, item))
     }
 
-    /// The item of a new metric.
     fn number(&mut self, metric: &Metric<S>, item: Option<u32>) -> std::result::Result<u32, Problem> {
         let (name, cluster) = (&metric.name, metric.cluster);
         let Some(cache) = metric.cache else {
@@ -138,7 +134,6 @@ impl<S> Metrics<S> {
 }
 
 impl<'m, S, T> Def<'m, S, T> {
-    /// A metric that is not declared yet.
     pub(super) fn new(metrics: &'m mut Metrics<S>, metric: Box<Metric<S>>, target: Target<S, T>) -> Def<'m, S, T> {
         Def {
             metrics,
@@ -171,14 +166,12 @@ impl<'m, S, T> Def<'m, S, T> {
         self
     }
 
-    /// Something is wrong with it. The first thing counts.
     pub(super) fn wrong(mut self, text: String) -> Self {
         self.problem.get_or_insert(Problem(text));
         self
     }
 
-    /// Declares it. Whether this is called or not makes a difference to what is wrong only: it is
-    /// not logged, but comes back.
+    /// Declares it. Unlike a drop, this returns the error instead of logging it.
     ///
     /// # Errors
     /// What is wrong with it, in words; it is not declared then, and one that is edited is as it
@@ -201,38 +194,38 @@ impl<'m, S, T> Def<'m, S, T> {
         }
     }
 
-    /// It grows all the time: clients show its rate.
+    /// Makes it a counter: clients show its rate.
     pub fn counter(self) -> Self {
         self.set(|metric| metric.semantics = Semantics::Counter)
     }
 
-    /// It is what it is at this moment; this is what a metric is unless it says otherwise.
+    /// Makes it a momentary value, which is the default.
     pub fn instant(self) -> Self {
         self.set(|metric| metric.semantics = Semantics::Instant)
     }
 
-    /// It changes seldom, and keeps its value in between.
+    /// Makes it a value that changes seldom.
     pub fn discrete(self) -> Self {
         self.set(|metric| metric.semantics = Semantics::Discrete)
     }
 
-    /// Its semantics, where they are known at run time only.
+    /// Sets its semantics.
     pub fn semantics(self, semantics: Semantics) -> Self {
         self.set(|metric| metric.semantics = semantics)
     }
 
-    /// Its unit.
+    /// Sets its unit.
     pub fn unit(self, unit: Unit) -> Self {
         self.set(|metric| metric.unit = unit)
     }
 
-    /// Its help: the first line is for lists, what follows is the long text.
+    /// Sets its help: the first line is for lists, the rest is the long text.
     pub fn help(self, help: &str) -> Self {
         self.set(|metric| help.clone_into(&mut metric.help))
     }
 
-    /// Its number in its cluster; those that follow count on from it. A metric that is edited keeps
-    /// its number.
+    /// Sets its number in its cluster, from which later ones count on. An edited metric keeps its
+    /// number.
     pub fn item(mut self, number: u32) -> Self {
         if number < ITEMS {
             if let Stage::New(_, item) = &mut self.stage {
@@ -252,7 +245,7 @@ impl<'m, S, T> Def<'m, S, T> {
         self.relabel(|labels| labels.give(name, value, false))
     }
 
-    /// Gives it a label that does not tell it apart from others, such as a note.
+    /// Gives it a label that does not identify it, such as a note.
     pub fn optional_label(self, name: &str, value: &str) -> Self {
         self.relabel(|labels| labels.give(name, value, true))
     }
@@ -278,16 +271,15 @@ impl<'m, S, T> Def<'m, S, T> {
         }
     }
 
-    /// Says which clients may store it; unless this is said, the superuser may. It is asked before
-    /// the value is decoded.
+    /// Sets the clients that may store it, by default the superuser, before the value is decoded.
     pub fn writable_by(self, may: fn(&Client) -> bool) -> Self {
         self.set(|metric| metric.writable_by = may)
     }
 }
 
 impl<S: 'static, T: 'static> Def<'_, S, T> {
-    /// Lets clients store it: the function gets what holds the value, the new one and the client.
-    /// What is stored to a metric does not change while it is edited.
+    /// Lets clients store it: the function gets the agent or the row, the new value and the client.
+    /// Cannot be changed by an edit.
     pub fn store<V: FromStore>(self, store: impl Fn(&mut T, V, &Client) -> Result<()> + 'static) -> Self {
         if matches!(self.stage, Stage::Edited(_)) {
             let name = self.metric().map_or(String::new(), |metric| metric.name.clone());
@@ -303,13 +295,13 @@ impl<S: 'static, T: 'static> Def<'_, S, T> {
     }
 }
 
-/// Declares the metric, and takes note of what is wrong with it. A panic on the way leaves none.
+/// Declares the metric, and logs an error. A panic on the way leaves none.
 impl<S, T> Drop for Def<'_, S, T> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             return;
         }
-        // Before the start the other things that are wrong are wanted, too.
+        // Before the start all errors are wanted.
         let is_start = matches!(self.stage, Stage::New(..)) && !self.metrics.started;
         if let Some(Problem(text)) = self.problem.take_if(|_| is_start) {
             self.metrics.problem(text);

@@ -1,4 +1,4 @@
-//! Declared instance domains, whatever their rows are.
+//! Declared instance domains, with rows of any type.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use super::{LABEL_CHANGE, Metrics};
 use crate::profile::Selection;
 use crate::{Indom, Labels, Result, guard};
 
-/// One more than the greatest serial of an instance domain.
+/// One more than the greatest serial.
 const SERIALS: u32 = 1 << 22;
 
 /// Finds the rows of an instance domain in the agent's state.
@@ -23,14 +23,14 @@ pub(super) type Rows<S, T> = Rc<dyn Fn(&mut S) -> &mut Indom<T>>;
 /// Labels of an instance, by its name and row.
 type RowLabels<T> = Box<dyn Fn(&str, &T) -> Labels>;
 
-/// A declared instance domain: metrics with [`Metrics::each`] have its instances.
+/// A declared instance domain, for metrics with [`Metrics::each`].
 pub struct IndomRef<S, T> {
     serial: u32,
     rows: PhantomData<fn(&mut S) -> &mut T>,
 }
 
 impl<S, T> IndomRef<S, T> {
-    /// The serial that the domain was declared with.
+    /// The serial of the domain.
     #[must_use]
     pub fn serial(self) -> u32 {
         self.serial
@@ -58,36 +58,31 @@ impl<S, T> fmt::Debug for IndomRef<S, T> {
     }
 }
 
-/// An instance domain of an agent.
 pub(crate) struct Domain<S> {
     pub(crate) serial: u32,
     pub(crate) help: String,
     pub(crate) labels: Labels,
     /// The cluster that it was declared in.
     cluster: u32,
-    /// How many metrics of each cluster have its instances.
+    /// The number of metrics of each cluster that have its instances.
     users: BTreeMap<u32, usize>,
     pub(crate) instances: Box<dyn Instances<S>>,
 }
 
-/// What a request asks of an instance domain.
+/// An instance domain as requests need it.
 pub(crate) trait Instances<S> {
-    /// Tells the domain its number and where files are.
+    /// Tells the domain its number and the directory of files.
     fn bind(&self, state: &mut S, indom: InDom, variable: Option<&Path>);
-    /// The numbers and names of all instances.
     fn each(&self, state: &mut S, visit: &mut dyn FnMut(i32, &[u8]));
-    /// The name of an instance.
     fn name(&self, state: &mut S, inst: i32) -> Option<Vec<u8>>;
     /// The number of the instance with a name.
     fn find(&self, state: &mut S, name: &[u8]) -> Option<i32>;
-    /// The labels of the selected instances, or why they cannot be made.
+    /// The labels of the selected instances, or errors.
     fn labels(&self, state: &mut S, selection: Selection<'_>, level: u8) -> Vec<(i32, Result<JsonLabels>)>;
-    /// As what it is, a [`Typed`].
     fn as_any(&self) -> &dyn Any;
     fn as_any_mut(&mut self) -> &mut dyn Any;
 }
 
-/// The instances of a domain with rows of one type.
 struct Typed<S, T> {
     rows: Rows<S, T>,
     labels: Option<RowLabels<T>>,
@@ -141,11 +136,11 @@ impl<S: 'static, T: 'static> Instances<S> for Typed<S, T> {
 
 impl<S: 'static> Metrics<S> {
     /// Declares an instance domain: `rows` finds it in the agent. The first line of the help is for
-    /// lists, what follows is the long text.
+    /// lists, the rest is the long text.
     ///
-    /// A domain with this serial that no metric has any more is replaced. A persistent domain that
-    /// is declared in [`Agent::dynamic`](crate::Agent::dynamic) gets its numbers from its file when
-    /// that returns; [`Indom::persistent_in`] has them at once.
+    /// Replaces a domain with this serial that no metric has any more. A persistent domain that is
+    /// declared in [`Agent::dynamic`](crate::Agent::dynamic) gets its numbers from its file after
+    /// that; [`Indom::persistent_in`] has them at once.
     pub fn indom<T: 'static>(
         &mut self,
         serial: u32,
@@ -185,7 +180,7 @@ impl<S: 'static> Metrics<S> {
         self.typed::<T>(serial).map(|_| IndomRef::of(serial))
     }
 
-    /// Takes away an instance domain that no metric has. Tells whether it was there.
+    /// Removes an instance domain that no metric has. Returns whether it was there.
     pub fn remove_indom(&mut self, serial: u32) -> bool {
         let is_free = |domain: &Domain<S>| domain.users.is_empty();
         self.indoms.get(&serial).is_some_and(is_free) && self.indoms.remove(&serial).is_some()
@@ -195,7 +190,6 @@ impl<S: 'static> Metrics<S> {
         self.indoms.get(&serial)?.instances.as_any().downcast_ref()
     }
 
-    /// How the rows of a domain are found.
     pub(super) fn rows<T: 'static>(&self, indom: IndomRef<S, T>) -> Option<Rows<S, T>> {
         self.typed(indom.serial).map(|typed| Rc::clone(&typed.rows))
     }
@@ -218,7 +212,7 @@ impl<S: 'static> Metrics<S> {
         self
     }
 
-    /// Gives an instance domain another help text.
+    /// Sets the help text of an instance domain.
     pub fn set_indom_help<T>(&mut self, indom: IndomRef<S, T>, help: &str) -> &mut Self {
         if let Some(domain) = self.indoms.get_mut(&indom.serial) {
             help.clone_into(&mut domain.help);
@@ -226,7 +220,7 @@ impl<S: 'static> Metrics<S> {
         self
     }
 
-    /// Gives the instances of a domain labels, by name and row, in place of those that they had.
+    /// Gives the instances of a domain labels, by name and row, in place of all that they had.
     pub fn instance_labels<T: 'static>(
         &mut self,
         indom: IndomRef<S, T>,
@@ -243,14 +237,14 @@ impl<S: 'static> Metrics<S> {
 }
 
 impl<S> Metrics<S> {
-    /// A metric of a cluster has the instances of a domain from now on.
+    /// Counts a metric of a cluster with the domain's instances.
     pub(super) fn use_indom(&mut self, serial: u32, cluster: u32) {
         if let Some(domain) = self.indoms.get_mut(&serial) {
             *domain.users.entry(cluster).or_default() += 1;
         }
     }
 
-    /// A metric of a cluster that had the instances of a domain has gone.
+    /// Counts one less.
     pub(super) fn release_indom(&mut self, serial: u32, cluster: u32) {
         let Some(domain) = self.indoms.get_mut(&serial) else {
             return;
@@ -263,7 +257,7 @@ impl<S> Metrics<S> {
         }
     }
 
-    /// The domains that were declared in a cluster go, but for those that a metric has.
+    /// Removes those domains that were declared in a cluster and that no metric has.
     pub(super) fn drop_indoms(&mut self, cluster: u32, serials: &[u32]) {
         for serial in serials {
             let domain = self.indoms.get(serial);
@@ -273,7 +267,7 @@ impl<S> Metrics<S> {
         }
     }
 
-    /// The clusters with metrics that have instances of a domain, else the one it was declared in.
+    /// The clusters with metrics of a domain, else the one it was declared in.
     pub(crate) fn clusters_of(&self, serial: u32) -> Vec<u32> {
         let Some(domain) = self.indoms.get(&serial) else {
             return Vec::new();

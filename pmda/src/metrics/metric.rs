@@ -1,4 +1,4 @@
-//! A metric, as it is declared.
+//! A declared metric.
 
 use crate::profile::Profile;
 use crate::value::{Encoder, Semantics, Stored, Type};
@@ -14,9 +14,8 @@ pub(super) type Store<S> = Box<dyn Fn(&mut S, i32, Stored<'_>, Unit, &Client) ->
 /// Tells a queue that the context of a client has ended.
 pub(super) type End<S> = Box<dyn Fn(&mut S, ClientId)>;
 
-/// A metric.
 pub(crate) struct Metric<S> {
-    /// Without the root in front.
+    /// Without the root.
     pub(crate) name: String,
     pub(crate) cluster: u32,
     pub(crate) item: u32,
@@ -27,7 +26,7 @@ pub(crate) struct Metric<S> {
     pub(crate) indom: Option<u32>,
     pub(crate) help: String,
     pub(crate) labels: Labels,
-    /// `None` for a parameter of events, which has values nowhere else.
+    /// `None` for a parameter of events.
     pub(crate) fetch: Option<Fetch<S>>,
     pub(crate) store: Option<Store<S>>,
     pub(crate) writable_by: fn(&Client) -> bool,
@@ -61,7 +60,7 @@ impl MetricRef {
     }
 }
 
-/// What is wrong with a declaration, in words.
+/// An error in a declaration, in words.
 ///
 /// `?` makes an [`Error`] of it, which has a code only.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -82,7 +81,7 @@ impl From<Problem> for Error {
     }
 }
 
-/// Whether a metric may have this name below the root.
+/// Returns whether a metric may have this name below the root.
 pub(crate) fn is_name(name: &str) -> bool {
     name.split('.').all(|part| {
         part.starts_with(|first: char| first.is_ascii_alphabetic())

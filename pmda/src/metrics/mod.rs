@@ -31,47 +31,47 @@ use table::Table;
 /// The most clusters.
 const CLUSTERS: u32 = 1 << 12;
 
-/// In a RESULT: names have changed (`PMCD_NAMES_CHANGE`, WIRE-52).
+/// Flag of a RESULT: names have changed (`PMCD_NAMES_CHANGE`, WIRE-52).
 const NAMES_CHANGE: u32 = 0x10;
-/// Labels have changed (`PMCD_LABEL_CHANGE`, FETCH-60).
+/// Flag of a RESULT: labels have changed (`PMCD_LABEL_CHANGE`, FETCH-60).
 const LABEL_CHANGE: u32 = 0x08;
 
-/// How many problems are remembered, so that each is logged once.
+/// Maximum number of problems that are remembered, so that each is logged once.
 const PROBLEMS: usize = 1000;
 
-/// What an agent declares: its metrics and what belongs to them.
+/// The declarations of an agent: its metrics and what belongs to them.
 ///
-/// Metrics are numbered in the order of their declaration within their cluster, from 0. Archives
-/// remember these numbers: a metric that goes, or comes in between, must not change those of
-/// others, so pin them with [`Def::item`], or keep them in a file ([`Metrics::numbered_by`]).
+/// Metrics are numbered from 0 in their cluster, in the order of their declaration. Archives
+/// remember these numbers: if metrics go, or come in between, pin the numbers of others with
+/// [`Def::item`], or keep them in a file ([`Metrics::numbered_by`]).
 /// [`Harness::numbers`](crate::testing::Harness::numbers) shows them, for a test.
 pub struct Metrics<S> {
-    /// That of the agent.
+    /// The agent's domain.
     pub(crate) domain: u32,
-    /// What stands in front of all names.
+    /// The first part of all names.
     root: String,
     table: Table<S>,
     pub(crate) clusters: Clusters<S>,
     pub(crate) indoms: BTreeMap<u32, Domain<S>>,
     pub(crate) labels: Labels,
-    /// Serials of the domains that do not know their number yet.
+    /// Serials of domains that were not bound yet.
     unbound: Vec<u32>,
     /// The cluster of the next metric.
     cluster: u32,
-    /// The serial of the file with the numbers of the next metrics.
+    /// The serial of the file with the numbers of metrics.
     cache: Option<u32>,
     numbers: Numbers,
     /// Names of metrics come and go.
     is_dynamic: bool,
     problems: Vec<String>,
     logged: HashSet<String>,
-    /// Labels have changed since clients were last told.
+    /// Changes since clients were last told.
     changes: u32,
-    /// The names that clients were last told of.
+    /// The fingerprint of names that clients were last told.
     told: u64,
-    /// Counts the calls of the agent that declare something.
+    /// The number of calls of the agent that declare something.
     round: u64,
-    /// The metrics that there always are have been declared.
+    /// The static metrics were declared.
     started: bool,
 }
 
@@ -124,7 +124,7 @@ impl<S> Metrics<S> {
         self.labelled(outcome, "the agent")
     }
 
-    /// What follows is part of this cluster: its metrics are read together. The first cluster is 0.
+    /// Begins this cluster, whose metrics are read together. The first cluster is 0.
     pub fn cluster(&mut self, number: u32) -> &mut Self {
         if number >= CLUSTERS {
             self.problem(format!("cluster {number}: the last possible one is {}", CLUSTERS - 1));
@@ -136,7 +136,6 @@ impl<S> Metrics<S> {
         self
     }
 
-    /// The current cluster.
     fn current(&mut self) -> &mut Cluster<S> {
         self.clusters.at(self.cluster)
     }
@@ -165,17 +164,16 @@ impl<S> Metrics<S> {
         self
     }
 
-    /// What was read for the cluster is good for so long: who asks earlier gets the same. What
-    /// failed is read again.
+    /// Sets the time for which values of the cluster are valid, and not read again unless reading
+    /// failed.
     pub fn valid_for(&mut self, time: Duration) -> &mut Self {
         self.current().valid_for = Some(time);
         self
     }
 
-    /// Metrics that follow in this cluster, and come and go, keep their numbers over restarts of
-    /// the agent: they are in a file, as those of a persistent instance domain with the serial
-    /// `cache`, which no domain of the agent may have. A number given by [`Def::item`] is kept
-    /// there, too.
+    /// Keeps the numbers of the cluster's next metrics over restarts of the agent, for metrics that
+    /// come and go: in a file, as those of a persistent instance domain with the serial `cache`,
+    /// which no domain of the agent may have. Numbers of [`Def::item`] are kept there, too.
     pub fn numbered_by(&mut self, cache: u32) -> &mut Self {
         if self.indoms.contains_key(&cache) {
             self.problem(format!("the numbers of metrics cannot be in instance domain {cache}"));
@@ -187,7 +185,7 @@ impl<S> Metrics<S> {
     }
 
     /// The item that a metric with this name has, or will have, after [`Metrics::numbered_by`]: for
-    /// what is to be numbered after it, such as an instance domain of its own.
+    /// an instance domain of the same number, for instance.
     ///
     /// # Errors
     /// `-EINVAL` without `numbered_by`, `PM_ERR_GENERIC` when all items are in use.
@@ -200,16 +198,16 @@ impl<S> Metrics<S> {
         Ok(item)
     }
 
-    /// Names of metrics come and go, also if there are some from the start: pmcd asks the agent for
-    /// names, and has none in a file that `--write` makes. So it is after
-    /// [`Metrics::numbered_by`], or if no metric is declared from the start.
+    /// Declares that names of metrics come and go: pmcd asks the agent for names, and has none in a
+    /// file that `--write` makes. [`Metrics::numbered_by`] implies it, and so does an agent without
+    /// static metrics.
     pub fn dynamic_names(&mut self) -> &mut Self {
         self.is_dynamic = true;
         self
     }
 
-    /// Takes a metric away; its number is not given to another one as long as there are others.
-    /// Tells whether it was there.
+    /// Removes a metric. Its number is given to another one only if no others are left. Returns
+    /// whether it was there.
     pub fn remove(&mut self, name: &str) -> bool {
         let Some(metric) = self.table.remove(name) else {
             return false;
@@ -221,7 +219,6 @@ impl<S> Metrics<S> {
         true
     }
 
-    /// A metric has gone: so has what others have remembered of it.
     fn forget(&mut self, metric: &Metric<S>) {
         if let Some(serial) = metric.indom {
             self.release_indom(serial, metric.cluster);
@@ -231,10 +228,10 @@ impl<S> Metrics<S> {
         }
     }
 
-    /// Takes a cluster away: its metrics, what reads them, its labels, and the instance domains
-    /// that were declared in it and that no metric of another cluster has. If it is declared anew,
-    /// its metrics are numbered from 0 again, unless [`Metrics::numbered_by`] or [`Def::item`] says
-    /// otherwise. Tells whether it was there.
+    /// Removes a cluster: its metrics, refresh functions and labels, and the instance domains that
+    /// were declared in it and that no metric of another cluster has. If it is declared anew, its
+    /// metrics are numbered from 0 again, apart from [`Metrics::numbered_by`] and [`Def::item`].
+    /// Returns whether it was there.
     pub fn drop_cluster(&mut self, number: u32) -> bool {
         let Some(cluster) = self.clusters.take(number) else {
             return false;
@@ -248,32 +245,32 @@ impl<S> Metrics<S> {
         true
     }
 
-    /// Whether there is a metric with this name, the root not in front.
+    /// Returns whether there is a metric with this name, without the root.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.table.has(name)
     }
 
-    /// The metric with a name, the root not in front.
+    /// The metric with a name, without the root.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<MetricRef> {
         let metric = self.table.named(name)?;
         Some(MetricRef::new(metric.cluster, metric.item))
     }
 
-    /// How many metrics there are.
+    /// The number of metrics.
     #[must_use]
     pub fn len(&self) -> usize {
         self.table.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What stands in front of the names of all metrics.
+    /// The first part of the names of all metrics.
     #[must_use]
     pub fn root(&self) -> &str {
         &self.root
@@ -286,7 +283,7 @@ impl<S> Metrics<S> {
         self.changes |= LABEL_CHANGE;
     }
 
-    /// Takes note of something that is wrong with the declarations.
+    /// Takes note of an error in the declarations.
     fn problem(&mut self, text: String) {
         if !self.started {
             if !self.problems.contains(&text) {
@@ -303,7 +300,6 @@ impl<S> Metrics<S> {
         }
     }
 
-    /// Labels have been given to something.
     fn labelled(&mut self, outcome: std::result::Result<bool, String>, of: impl Display) -> &mut Self {
         match outcome {
             Ok(is_changed) => self.changes |= if is_changed { LABEL_CHANGE } else { 0 },
@@ -312,19 +308,19 @@ impl<S> Metrics<S> {
         self
     }
 
-    /// Begins another call of the agent that declares something.
+    /// Begins a call of the agent that declares something.
     pub(crate) fn begin(&mut self) {
         self.round += 1;
         (self.cluster, self.cache) = (0, None);
     }
 
-    /// The declarations are complete, for now. Returns the serials of domains that are new.
+    /// Ends such a call. Returns the serials of new domains.
     pub(crate) fn finish(&mut self) -> Vec<u32> {
         self.numbers.save();
         std::mem::take(&mut self.unbound)
     }
 
-    /// What has changed since clients were last told (`PMCD_*_CHANGE`), which they are now.
+    /// The changes since this was called last (`PMCD_*_CHANGE`).
     pub(crate) fn take_changes(&mut self) -> u32 {
         let names = self.table.fingerprint();
         if std::mem::replace(&mut self.told, names) != names {
@@ -333,28 +329,25 @@ impl<S> Metrics<S> {
         std::mem::take(&mut self.changes)
     }
 
-    /// What is wrong with the declarations: the agent does not start with it.
+    /// The errors in the declarations, with which the agent does not start.
     pub(crate) fn problems(&self) -> &[String] {
         &self.problems
     }
 
-    /// The metric of a cluster with this item.
     #[inline]
     pub(crate) fn in_cluster(&self, cluster: &Cluster<S>, item: u32) -> Option<&Metric<S>> {
         self.table.at(cluster.slot(item)?)
     }
 
-    /// The metric with a number.
     pub(crate) fn numbered(&self, cluster: u32, item: u32) -> Option<&Metric<S>> {
         self.in_cluster(self.clusters.get(cluster)?, item)
     }
 
-    /// The metric with a name as clients know it.
     pub(crate) fn named(&self, name: &str) -> Option<&Metric<S>> {
         self.table.named(name.strip_prefix(&*self.root)?.strip_prefix('.')?)
     }
 
-    /// The names of the metrics below a name, or of the metric that has it, as clients know them.
+    /// The full names of the metrics below a name, or of the metric that has it.
     pub(crate) fn below(&self, name: &str) -> Vec<String> {
         let full = |name: &str| [&self.root, ".", name].concat();
         match self.local(name) {
@@ -365,8 +358,8 @@ impl<S> Metrics<S> {
         }
     }
 
-    /// The names directly below a name, as clients know them; none below that of a metric. `None`
-    /// if there is no such name.
+    /// The names directly below a full name; none below that of a metric. `None` if there is no
+    /// such name.
     pub(crate) fn children<'m>(&'m self, name: &str) -> Option<Vec<Child<'m>>> {
         let children = match self.local(name)? {
             Place::Above => {
@@ -386,7 +379,6 @@ impl<S> Metrics<S> {
         (!children.is_empty()).then_some(children)
     }
 
-    /// Where a name is, as clients know it.
     fn local<'n>(&self, name: &'n str) -> Option<Place<'n>> {
         let is_above = |rest: &str| rest.is_empty() || rest.starts_with('.');
         if !name.is_empty() && self.root.strip_prefix(name).is_some_and(is_above) {
@@ -396,12 +388,10 @@ impl<S> Metrics<S> {
         Some(Place::Name(name))
     }
 
-    /// The metrics that have a queue.
     pub(crate) fn queues(&self) -> impl Iterator<Item = &Metric<S>> {
         self.table.queues()
     }
 
-    /// A metric's name as clients know it.
     pub(crate) fn full_name<'m>(&'m self, metric: &'m Metric<S>) -> FullName<'m> {
         FullName {
             root: &self.root,
@@ -410,15 +400,15 @@ impl<S> Metrics<S> {
     }
 }
 
-/// Where a name of clients is.
+/// The place of a full name.
 enum Place<'n> {
-    /// It is the root, or above it.
+    /// The root, or above it.
     Above,
-    /// It is this one below the root.
+    /// Below the root.
     Name(&'n str),
 }
 
-/// A metric's name as clients know it.
+/// A metric's name with the root, as clients know it.
 pub(crate) struct FullName<'m> {
     root: &'m str,
     name: &'m str,

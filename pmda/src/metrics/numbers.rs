@@ -1,4 +1,4 @@
-//! Numbers of metrics that come and go, which survive a restart.
+//! Numbers of metrics that come and go, kept over restarts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -19,12 +19,12 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// Says where the files are, and of which domain.
+    /// Sets the directory of the files, and the domain.
     pub(super) fn bind(&mut self, domain: u32, variable: PathBuf) {
         self.files = Some((domain, variable));
     }
 
-    /// Whether a file has this serial.
+    /// Returns whether a file has this serial.
     pub(super) fn has(&self, serial: u32) -> bool {
         self.caches.contains_key(&serial)
     }
@@ -41,31 +41,30 @@ impl Numbers {
         })
     }
 
-    /// The number of a metric, which has it from now on.
+    /// The number of a metric, a new one if there is none.
     pub(super) fn number(&mut self, serial: u32, name: &str) -> Result<u32> {
         let cache = self.cache(serial);
         let item = cache.keep(name).or_else(|_| {
-            // The numbers of those that have gone are given to others only when there are no more.
+            // Numbers of removed metrics are reused only when there are no others.
             cache.forget_inactive();
             cache.keep(name)
         });
         u32::try_from(item?).map_err(|_| Error::GENERIC)
     }
 
-    /// The metric has this number from now on, which no other one has.
+    /// Gives a metric a number, which no other one has.
     pub(super) fn number_at(&mut self, serial: u32, name: &str, item: u32) -> Result<()> {
         let item = i32::try_from(item).map_err(|_| Error::TOOBIG)?;
         self.cache(serial).keep_at(item, name)
     }
 
-    /// The metric with this name has gone: it gets its number back when it comes again.
+    /// Releases the number of a removed metric: it gets it back when it comes again.
     pub(super) fn release(&mut self, serial: u32, name: &str) {
         if let Some(cache) = self.caches.get_mut(&serial) {
             cache.drop_name(name);
         }
     }
 
-    /// Writes the files whose numbers have changed.
     pub(super) fn save(&mut self) {
         for serial in std::mem::take(&mut self.changed) {
             if let Some(cache) = self.caches.get_mut(&serial) {

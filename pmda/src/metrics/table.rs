@@ -1,4 +1,4 @@
-//! All metrics: by place, and by name in the order of names.
+//! All metrics, by place and by name.
 
 use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
@@ -7,25 +7,26 @@ use std::ops::Bound;
 
 use super::metric::Metric;
 
-/// The metrics of an agent. To add, find or remove one costs the same however many there are.
+/// The metrics of an agent. The cost of adding, finding or removing one does not depend on their
+/// number.
 pub(super) struct Table<S> {
-    /// Those that were removed are `None`.
+    /// By place; `None` for free ones.
     list: Vec<Option<Box<Metric<S>>>>,
-    /// Places that are `None`.
+    /// Free places.
     free: Vec<usize>,
     by_name: BTreeMap<String, usize>,
-    /// Places of metrics with a queue, which is told of clients that end.
+    /// Places of metrics with a queue.
     queues: Vec<usize>,
     hasher: RandomState,
-    /// The sum of a hash of each name with its number: it is the same when all metrics are removed
-    /// and declared again.
+    /// The sum of hashes of names and numbers: the same when all metrics are removed and declared
+    /// again.
     fingerprint: u64,
 }
 
 /// A name directly below another one.
 pub(crate) struct Child<'t> {
     pub(crate) name: &'t str,
-    /// It is a metric, rather than a name with others below it.
+    /// A metric, with no names below.
     pub(crate) is_leaf: bool,
 }
 
@@ -41,7 +42,7 @@ impl<S> Table<S> {
         }
     }
 
-    /// Which names there are, with their numbers, as one number.
+    /// A number for all names with their numbers.
     pub(super) fn fingerprint(&self) -> u64 {
         self.fingerprint
     }
@@ -54,7 +55,7 @@ impl<S> Table<S> {
         self.hasher.hash_one((&metric.name, metric.cluster, metric.item))
     }
 
-    /// Adds a metric, whose name none has. Returns its place.
+    /// Adds a metric with a new name; returns its place.
     pub(super) fn insert(&mut self, metric: Box<Metric<S>>) -> usize {
         self.fingerprint = self.fingerprint.wrapping_add(self.hash(&metric));
         let place = self.free.pop().unwrap_or(self.list.len());
@@ -69,13 +70,11 @@ impl<S> Table<S> {
         place
     }
 
-    /// Removes the metric with a name.
     pub(super) fn remove(&mut self, name: &str) -> Option<Box<Metric<S>>> {
         let place = *self.by_name.get(name)?;
         self.remove_at(place)
     }
 
-    /// Removes the metric at a place.
     pub(super) fn remove_at(&mut self, place: usize) -> Option<Box<Metric<S>>> {
         let name = std::mem::take(&mut self.at_mut(place)?.name);
         let found = self.by_name.remove(&name);
@@ -90,13 +89,12 @@ impl<S> Table<S> {
         Some(metric)
     }
 
-    /// The metric at a place.
     #[inline]
     pub(super) fn at(&self, place: usize) -> Option<&Metric<S>> {
         self.list.get(place)?.as_deref()
     }
 
-    /// The metric at a place, to be changed, but for its name and number.
+    /// The metric at a place, mutable but for its name and number.
     pub(super) fn at_mut(&mut self, place: usize) -> Option<&mut Metric<S>> {
         self.list.get_mut(place)?.as_deref_mut()
     }
@@ -110,25 +108,24 @@ impl<S> Table<S> {
     }
 
     /// The metrics in the order of their places, which is that of their declaration as long as none
-    /// is removed.
+    /// was removed.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Metric<S>> {
         self.list.iter().flatten().map(|metric| &**metric)
     }
 
-    /// The metrics with a queue.
     pub(super) fn queues(&self) -> impl Iterator<Item = &Metric<S>> {
         self.queues.iter().filter_map(|place| self.at(*place))
     }
 
-    /// The names of metrics that begin with `start`, in order.
+    /// The names that begin with `start`, in order.
     pub(super) fn starting_with(&self, start: &str) -> impl Iterator<Item = &str> {
         let from = (Bound::Included(start), Bound::Unbounded);
         let names = self.by_name.range::<str, _>(from).map(|(name, _)| name.as_str());
         names.take_while(move |name| name.starts_with(start))
     }
 
-    /// The names directly below what begins with `start`, which is empty or ends with a dot. What
-    /// is below them is skipped, however much that is.
+    /// The names directly below what begins with `start`, which is empty or ends with a dot. Names
+    /// below them are skipped.
     pub(super) fn children(&self, start: &str) -> Vec<Child<'_>> {
         let mut children = Vec::new();
         let mut from = Bound::Included(start.to_owned());
@@ -139,17 +136,15 @@ impl<S> Table<S> {
             };
             let (name, is_leaf) = rest.split_once('.').map_or((rest, true), |(name, _)| (name, false));
             children.push(Child { name, is_leaf });
-            // The next character after the dot: behind all names below this one.
+            // Behind all names below: the next character after the dot.
             let behind = if is_leaf { "\0" } else { "/" };
             from = Bound::Included([start, name, behind].concat());
         }
     }
 
-    /// The metric whose name a new one cannot be beside: it is the same, or one would be below the
-    /// other.
+    /// The metric whose name a new one cannot be beside: it is the same, or one is below the other.
     ///
-    /// No character of a name comes before the dot. So what a name is below is just in front of it,
-    /// and what is below it just behind.
+    /// No character of a name comes before the dot. So both kinds are the neighbours in the order.
     pub(super) fn clash(&self, name: &str) -> Option<&str> {
         let is_below = |one: &str, other: &str| one.strip_prefix(other).is_some_and(|rest| rest.starts_with('.'));
         let before = self

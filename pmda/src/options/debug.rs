@@ -1,4 +1,4 @@
-//! `-D`: the names and numbers that `pmSetDebug` of PCP takes.
+//! `-D`: the names and numbers of PCP's `pmSetDebug`.
 
 use log::LevelFilter;
 
@@ -59,10 +59,9 @@ const NAMES: [&str; 53] = [
     "tls",
 ];
 
-/// Returns the level of messages for a specification; `None` if it names what is no debug option.
+/// The level of messages for a specification; `None` for unknown options.
 ///
-/// Agents in Rust have no debug options one by one: each of them asks for the messages of level
-/// `debug`, and `desperate` for those of level `trace`.
+/// Any option asks for messages of level `debug`, `desperate` for those of level `trace`.
 pub(super) fn level(specification: &str) -> Option<LevelFilter> {
     if specification.is_empty() {
         return None;

@@ -1,5 +1,4 @@
-//! The command line: the options that PCP's agents have, those of an agent's own, and the two for
-//! who develops an agent.
+//! The command line: the options of PCP's agents, those of the agent, and two for developers.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -14,10 +13,10 @@ mod usage;
 
 pub(crate) use usage::usage;
 
-/// The largest domain: it has nine bits, and the last number is that of dynamic metrics.
+/// The largest domain of nine bits but the one of dynamic metrics.
 const DOMAIN_MAX: u32 = 510;
 
-/// The options of all agents, in the order of PCP's usage message; those in C name the first one
+/// The options of all agents, in the order of PCP's usage message; agents in C name the first one
 /// since PCP 7.
 pub(crate) const STANDARD: [Opt; 5] = [
     option('D', "debug", Some("DBG"), "set debug options, see pmdbg(1)"),
@@ -42,7 +41,6 @@ pub(crate) const STANDARD: [Opt; 5] = [
     option('?', "help", None, "show this usage message and exit"),
 ];
 
-/// The ways in which pmcd reaches the agent.
 pub(crate) const CONNECTIONS: [Opt; 4] = [
     option(
         'i',
@@ -102,13 +100,12 @@ const fn long(long: &'static str, argument: Option<&'static str>, help: &'static
     }
 }
 
-/// The ways in which pmcd reaches the agent.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Connection {
-    /// Standard input and output, as pmcd has opened them.
+    /// Standard input and output.
     #[default]
     Pipe,
-    /// A port of the loopback address, by number or by the name of a service.
+    /// A port of the loopback address, by number or service.
     Inet(String),
     /// The same for IPv6.
     Ipv6(String),
@@ -127,7 +124,6 @@ impl Connection {
     }
 }
 
-/// The action that the command line asks for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Command {
     /// To run as an agent.
@@ -140,7 +136,6 @@ pub(crate) enum Command {
     Check,
 }
 
-/// The settings of an agent that runs.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Settings {
     /// `-d`.
@@ -149,7 +144,7 @@ pub(crate) struct Settings {
     pub log: Option<PathBuf>,
     /// `-U`.
     pub user: Option<String>,
-    /// `-D`: whether debug messages are wanted, and the finest of them.
+    /// `-D`: the finest level of debug messages.
     pub debug: Option<log::LevelFilter>,
     /// `-p`, `-i`, `-6` or `-u`.
     pub connection: Option<Connection>,
@@ -161,7 +156,7 @@ pub(crate) struct Settings {
     pub arguments: Vec<String>,
 }
 
-/// A mistake in the command line, in the words of PCP's agents.
+/// An error in the command line, in the words of PCP's agents.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Mistake(String);
 
@@ -171,8 +166,8 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// The options of an agent with these of its own. One of its own takes the place of the standard
-/// one with the same long name, and its letter from another one that has it.
+/// The options of an agent with these of its own. One of its own replaces the standard one with the
+/// same long name, and takes its letter from another one.
 fn known(own: &[Opt]) -> Vec<Opt> {
     let mut known = own.to_vec();
     known.extend(standard(&STANDARD, own));
@@ -181,7 +176,7 @@ fn known(own: &[Opt]) -> Vec<Opt> {
     known
 }
 
-/// The standard options that an agent's own ones leave.
+/// The standard options that are not replaced.
 fn standard(standard: &[Opt], own: &[Opt]) -> impl Iterator<Item = Opt> {
     let left = standard
         .iter()
@@ -194,7 +189,7 @@ fn standard(standard: &[Opt], own: &[Opt]) -> impl Iterator<Item = Opt> {
     })
 }
 
-/// Reads the arguments, without the name of the program.
+/// Reads the arguments, without the program's.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>, own: &'static [Opt]) -> Result<Command, Mistake> {
     let known = known(own);
     let mut parser = Parser::from_args(arguments);
@@ -245,7 +240,7 @@ impl Settings {
             "ipv6" => self.connect(Connection::Ipv6(text(value)))?,
             "unix" => self.connect(Connection::Unix(value.into()))?,
             "pipe" => self.connect(Connection::Pipe)?,
-            // An agent's own -D without an argument.
+            // Replaced by the agent.
             "debug" if option.argument.is_none() => self.debug = self.debug.max(Some(log::LevelFilter::Debug)),
             "debug" => {
                 let value = text(value);
@@ -279,7 +274,7 @@ fn by_letter(known: &[Opt], letter: char) -> Result<Opt, Mistake> {
         .ok_or_else(|| Mistake(format!("invalid option -- '{letter}'")))
 }
 
-/// A long name may be abbreviated as long as it is clear which one is meant.
+/// A long name may be abbreviated if it is unambiguous.
 fn by_name(known: &[Opt], name: &str) -> Result<Opt, Mistake> {
     if let Some(option) = known.iter().find(|option| option.long == name) {
         return Ok(*option);
@@ -324,7 +319,7 @@ fn text(value: OsString) -> String {
 mod tests {
     use super::*;
 
-    /// Options of an agent's own that mean something else than elsewhere.
+    /// Options of an agent that replace standard ones.
     #[test]
     fn options_in_the_place_of_standard_ones() {
         const OTHER: &[Opt] = &[
@@ -369,7 +364,7 @@ mod tests {
         }
     }
 
-    /// INIT-20, INIT-23: short, long, abbreviated, joined and separate; others behind.
+    /// INIT-20, INIT-23.
     #[test]
     fn options_of_all_agents() {
         let all = settings("-d 253 --log=/tmp/x -Upcp --un /run/s -D pmns -c a --conf=b rest");
@@ -393,7 +388,7 @@ mod tests {
         assert_eq!(parsed("--check"), Ok(Command::Check));
     }
 
-    /// INIT-21, INIT-22: the words of PCP's agents.
+    /// INIT-21, INIT-22.
     #[test]
     fn mistakes() {
         let cases = [

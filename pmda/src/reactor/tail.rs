@@ -15,24 +15,23 @@ use crate::logger::reason;
 /// The time between two looks at a file.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The bytes that one call reads at most, so that pmcd does not wait for long.
+/// Maximum number of bytes of one call.
 const AT_ONCE: usize = 1 << 20;
 
-/// The longest line, in bytes: a longer one comes in parts.
+/// Maximum length of a line in bytes: a longer one comes in parts.
 const LONGEST_LINE: usize = 1 << 16;
 
-/// The lines that are added to a file. It wakes its agent each second, to look at it.
+/// The lines that are added to a file, which wake its agent within a second.
 ///
-/// What is in the file at first is skipped. The file need not be there yet. One that is renamed, as
+/// What is in the file at first is skipped. The file need not exist yet. One that is renamed, as
 /// logs are, is read to its end before the new one of its name; one that becomes shorter is read
-/// from its beginning. A process of root follows no symbolic link that another user may have put on
-/// the way.
+/// from its beginning. A process of root follows no symbolic links of other users.
 pub struct Tail {
     path: PathBuf,
     open: Option<Open>,
     /// A line without its end.
     part: Vec<u8>,
-    /// Set once a failure was logged: it is not logged each time.
+    /// A failure was logged.
     has_failed: bool,
     timer: Timer,
 }
@@ -58,16 +57,15 @@ impl Tail {
         tail
     }
 
-    /// Gives each line that was added since this was called last to a function, without its end.
-    /// What is no UTF-8 is replaced. It may be called at any time, such as before values are
-    /// fetched.
+    /// Calls a function with each line that was added since the last call, without its end. What is
+    /// not UTF-8 is replaced.
     pub fn read_lines(&mut self, mut line: impl FnMut(&str)) {
         self.timer.passed();
         let outcome = self.read(&mut |bytes: &[u8]| line(&String::from_utf8_lossy(bytes)));
         self.note(outcome);
     }
 
-    /// Logs why the file cannot be read, once. One that is not there is waited for.
+    /// Logs the first failure to read, unless the file is missing.
     fn note(&mut self, outcome: io::Result<()>) {
         match outcome {
             Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -115,13 +113,12 @@ impl Tail {
             {
                 return Ok(());
             }
-            // The old one is at its end.
             self.end_line(line);
             self.open_again()?;
         }
     }
 
-    /// Reads what the file has, up to `left` bytes.
+    /// Reads at most `left` bytes.
     fn read_open(&mut self, left: &mut usize, line: &mut dyn FnMut(&[u8])) -> io::Result<()> {
         let Some(open) = &mut self.open else { return Ok(()) };
         if open.file.metadata()?.len() < open.position {
@@ -155,7 +152,6 @@ impl Tail {
         }
     }
 
-    /// Ends the line that has no end.
     fn end_line(&mut self, line: &mut dyn FnMut(&[u8])) {
         if !self.part.is_empty() {
             line(&std::mem::take(&mut self.part));

@@ -13,7 +13,7 @@ fn wakes(reactor: &Reactor, limit: Option<Duration>) -> bool {
     reactor.wait(None, limit).wakes
 }
 
-/// What has no waker, timer or watch need not be waited for.
+/// Without a waker, timer or watch there is nothing to wait for.
 #[test]
 fn used() {
     let reactor = Reactor::new();
@@ -24,7 +24,7 @@ fn used() {
     assert!(!reactor.is_used());
 }
 
-/// Wakes of several threads: each is followed by a call, and several may share one.
+/// Each wake is followed by a call, which several may share.
 #[test]
 fn wakers() {
     let reactor = Reactor::new();
@@ -39,7 +39,7 @@ fn wakers() {
     waker.wake();
     waker.wake();
     assert!(wakes(&reactor, NOW) && !wakes(&reactor, NOW));
-    // The end of waiting alone is no wake.
+    // The end of waiting alone is not a wake.
     reactor.ring();
     assert_eq!(reactor.wait(None, SOON), Ready::default());
 }
@@ -63,7 +63,7 @@ fn timers() {
     assert!(!wakes(&reactor, NOW));
 }
 
-/// A descriptor wakes as long as it can be read, unless the agent has failed to do so.
+/// A descriptor wakes while it can be read, unless it rests.
 #[test]
 fn descriptors() {
     let reactor = Reactor::new();
@@ -99,7 +99,7 @@ fn add(path: &std::path::Path, text: &str) {
     file.write_all(text.as_bytes()).expect("ours");
 }
 
-/// A file that is not there yet, grows, is renamed, is made shorter, and goes.
+/// A file that comes, grows, is renamed, is made shorter, and goes.
 #[test]
 fn growing_files() {
     let reactor = Reactor::new();
@@ -142,7 +142,7 @@ fn growing_files() {
 
 const LONG: usize = 100_000;
 
-/// Root shows nobody a file that another user has put a link to, nor waits for what is no file.
+/// Root follows no link of another user, and waits for no FIFO.
 #[test]
 fn no_files() {
     let reactor = Reactor::new();

@@ -1,4 +1,4 @@
-//! DESC_REQ, TEXT_REQ, INSTANCE_REQ, LABEL_REQ: what metrics and instances are.
+//! DESC_REQ, TEXT_REQ, INSTANCE_REQ, LABEL_REQ: descriptions of metrics and instances.
 
 use pmda_core::constants::*;
 use pmda_core::error::Error;
@@ -11,7 +11,7 @@ use super::handler::Handler;
 use crate::metrics::help_parts;
 use crate::{Agent, ClientId, Labels, Result, Why, guard};
 
-/// What is no level of labels.
+/// Bits that are no levels of labels.
 const MODIFIERS: i32 = PM_LABEL_COMPOUND | PM_LABEL_OPTIONAL;
 
 impl<A: Agent> Handler<A> {
@@ -97,7 +97,7 @@ impl<A: Agent> Handler<A> {
         let level = about.kind & !MODIFIERS;
         let of_metric = MetricId(about.ident);
         let labels = match level {
-            // What is the same for all metrics of a host is pmcd's.
+            // Labels of the host are pmcd's.
             PM_LABEL_CONTEXT => None,
             // Every agent has this one; of two labels with one name the later one counts.
             PM_LABEL_DOMAIN => Some(Labels::new().add("agent", A::NAME).join(&self.state.metrics.labels)),
@@ -125,7 +125,7 @@ impl<A: Agent> Handler<A> {
         self.send_labels(about, &sets)
     }
 
-    /// One set for each selected instance, also where it is empty.
+    /// One set for each selected instance, empty ones included.
     fn instance_labels(&mut self, about: decode::About, from: ClientId) -> Result<()> {
         let client = self.clients.get(from);
         let Ok(serial) = self.state.serial(InDom(about.ident), client) else {

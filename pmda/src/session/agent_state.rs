@@ -1,4 +1,4 @@
-//! The agent and what it declares, while it runs.
+//! A running agent and its declarations.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,16 +12,15 @@ use crate::result_sink::ResultSink;
 use crate::value::Encoder;
 use crate::{Agent, Client, ClientId, Env, Error, Request, Result, Why, guard};
 
-/// An agent and what it declares.
 pub(super) struct AgentState<A: Agent> {
     pub(super) agent: A,
     pub(super) metrics: Metrics<A>,
     domain: u32,
-    /// `$PCP_VAR_DIR`, where files of instance domains are.
+    /// `$PCP_VAR_DIR`, for files of instance domains.
     files: Option<PathBuf>,
-    /// How many fetches there were.
+    /// The number of fetches.
     fetches: u64,
-    /// How far a harness has moved the clock.
+    /// The harness has moved the clock by this time.
     pub(super) ahead: Duration,
 }
 
@@ -56,7 +55,7 @@ impl<A: Agent> AgentState<A> {
         Ok(state)
     }
 
-    /// Tells instance domains their numbers and where files are.
+    /// Tells instance domains their numbers and the directory of files.
     fn bind(&mut self, serials: &[u32]) -> Result<()> {
         let mut outcome = Ok(());
         for serial in serials {
@@ -73,10 +72,8 @@ impl<A: Agent> AgentState<A> {
         outcome
     }
 
-    /// The context of a client has ended.
     pub(super) fn client_ended(&mut self, client: ClientId) {
         let agent = &mut self.agent;
-        // What fails is logged, and costs nothing else.
         for ended in self.metrics.queues().filter_map(|metric| metric.ended.as_ref()) {
             let _ = guard::call("an event queue", || {
                 ended(agent, client);
@@ -89,31 +86,29 @@ impl<A: Agent> AgentState<A> {
         });
     }
 
-    /// The clock of a request.
     fn clock(&self) -> Clock {
         Clock::new(self.ahead)
     }
 
-    /// Begins a request for current values.
     fn begin(&mut self, request: &Request<'_>) -> Result<()> {
         guard::call("begin", || self.agent.begin(request)).map_err(guard::agents)
     }
 
-    /// Lets the agent declare what comes and goes.
+    /// Lets the agent declare metrics that come and go.
     fn declare_dynamic(&mut self, request: &Request<'_>) {
         let (agent, metrics) = (&mut self.agent, &mut self.metrics);
         metrics.begin();
-        // A panic is logged; what was declared before it is there.
+        // What was declared before a panic counts.
         let _ = guard::call("dynamic", || {
             agent.dynamic(metrics, request);
             Ok(())
         });
         let new = metrics.finish();
-        // What fails is logged.
+        // Errors are logged.
         let _ = self.bind(&new);
     }
 
-    /// Lets the agent declare something that a request is about, and that is not there.
+    /// Lets the agent declare what a request is about, and is not there.
     fn declare_missing(&mut self, client: &Client) {
         let clock = self.clock();
         self.declare_dynamic(&Request::new(Why::Names, client, Wanted::Clusters(&[]), &clock));
@@ -153,7 +148,7 @@ impl<A: Agent> AgentState<A> {
         Ok(())
     }
 
-    /// Puts the values of a metric into a sink. Returns how many there are.
+    /// Puts the values of a metric into a sink; returns their number.
     #[inline]
     fn values(&mut self, id: MetricId, client: &Client, profile: &Profile, sink: &mut ResultSink<'_>) -> Result<i32> {
         let cluster = self
@@ -166,7 +161,7 @@ impl<A: Agent> AgentState<A> {
         if let Some(failure) = cluster.failure {
             return Err(failure);
         }
-        // A parameter of events has values in their records only.
+        // A parameter of events has values in records only.
         let Some(fetch) = &metric.fetch else { return Ok(0) };
         let mut out = Encoder::new(sink.part(), metric.kind, metric.unit);
         guard::call(format_args!("metric {}", self.metrics.full_name(metric)), || {
@@ -175,12 +170,10 @@ impl<A: Agent> AgentState<A> {
         Ok(out.values())
     }
 
-    /// The agent's domain.
     pub(super) fn domain(&self) -> u32 {
         self.domain
     }
 
-    /// The number of a metric, as it is known to clients.
     pub(super) fn metric_id(&self, cluster: u32, item: u32) -> MetricId {
         MetricId::new(self.domain, cluster, item)
     }
@@ -189,8 +182,7 @@ impl<A: Agent> AgentState<A> {
         InDom::new(self.domain, serial)
     }
 
-    /// Whether there is such a metric. One that is not there may be one that the agent declares
-    /// now.
+    /// Returns whether there is such a metric, perhaps after the agent has declared it.
     pub(super) fn has(&mut self, id: MetricId, client: &Client) -> bool {
         if id.domain() != self.domain {
             return false;
@@ -202,7 +194,7 @@ impl<A: Agent> AgentState<A> {
         is_there(&self.metrics)
     }
 
-    /// A cluster. One that is not there may be one that the agent declares now.
+    /// A cluster, perhaps after the agent has declared it.
     pub(super) fn cluster(&mut self, number: u32, client: &Client) -> Option<&Cluster<A>> {
         if self.metrics.clusters.get(number).is_none() {
             self.declare_missing(client);
@@ -210,8 +202,7 @@ impl<A: Agent> AgentState<A> {
         self.metrics.clusters.get(number)
     }
 
-    /// The serial of one of the agent's instance domains. One that is not there may be one that the
-    /// agent declares now.
+    /// The serial of one of the agent's instance domains, perhaps after the agent has declared it.
     pub(super) fn serial(&mut self, indom: InDom, client: &Client) -> Result<u32> {
         let serial = indom.serial();
         if indom != self.indom(serial) {
@@ -224,13 +215,12 @@ impl<A: Agent> AgentState<A> {
         is_there.then_some(serial).ok_or(Error::INDOM)
     }
 
-    /// Brings the instances of a domain up to date.
     pub(super) fn refresh_instances(&mut self, why: Why, serial: u32, client: &Client) -> Result<()> {
         let clusters = self.metrics.clusters_of(serial);
         let clock = self.clock();
         let request = Request::new(why, client, Wanted::Clusters(&clusters), &clock);
         self.begin(&request)?;
-        // As long as one of them can be read, there is something to show.
+        // It is enough if one of them can be read.
         let mut outcome = Ok(());
         let mut is_read = clusters.is_empty();
         for number in clusters.iter().copied() {
@@ -246,7 +236,6 @@ impl<A: Agent> AgentState<A> {
         if is_read { Ok(()) } else { outcome }
     }
 
-    /// Brings the names of metrics up to date.
     pub(super) fn refresh_names(&mut self, client: &Client) -> Result<()> {
         let clock = self.clock();
         let request = Request::new(Why::Names, client, Wanted::Clusters(&[]), &clock);

@@ -11,32 +11,30 @@ use super::handler::Handler;
 use crate::reactor::Reactor;
 use crate::{Agent, ClientId, Env, Error, Result};
 
-/// What the agent's thread is told.
 enum Message {
-    /// Serve this, and give the number and the reply back.
+    /// A request with its number, to be sent back with the reply.
     Request(u64, Vec<u8>),
-    /// Serve this, which needs no reply.
+    /// A PDU without a reply.
     Note(Vec<u8>),
     Ended(ClientId),
     Advance(Duration),
 }
 
-/// The agent, seen from the thread of the session.
+/// The agent's thread, as the session sees it.
 ///
 /// At most one request is with the agent at a time: while it works on one that was answered in its
-/// stead, the next ones are not passed on, and so are not served late. What needs no reply is kept,
-/// and passed on before the next request.
+/// stead, the next ones are not passed on. PDUs without a reply are kept, and passed on before the
+/// next request.
 pub(super) struct AgentThread {
     messages: Option<Sender<Message>>,
     replies: Receiver<(u64, Vec<u8>)>,
     deadline: Duration,
-    /// The number of the request that was passed on last.
+    /// The number of the last request that was passed on.
     asked: u64,
-    /// The number of the one that was answered last.
+    /// The number of the last one that the agent answered.
     answered: u64,
     kept: Vec<Message>,
     reply: Vec<u8>,
-    /// Ends the waiting of the agent's thread.
     reactor: Reactor,
 }
 
@@ -54,7 +52,7 @@ impl AgentThread {
             let mut handler = match Handler::<A>::start(&env) {
                 Ok(handler) => handler,
                 Err(error) => {
-                    // Who started the agent waits for this.
+                    // The starting thread waits for this.
                     let _ = told.send(Err(error));
                     return;
                 }
@@ -75,7 +73,7 @@ impl AgentThread {
                     }
                     Ok(Message::Ended(client)) => handler.client_ended(client),
                     Ok(Message::Advance(time)) => handler.advance(time),
-                    // Each message rings.
+                    // Each message ends the waiting.
                     Err(TryRecvError::Empty) => {
                         handler.wait(None, None);
                     }
@@ -106,7 +104,7 @@ impl AgentThread {
             Kind::PDU_PROFILE | Kind::PDU_ATTR | Kind::PDU_ERROR | Kind::PDU_CONTROL_REQ
         ) {
             if kind == Kind::PDU_PROFILE {
-                // Only the last one counts.
+                // The last one counts.
                 self.kept.retain(|message| !is_profile(message));
             }
             self.keep(Message::Note(pdu.to_vec()));
@@ -131,11 +129,10 @@ impl AgentThread {
         self.keep(Message::Advance(time));
     }
 
-    /// Has a request served, if that takes no longer than the deadline.
     fn ask(&mut self, pdu: &[u8]) -> Result<Vec<u8>> {
         let end = Instant::now() + self.deadline;
         while self.answered < self.asked {
-            // The reply to an earlier one comes too late.
+            // Too late for an earlier request.
             self.next_reply(end)?;
         }
         self.pass_on_kept()?;
@@ -144,7 +141,6 @@ impl AgentThread {
         self.next_reply(end)
     }
 
-    /// The reply to the one request that the agent has.
     fn next_reply(&mut self, end: Instant) -> Result<Vec<u8>> {
         let left = end.saturating_duration_since(Instant::now());
         let (number, reply) = self.replies.recv_timeout(left).map_err(|error| match error {
@@ -155,14 +151,14 @@ impl AgentThread {
         Ok(reply)
     }
 
-    /// Passes something on that needs no reply, now or when the agent is idle.
+    /// Passes on what needs no reply, now or when the agent is idle.
     fn keep(&mut self, message: Message) {
         self.kept.push(message);
         if let Ok((number, _)) = self.replies.try_recv() {
             self.answered = number;
         }
         if self.answered == self.asked {
-            // If the thread has ended, the next request says so.
+            // If the thread has ended, the next request fails.
             let _ = self.pass_on_kept();
         }
     }
@@ -184,7 +180,7 @@ fn is_profile(message: &Message) -> bool {
     matches!(message, Message::Note(pdu) if number(pdu, 4) == Some(Kind::PDU_PROFILE.0))
 }
 
-/// The agent gets some time to end; one that hangs is left behind.
+/// Gives the agent some time to end; one that hangs is left behind.
 impl Drop for AgentThread {
     fn drop(&mut self) {
         self.messages = None;

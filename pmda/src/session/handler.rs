@@ -20,9 +20,8 @@ pub(super) struct Handler<A: Agent> {
     pub(super) clients: Clients,
     pub(super) profile: Profile,
     pub(super) reply: ResultBuilder,
-    /// The metrics of the last fetch: their memory is used again.
+    /// The metrics of the last fetch, for their memory.
     asked: Vec<MetricId>,
-    /// What wakes the agent.
     reactor: Reactor,
 }
 
@@ -43,12 +42,11 @@ impl<A: Agent> Handler<A> {
         &mut self.state.agent
     }
 
-    /// The metrics with their numbers.
     pub(super) fn numbers(&self) -> String {
         self.state.metrics.numbers_of_all()
     }
 
-    /// The instances of a domain as they are: nothing is read for this.
+    /// The instances of a domain without a refresh.
     pub(super) fn instance_names(&mut self, serial: u32) -> Vec<(i32, String)> {
         let mut names = Vec::new();
         if let Some(domain) = self.state.metrics.indoms.get(&serial) {
@@ -64,7 +62,6 @@ impl<A: Agent> Handler<A> {
         self.reactor.advance(time);
     }
 
-    /// Serves a request. What is returned is to be sent.
     pub(super) fn request(&mut self, pdu: &[u8]) -> &[u8] {
         if !is_whole(pdu) {
             log::error!("{}: a request of {} bytes is not whole", A::NAME, pdu.len());
@@ -99,7 +96,6 @@ impl<A: Agent> Handler<A> {
         self.reply.reply().bytes()
     }
 
-    /// What gets no reply.
     fn take_note(&mut self, kind: Kind, pdu: &[u8], from: ClientId) {
         match kind {
             Kind::PDU_PROFILE => {
@@ -122,22 +118,20 @@ impl<A: Agent> Handler<A> {
         }
     }
 
-    /// The context of a client has ended.
     pub(super) fn client_ended(&mut self, client: ClientId) {
         self.clients.end(client);
-        // There is nobody to be told of a failure, which is in the log.
+        // A failure is logged.
         let _ = guard::serve(|_| {
             self.state.client_ended(client);
             Ok(())
         });
     }
 
-    /// Returns true if anything may wake the agent, now or later.
     pub(super) fn may_wake(&self) -> bool {
         self.reactor.is_used()
     }
 
-    /// Waits until `input` can be read or so much time has passed, and calls the agent if something
+    /// Waits until `input` can be read or `limit` has passed, and calls the agent if something
     /// wakes it.
     pub(super) fn wait(&mut self, input: Option<BorrowedFd<'_>>, limit: Option<Duration>) -> Ready {
         let ready = self.reactor.wait(input, limit);
@@ -154,7 +148,7 @@ impl<A: Agent> Handler<A> {
         ready
     }
 
-    /// Ends the agent. A panic of its is in the log, and ends nothing else.
+    /// A panic is logged.
     pub(super) fn end(self) {
         let _ = guard::serve(|_| {
             guard::call("the end of the agent", || {
@@ -176,7 +170,6 @@ impl<A: Agent> Handler<A> {
         self.reply.finish(|_| None)
     }
 
-    /// Puts the values of metrics into a sink.
     #[inline]
     pub(super) fn fetch_into(&mut self, asked: &[MetricId], from: ClientId, sink: &mut ResultSink<'_>) -> Result<()> {
         let client = self.clients.get(from);

@@ -21,13 +21,11 @@ use deadline::AgentThread;
 use handler::Handler;
 pub(crate) use store::stored;
 
-/// What an agent wants to know of its clients, in its CREDS: their attributes and containers.
+/// The flags of our CREDS: attributes and containers of clients.
 pub(crate) const COMM_FLAGS: u16 = 0x44;
 
-/// An agent that serves requests.
 pub(crate) struct Session<A: Agent>(Place<A>);
 
-/// Where the agent is.
 enum Place<A: Agent> {
     Here(Box<Handler<A>>),
     /// On a thread of its own, so that the session can answer in its stead.
@@ -35,10 +33,8 @@ enum Place<A: Agent> {
 }
 
 impl<A: Agent> Session<A> {
-    /// Starts the agent, on a thread of its own if it has a deadline.
-    ///
-    /// # Errors
-    /// What the agent says, and `-EINVAL` for what is wrong with its declarations, which is logged.
+    /// Starts the agent, on a thread of its own if it has a deadline. Errors are those of the
+    /// agent, or `-EINVAL` for errors in its declarations, which are logged.
     pub(crate) fn start(env: &Env) -> Result<Session<A>> {
         match A::DEADLINE {
             Some(deadline) => AgentThread::start::<A>(env, deadline).map(|thread| Session(Place::Thread(thread))),
@@ -46,15 +42,12 @@ impl<A: Agent> Session<A> {
         }
     }
 
-    /// Starts the agent on this thread.
-    ///
-    /// # Errors
-    /// As [`Session::start`].
+    /// Starts the agent on this thread; see [`Session::start`].
     pub(crate) fn start_here(env: &Env) -> Result<Session<A>> {
         Handler::start(env).map(|handler| Session(Place::Here(Box::new(handler))))
     }
 
-    /// Serves a request. What is returned is to be sent: nothing, or one PDU.
+    /// Serves a request. Returns the reply: nothing, or one PDU.
     pub(crate) fn request(&mut self, pdu: &[u8]) -> &[u8] {
         match &mut self.0 {
             Place::Here(handler) => handler.request(pdu),
@@ -70,7 +63,6 @@ impl<A: Agent> Session<A> {
         }
     }
 
-    /// The context of a client has ended.
     pub(crate) fn client_ended(&mut self, client: ClientId) {
         match &mut self.0 {
             Place::Here(handler) => handler.client_ended(client),
@@ -78,8 +70,8 @@ impl<A: Agent> Session<A> {
         }
     }
 
-    /// Waits until `input` can be read. Meanwhile the agent is called whenever something wakes it,
-    /// unless it has a thread of its own, which does so.
+    /// Waits until `input` can be read. Meanwhile the agent is called when something wakes it,
+    /// unless it has a thread of its own.
     pub(crate) fn wait(&mut self, input: BorrowedFd<'_>) {
         if let Place::Here(handler) = &mut self.0 {
             while handler.may_wake() && !handler.wait(Some(input), None).input {}
@@ -101,16 +93,14 @@ impl<A: Agent> Session<A> {
         }
     }
 
-    /// Ends the agent. A panic of its is in the log, and ends nothing else.
+    /// A panic is logged.
     pub(crate) fn end(self) {
         match self.0 {
             Place::Here(handler) => handler.end(),
-            // It ends on its own thread.
             Place::Thread(thread) => drop(thread),
         }
     }
 
-    /// Moves the session's clock forward.
     pub(crate) fn advance(&mut self, time: Duration) {
         match &mut self.0 {
             Place::Here(handler) => handler.advance(time),
@@ -126,7 +116,7 @@ impl<A: Agent> Session<A> {
         }
     }
 
-    /// The instances of a domain, as they are, if the agent is on this thread.
+    /// The instances of a domain without a refresh, if the agent is on this thread.
     pub(crate) fn instance_names(&mut self, serial: u32) -> Option<Vec<(i32, String)>> {
         match &mut self.0 {
             Place::Here(handler) => Some(handler.instance_names(serial)),

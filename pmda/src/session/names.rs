@@ -28,7 +28,7 @@ impl<A: Agent> Handler<A> {
         self.reply.reply().names([name.as_bytes()].into_iter(), None)
     }
 
-    /// The names directly below a name, or those of all metrics below it.
+    /// The names directly below a name, or of all metrics below it.
     pub(super) fn names_below(&mut self, pdu: &[u8], from: ClientId, all: bool) -> Result<()> {
         let asked = decode::names_below(pdu)?;
         self.state.refresh_names(self.clients.get(from))?;

@@ -1,4 +1,4 @@
-//! RESULT as a request: values that a client wants to store.
+//! RESULT as a request: values to be stored.
 
 use pmda_core::error::Error;
 use pmda_core::wire::block;
@@ -13,7 +13,8 @@ impl<A: Agent> Handler<A> {
     pub(super) fn store(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
         let request = result::decode(pdu)?;
         let client = self.clients.get(from);
-        // Who may not store one of the metrics stores none, and learns nothing about them.
+        // A client that may not store one of the metrics stores none, and learns nothing about
+        // them.
         for set in request.sets() {
             if !self.state.has(set.metric, client) {
                 return Err(Error::PMID);
@@ -33,7 +34,7 @@ impl<A: Agent> AgentState<A> {
         let may = guard::call(format_args!("access to {}", self.metrics.full_name(metric)), || {
             Ok(metric.store.is_some() && (metric.writable_by)(client))
         });
-        // Who is not allowed expressly is not allowed.
+        // By default it is not allowed.
         may.unwrap_or(false).then_some(()).ok_or(Error::PERMISSION)
     }
 
@@ -55,10 +56,9 @@ impl<A: Agent> AgentState<A> {
     }
 }
 
-/// The value of a metric of some type.
+/// The value of a metric of a type. `PM_ERR_CONV` for a value of another type; `PM_ERR_IPC` for a
+/// block that is too short.
 ///
-/// # Errors
-/// `PM_ERR_CONV` for a value of another type; `PM_ERR_IPC` for a block that is too short for its
 /// own.
 pub(crate) fn stored(kind: Type, value: SentValue<'_>) -> Result<Stored<'_>> {
     let (header, data) = match value {
@@ -71,7 +71,7 @@ pub(crate) fn stored(kind: Type, value: SentValue<'_>) -> Result<Stored<'_>> {
         }
         SentValue::Block(header, data) => (header, data),
     };
-    // A filter of events: `pmevent -x` stores a text to a metric that shows events.
+    // A filter of events: `pmevent -x` stores a text to the metric.
     let kind = match kind {
         Type::Event | Type::HighresEvent => Type::String,
         other => other,

@@ -46,13 +46,13 @@ use crate::session::Session;
 use crate::{Agent, ClientId, Env, Error, Metrics, Result};
 use folder::Folder;
 
-/// pmcd, as far as an agent can tell, with clients that fetch and store.
+/// pmcd, as an agent sees it, with clients that fetch and store.
 ///
-/// Requests are made by one client until [`Harness::as_client`] changes to another; the first one,
-/// 0, is the superuser. Names of metrics are whole, as clients know them.
+/// Requests are made by client 0, the superuser, until [`Harness::as_client`] changes to another.
+/// Names of metrics are with the root.
 #[derive(Debug)]
 pub struct Harness<A: Agent> {
-    // Ends before its folder goes.
+    // Before its folder.
     session: Option<Session<A>>,
     env: Env,
     folder: Folder,
@@ -60,11 +60,11 @@ pub struct Harness<A: Agent> {
 }
 
 impl<A: Agent> Harness<A> {
-    /// Starts the agent, with a folder of its own that goes when the harness does. Its deadline
-    /// does not count; see [`Harness::with_deadline`].
+    /// Starts the agent, with a folder of its own that goes with the harness, and without its
+    /// deadline; see [`Harness::with_deadline`].
     ///
     /// # Errors
-    /// What the agent says; `-EINVAL` for what is wrong with its declarations, which is logged.
+    /// Those of the agent; `-EINVAL` for errors in its declarations, which are logged.
     pub fn new() -> Result<Harness<A>> {
         Harness::with_options(&[])
     }
@@ -86,7 +86,7 @@ impl<A: Agent> Harness<A> {
     }
 
     /// As [`Harness::new`], with the agent's deadline: it then has a thread of its own, and
-    /// [`Harness::agent`] cannot be used.
+    /// [`Harness::agent`] panics.
     ///
     /// # Errors
     /// As for [`Harness::new`].
@@ -115,7 +115,7 @@ impl<A: Agent> Harness<A> {
         Ok(harness)
     }
 
-    /// Ends the agent and starts it again, in the same folder.
+    /// Restarts the agent in the same folder.
     ///
     /// # Errors
     /// As for [`Harness::new`].
@@ -138,7 +138,7 @@ impl<A: Agent> Harness<A> {
         self.session.as_mut().expect("the agent has been started")
     }
 
-    /// The agent itself.
+    /// The agent.
     ///
     /// # Panics
     /// After [`Harness::with_deadline`].
@@ -147,46 +147,45 @@ impl<A: Agent> Harness<A> {
         agent.expect("an agent with a deadline is on another thread")
     }
 
-    /// Moves the agent's clock forward: what was good for some time is not any more.
+    /// Moves the agent's clock forward.
     pub fn advance(&mut self, time: Duration) {
         self.session().advance(time);
     }
 
-    /// Waits until something wakes the agent, such as a thread, a timer or a socket, and lets it
-    /// look: false if nothing does within that time. Without this it looks at the next request.
+    /// Waits until a thread, timer or descriptor wakes the agent, and calls it; returns false if
+    /// nothing does within that time. Otherwise it is called with the next request.
     ///
-    /// An agent [with its deadline](Harness::with_deadline) looks by itself, on its own thread; for
-    /// it this is false.
+    /// For an agent [with its deadline](Harness::with_deadline) this is false: it looks on its own
+    /// thread.
     pub fn wait(&mut self, limit: Duration) -> bool {
         self.session().wait_for_wake(limit)
     }
 
-    /// Sends the bytes of a request, and gives those of the reply.
+    /// Sends the bytes of a request, and returns those of the reply.
     pub fn raw(&mut self, pdu: &[u8]) -> Vec<u8> {
         self.session().look();
         self.session().request(pdu).to_vec()
     }
 
-    /// Sends a request, and gives the reply, which is of the kind that is expected.
+    /// Sends a request, and returns the reply, whose kind is checked.
     fn ask(&mut self, write: impl FnOnce(&mut ClientRequest) -> Result<()>, expected: Kind) -> Result<Vec<u8>> {
         let reply = self.tell(write)?;
         wire::expect(&reply, expected)?;
         Ok(reply)
     }
 
-    /// Sends a request, and gives what comes back, if anything does.
+    /// Sends a request, and returns the reply, if there is one.
     fn tell(&mut self, write: impl FnOnce(&mut ClientRequest) -> Result<()>) -> Result<Vec<u8>> {
         let mut request = ClientRequest::new();
         write(request.of(self.client.0))?;
         Ok(self.raw(request.bytes()))
     }
 
-    /// As [`Harness::tell`], of what has no reply and is short.
     fn notify(&mut self, write: impl FnOnce(&mut ClientRequest) -> Result<()>) {
         self.tell(write).expect("a short request");
     }
 
-    /// The requests that follow are those of another client, which has no attributes at first.
+    /// Makes the next requests those of another client, which has no attributes at first.
     pub fn as_client(&mut self, client: i32) -> &mut Self {
         self.client = ClientId(client);
         self
@@ -198,40 +197,36 @@ impl<A: Agent> Harness<A> {
         self
     }
 
-    /// The client has this user number.
+    /// Sets the client's user number.
     pub fn set_uid(&mut self, uid: u32) -> &mut Self {
         self.attribute(attribute::USERID, &uid.to_string())
     }
 
-    /// The client has this group number.
+    /// Sets the client's group number.
     pub fn set_gid(&mut self, gid: u32) -> &mut Self {
         self.attribute(attribute::GROUPID, &gid.to_string())
     }
 
-    /// The client is this process.
+    /// Sets the client's process.
     pub fn set_pid(&mut self, pid: u32) -> &mut Self {
         self.attribute(attribute::PROCESSID, &pid.to_string())
     }
 
-    /// The client is logged in as this user.
+    /// Sets the client's user name.
     pub fn set_user(&mut self, name: &str) -> &mut Self {
         self.attribute(attribute::USERNAME, name)
     }
 
-    /// The client wants to see this container; none if the name is empty.
+    /// Sets the client's container; none if the name is empty.
     pub fn set_container(&mut self, name: &str) -> &mut Self {
         self.attribute(attribute::CONTAINER, name)
     }
 
-    /// The client's context ends.
+    /// Ends the client's context.
     pub fn end_client(&mut self) {
         self.notify(ClientRequest::end_context);
     }
 
-    /// The number of a metric.
-    ///
-    /// # Errors
-    /// `PM_ERR_NAME` when there is none with this name.
     fn id(&mut self, name: &str) -> Result<MetricId> {
         let name = [name.as_bytes()];
         let reply = self.ask(|request| request.names(name.into_iter()), Kind::PDU_PMNS_IDS)?;
@@ -241,27 +236,27 @@ impl<A: Agent> Harness<A> {
     /// The names of all metrics.
     ///
     /// # Errors
-    /// What the agent says.
+    /// Those of the agent.
     pub fn names(&mut self) -> Result<Vec<String>> {
         let root = A::root(&self.env);
         let reply = self.ask(|request| request.traverse(root.as_bytes()), Kind::PDU_PMNS_NAMES)?;
         reply::names(&reply)
     }
 
-    /// Returns the names directly below a name; a dot stands behind what has something below it.
+    /// The names directly below a name; a branch ends with a dot.
     ///
     /// # Errors
-    /// `PM_ERR_NAME` when there is no such name.
+    /// `PM_ERR_NAME` for an unknown name.
     pub fn children(&mut self, name: &str) -> Result<Vec<String>> {
         let name = name.as_bytes();
         let reply = self.ask(|request| request.children(name), Kind::PDU_PMNS_NAMES)?;
         reply::names(&reply)
     }
 
-    /// Returns the description of a metric.
+    /// The description of a metric.
     ///
     /// # Errors
-    /// `PM_ERR_NAME` when there is none with this name.
+    /// `PM_ERR_NAME` for an unknown name.
     pub fn desc(&mut self, name: &str) -> Result<Desc> {
         let id = self.id(name)?;
         let reply = self.ask(|request| request.desc(id), Kind::PDU_DESC)?;
@@ -271,15 +266,15 @@ impl<A: Agent> Harness<A> {
     /// The values of a metric.
     ///
     /// # Errors
-    /// What the agent says instead of values, for all or for this metric.
+    /// Those of the agent, for the request or this metric.
     pub fn fetch(&mut self, name: &str) -> Result<Fetched> {
         self.fetch_all(&[name])?.pop().unwrap_or(Err(Error::IPC))
     }
 
-    /// The values of metrics, in one request.
+    /// The values of metrics, fetched in one request.
     ///
     /// # Errors
-    /// What the agent says instead of all values.
+    /// Those of the agent for the request.
     pub fn fetch_all(&mut self, names: &[&str]) -> Result<Vec<Result<Fetched>>> {
         let descs = names
             .iter()
@@ -297,7 +292,7 @@ impl<A: Agent> Harness<A> {
         Ok(fetched)
     }
 
-    /// The names of instances, as they are now: nothing is refreshed for them.
+    /// The names of instances, without a refresh.
     fn instance_names(&mut self, indom: InDom) -> Result<Vec<(i32, String)>> {
         if indom.is_null() {
             return Ok(Vec::new());
@@ -316,8 +311,7 @@ impl<A: Agent> Harness<A> {
     /// The instances of a metric: numbers and names.
     ///
     /// # Errors
-    /// `PM_ERR_NAME` when there is no metric with this name; `PM_ERR_INDOM` when it has no
-    /// instances.
+    /// `PM_ERR_NAME` for an unknown metric; `PM_ERR_INDOM` for one without instances.
     pub fn instances(&mut self, name: &str) -> Result<Vec<(i32, String)>> {
         let desc = self.desc(name)?;
         self.instances_of(desc.indom)
@@ -328,10 +322,10 @@ impl<A: Agent> Harness<A> {
         reply::instances(&reply)
     }
 
-    /// The number of the instance of a metric with this name.
+    /// The number of a metric's instance with this name.
     ///
     /// # Errors
-    /// As for [`Harness::instances`]; `PM_ERR_INST` when there is none.
+    /// As for [`Harness::instances`]; `PM_ERR_INST` for an unknown name.
     pub fn instance(&mut self, name: &str, instance: &str) -> Result<i32> {
         let indom = self.desc(name)?.indom;
         let name = Some(instance.as_bytes());
@@ -343,7 +337,7 @@ impl<A: Agent> Harness<A> {
     /// Stores the one value of a metric.
     ///
     /// # Errors
-    /// What the agent says.
+    /// Those of the agent.
     pub fn store(&mut self, name: &str, value: impl Into<StoreValue>) -> Result<()> {
         let desc = self.desc(name)?;
         self.store_value(&desc, -1, &value.into())
@@ -352,7 +346,7 @@ impl<A: Agent> Harness<A> {
     /// Stores the value of an instance.
     ///
     /// # Errors
-    /// As for [`Harness::instance`]; what the agent says.
+    /// As for [`Harness::instance`]; those of the agent.
     pub fn store_instance(&mut self, name: &str, instance: &str, value: impl Into<StoreValue>) -> Result<()> {
         let desc = self.desc(name)?;
         let inst = self.instance(name, instance)?;
@@ -367,7 +361,7 @@ impl<A: Agent> Harness<A> {
     /// The help of a metric: one line, and the long text.
     ///
     /// # Errors
-    /// `PM_ERR_NAME` when there is no metric with this name; `PM_ERR_TEXT` when it has no help.
+    /// `PM_ERR_NAME` for an unknown metric; `PM_ERR_TEXT` for one without help.
     pub fn text(&mut self, name: &str) -> Result<(String, String)> {
         let id = self.id(name)?;
         self.texts(id.0, PM_TEXT_PMID)
@@ -388,7 +382,7 @@ impl<A: Agent> Harness<A> {
         Ok((reply::text(&line)?, reply::text(&text)?))
     }
 
-    /// The labels of a metric of all levels together, without those of instances, as JSON.
+    /// The labels of a metric as JSON: those of all levels but instances.
     ///
     /// # Errors
     /// `PM_ERR_NAME` when there is no metric with this name.
@@ -413,8 +407,8 @@ impl<A: Agent> Harness<A> {
         reply::json(labels.into_iter())
     }
 
-    /// The labels of the instances of a metric that the profile selects: names, and labels as JSON.
-    /// An instance whose labels cannot be made is left out.
+    /// The labels of a metric's instances that the profile selects: names, and labels as JSON. An
+    /// instance whose labels cannot be made is left out.
     ///
     /// # Errors
     /// As for [`Harness::instances`].
@@ -433,7 +427,7 @@ impl<A: Agent> Harness<A> {
         sets.collect()
     }
 
-    /// The fetches that follow are about these instances of a metric only.
+    /// Restricts the next fetches to these instances of a metric.
     ///
     /// # Errors
     /// As for [`Harness::instance`].
@@ -445,7 +439,7 @@ impl<A: Agent> Harness<A> {
         Ok(())
     }
 
-    /// The fetches that follow are about the instances of a domain with these numbers only.
+    /// Restricts the next fetches to the instances of a domain with these numbers.
     pub fn profile_numbers(&mut self, indom: InDom, instances: &[i32]) {
         let domain = InDomProfile {
             indom,
@@ -455,14 +449,13 @@ impl<A: Agent> Harness<A> {
         self.notify(|request| request.profile(PM_PROFILE_INCLUDE, [domain].into_iter()));
     }
 
-    /// The fetches that follow are about all instances again.
+    /// Lifts the restriction of the next fetches.
     pub fn profile_all(&mut self) {
         self.notify(|request| request.profile(PM_PROFILE_INCLUDE, [].into_iter()));
     }
 
-    /// The metrics that there are, with their numbers, one a line: archives remember these, so a
-    /// test can see to it that they do not change. Of an agent on another thread only those that
-    /// there always are.
+    /// The metrics with their numbers, one a line: archives remember these, so a test can check
+    /// that they do not change. Of an agent on another thread the static ones only.
     #[must_use]
     pub fn numbers(&self) -> String {
         let known = self.session.as_ref().and_then(Session::numbers);

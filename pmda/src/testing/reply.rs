@@ -14,7 +14,7 @@ use crate::session::stored;
 use crate::value::{FromStore, Stored, Type};
 use crate::{Error, Result, Unit};
 
-/// What a metric is.
+/// A metric's description.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Desc {
     /// Its number.
@@ -23,7 +23,7 @@ pub struct Desc {
     pub kind: Option<Type>,
     /// Its instance domain.
     pub indom: InDom,
-    /// What its values mean, as `PM_SEM_*`.
+    /// The meaning of its values, `PM_SEM_*`.
     pub semantics: u32,
     /// Its unit.
     pub unit: Unit,
@@ -42,7 +42,6 @@ impl Desc {
     }
 }
 
-/// A value as it was sent.
 #[derive(Clone, PartialEq, Debug)]
 enum Atom {
     Integer(i128),
@@ -82,15 +81,15 @@ impl Atom {
 /// An event record as it was sent.
 #[derive(Clone, PartialEq, Debug)]
 pub struct EventRecord {
-    /// When it happened.
+    /// Its time.
     pub time: SystemTime,
-    /// How many records were missed, if it says that.
+    /// The number of missed records, in a record of that kind.
     pub missed: Option<u32>,
     parameters: Vec<(MetricId, String, Atom)>,
 }
 
 impl EventRecord {
-    /// The value of a parameter, if it is there and of such a type.
+    /// The value of a parameter, converted to a type.
     #[must_use]
     pub fn parameter<V: FromStore>(&self, name: &str) -> Option<V> {
         let mut found = self.parameters.iter().filter(|(_, known, _)| known == name);
@@ -107,7 +106,7 @@ pub struct Fetched {
 }
 
 impl Fetched {
-    /// The value of a metric that has one, if it has it now, and it can be one of this type.
+    /// The one value of a metric, converted to a type.
     #[must_use]
     pub fn value<V: FromStore>(&self) -> Option<V> {
         match &self.values[..] {
@@ -116,26 +115,26 @@ impl Fetched {
         }
     }
 
-    /// The value of an instance.
+    /// The value of an instance, converted to a type.
     #[must_use]
     pub fn value_of<V: FromStore>(&self, instance: &str) -> Option<V> {
         let mut found = self.values.iter().filter(|(_, name, _)| name == instance);
         found.next()?.2.convert(self.desc.unit)
     }
 
-    /// The instances that have values, by number.
+    /// The instances with values, by number.
     #[must_use]
     pub fn instances(&self) -> Vec<i32> {
         self.values.iter().map(|(inst, _, _)| *inst).collect()
     }
 
-    /// How many values there are.
+    /// The number of values.
     #[must_use]
     pub fn len(&self) -> usize {
         self.values.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()
@@ -150,13 +149,13 @@ impl Fetched {
         }
     }
 
-    /// Whether the reply says that names of metrics have changed.
+    /// Returns whether the reply tells that names of metrics have changed.
     #[must_use]
     pub fn names_changed(&self) -> bool {
         self.flags & 0x10 != 0
     }
 
-    /// Whether the reply says that labels have changed.
+    /// Returns whether the reply tells that labels have changed.
     #[must_use]
     pub fn labels_changed(&self) -> bool {
         self.flags & 0x08 != 0
@@ -175,7 +174,6 @@ impl Fetched {
         }
     }
 
-    /// The parameters of its records.
     pub(super) fn parameters(&self) -> Vec<MetricId> {
         let all = self.events().iter().flat_map(|record| &record.parameters);
         let mut ids: Vec<MetricId> = all.map(|(id, _, _)| *id).collect();
@@ -219,7 +217,6 @@ pub(super) fn fetched(pdu: &[u8], descs: &[Desc]) -> Result<Vec<Result<Fetched>>
     Ok(fetched.collect())
 }
 
-/// The records of an event array.
 fn events(form: Form, data: &[u8]) -> Result<Vec<EventRecord>> {
     let records = EventRecords::new(form, data)?.map(|record| {
         let parameters = record.parameters.map(|parameter| {
@@ -248,7 +245,7 @@ fn owned(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
 
-/// The names of a PMNS_NAMES; a dot stands behind what has something below it.
+/// The names of a PMNS_NAMES; branches end with a dot.
 pub(super) fn names(pdu: &[u8]) -> Result<Vec<String>> {
     let name_of = |(name, status): (&[u8], Option<i32>)| {
         let dot = if status.unwrap_or(PMNS_LEAF_STATUS) == PMNS_LEAF_STATUS {
@@ -261,19 +258,17 @@ pub(super) fn names(pdu: &[u8]) -> Result<Vec<String>> {
     Ok(client::names(pdu)?.map(name_of).collect())
 }
 
-/// The text of a TEXT.
 pub(super) fn text(pdu: &[u8]) -> Result<String> {
     client::text(pdu).map(owned)
 }
 
-/// The instances of an INSTANCE.
 pub(super) fn instances(pdu: &[u8]) -> Result<Vec<(i32, String)>> {
     Ok(client::instances(pdu)?
         .map(|(inst, name)| (inst, owned(name)))
         .collect())
 }
 
-/// Labels as JSON, of several with one name the last.
+/// Labels as JSON; of several with one name the last counts.
 pub(super) fn json<'a>(labels: impl DoubleEndedIterator<Item = Label<'a>>) -> Result<String> {
     Ok(owned(&merge(std::iter::empty(), labels.rev())?.json))
 }

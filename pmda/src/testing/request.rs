@@ -6,7 +6,7 @@ use super::Desc;
 use crate::value::Type;
 use crate::{ClientId, Result};
 
-/// A value that is to be stored; it is sent as one of the metric's type if it can be.
+/// A value to be stored, sent in the metric's type if possible.
 #[derive(Clone, PartialEq, Debug)]
 pub enum StoreValue {
     /// A whole number.

@@ -4,9 +4,9 @@ mod parse;
 
 /// The unit of a metric: a power of space, time and count, each with its scale.
 ///
-/// Units are made of constants with [`per`](Unit::per) and [`times`](Unit::times), which are
-/// `const`: as a constant, what has no meaning does not compile. What is no constant ends the
-/// agent's start, and its `--check`, with the line where it stands.
+/// Units are made with [`per`](Unit::per) and [`times`](Unit::times), which are `const`: as a
+/// constant, a unit without a meaning does not compile. Otherwise it ends the agent's start, and
+/// its `--check`, with its line in the source.
 ///
 /// ```
 /// use pmda::{KBYTE, SEC, Unit};
@@ -19,7 +19,7 @@ mod parse;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Unit {
-    /// Power and scale of space, time and count.
+    /// Of space, time and count.
     parts: [Part; 3],
 }
 
@@ -35,7 +35,7 @@ const SPACE: usize = 0;
 const TIME: usize = 1;
 const COUNTS: usize = 2;
 
-/// Powers, and scales of counts, have four bits and a sign.
+/// Limits of powers, and of scales of counts.
 const LEAST: i8 = -8;
 const MOST: i8 = 7;
 
@@ -79,7 +79,7 @@ impl Unit {
     ///
     /// # Panics
     /// When both have space, time or count, but in different scales, and when a power would be
-    /// outside of -8 to 7. As a constant that is an error of the compiler.
+    /// outside of -8 to 7. A constant then does not compile.
     #[must_use]
     #[track_caller]
     pub const fn times(self, other: Unit) -> Unit {
@@ -107,7 +107,7 @@ impl Unit {
         unit
     }
 
-    /// The word that stands for the unit in a description (WIRE-42).
+    /// The word of the unit in a description (WIRE-42).
     #[must_use]
     pub const fn word(self) -> u32 {
         const fn nibble(value: i8) -> u32 {
@@ -122,7 +122,7 @@ impl Unit {
             | nibble(count.scale) << 8
     }
 
-    /// The unit that a word in a description stands for.
+    /// The unit of a word in a description.
     #[must_use]
     pub const fn from_word(word: u32) -> Unit {
         const fn signed(word: u32, shift: u32) -> i8 {
@@ -146,7 +146,7 @@ impl Unit {
         }
     }
 
-    /// Nanoseconds in this unit, if it is a plain unit of time.
+    /// The unit in nanoseconds, if it is a plain unit of time.
     pub(crate) const fn nanoseconds(self) -> Option<u64> {
         let [space, time, count] = self.parts;
         if time.power != 1 || space.power != 0 || count.power != 0 {
@@ -204,7 +204,7 @@ units! {
 mod tests {
     use super::*;
 
-    /// WIRE-42: the example of the specification, space 1, time -1, count 2, Kbyte, sec, 10^3.
+    /// WIRE-42: space 1, time -1, count 2, Kbyte, sec, 10^3.
     #[test]
     fn words() {
         let unit = KBYTE.per(SEC).times(Unit::counts(3)).times(Unit::counts(3));
@@ -215,7 +215,6 @@ mod tests {
         assert_eq!(Unit::counts(-1).word(), 0x0010_0f00);
     }
 
-    /// A number of a [`std::time::Duration`] is in the metric's scale.
     #[test]
     fn time() {
         assert_eq!(MSEC.nanoseconds(), Some(1_000_000));

@@ -1,4 +1,4 @@
-//! Units as texts: what `pmParseUnitsStr` reads.
+//! Units as texts (`pmParseUnitsStr`).
 
 use std::str::FromStr;
 
@@ -6,10 +6,10 @@ use super::{COUNTS, LEAST, MOST, Part, SPACE, TIME, Unit};
 use crate::{Error, Result};
 
 impl Unit {
-    /// The unit that a text means, and the number by which values are to be multiplied to have it,
-    /// as the function `pmParseUnitsStr` of PCP reads it: words for space, time and count, in any
-    /// order and case, each with a power behind `^` if it has one, and the same again behind a
-    /// slash. Numbers beside the words go into the second part of the result.
+    /// The unit of a text, and the number by which values are to be multiplied, as PCP's
+    /// `pmParseUnitsStr` reads it: words for space, time and count, in any order and case, each
+    /// with an optional power behind `^`, and the same again behind a slash. The number is that
+    /// beside the words.
     ///
     /// ```
     /// use pmda::{KBYTE, SEC, Unit};
@@ -17,8 +17,8 @@ impl Unit {
     /// ```
     ///
     /// # Errors
-    /// `PM_ERR_CONV` for anything else, for a dimension that is named twice, and when a power would
-    /// be outside of -8 to 7. Numbers are decimal.
+    /// `PM_ERR_CONV` for anything else, for a dimension that is named twice, and for powers outside
+    /// of -8 to 7.
     pub fn parse(text: &str) -> Result<(Unit, f64)> {
         let mut sides = text.split('/');
         let (dividend, mut factor) = side(sides.next().unwrap_or_default())?;
@@ -38,7 +38,7 @@ impl Unit {
                 (_, 0) => above.scale,
                 (0, _) => below.scale,
                 _ => {
-                    // Two scales: values are converted to the one that has no prefix.
+                    // Two scales: values are converted to the one without a prefix.
                     factor *= size(dimension, below.scale).powi(i32::from(below.power));
                     factor /= size(dimension, above.scale).powi(i32::from(above.power));
                     if dimension == TIME { 3 } else { 0 }
@@ -52,20 +52,20 @@ impl Unit {
     }
 }
 
-/// As [`Unit::parse`], where no number is needed.
+/// As [`Unit::parse`], without a number.
 impl FromStr for Unit {
     type Err = Error;
 
     /// # Errors
-    /// `PM_ERR_CONV` also for a unit that only a number would make right, such as `10 bytes`.
+    /// `PM_ERR_CONV` also for a unit with a number, such as `10 bytes`.
     fn from_str(text: &str) -> Result<Unit> {
         let (unit, factor) = Unit::parse(text)?;
-        // Whole numbers, so this is exact.
+        // Exact.
         if factor == 1.0 { Ok(unit) } else { Err(Error::CONV) }
     }
 }
 
-/// What a scale is in the one without a prefix: bytes, seconds, ones.
+/// The size of a scale in bytes, seconds, ones.
 fn size(dimension: usize, scale: i8) -> f64 {
     match (dimension, scale) {
         (SPACE, _) => 1024_f64.powi(i32::from(scale)),
@@ -76,7 +76,6 @@ fn size(dimension: usize, scale: i8) -> f64 {
     }
 }
 
-/// One side of the slash: words and numbers.
 fn side(text: &str) -> Result<(Unit, f64)> {
     let (mut unit, mut product) = (Unit::NONE, 1.0);
     let mut rest = trim(text);
@@ -88,7 +87,7 @@ fn side(text: &str) -> Result<(Unit, f64)> {
         }
         let (dimension, scale, behind) = word(rest).ok_or(Error::CONV)?;
         let (power, behind) = power(behind).ok_or(Error::CONV)?;
-        // What stands behind a word or a power is apart from it.
+        // They are separated.
         if behind.starts_with(|next| !is_space(next)) || unit.parts[dimension].power != 0 {
             return Err(Error::CONV);
         }
@@ -98,7 +97,7 @@ fn side(text: &str) -> Result<(Unit, f64)> {
     Ok((unit, product))
 }
 
-/// A blank of C's `isspace`.
+/// White space as C's `isspace`.
 fn is_space(character: char) -> bool {
     matches!(character, ' ' | '\t'..='\r')
 }
@@ -107,8 +106,7 @@ fn trim(text: &str) -> &str {
     text.trim_start_matches(is_space)
 }
 
-/// The number that a text begins with, and what is behind it. One that is too large or too small
-/// for any is an error.
+/// The number that a text begins with, and the rest. One out of range is an error.
 fn number(text: &str) -> Option<(Result<f64>, &str)> {
     let digits = |from: usize| {
         let rest = text.as_bytes().get(from..).unwrap_or_default();
@@ -146,26 +144,26 @@ fn number(text: &str) -> Option<(Result<f64>, &str)> {
     ))
 }
 
-/// The power behind a word: 1 if it has none.
+/// The power behind a word, 1 by default.
 fn power(text: &str) -> Option<(i8, &str)> {
     match text.strip_prefix('^') {
-        // Below the slash powers may be greater than a unit can hold.
+        // Below the slash powers are subtracted.
         Some(rest) => small(rest, 15),
         None => Some((1, text)),
     }
 }
 
-/// A number from -8 to `most` that a text begins with, and what is behind it.
+/// The number from -8 to `most` that a text begins with, and the rest.
 fn small(text: &str, most: i8) -> Option<(i8, &str)> {
     let sign = usize::from(text.starts_with('-'));
     let digits = text.bytes().skip(sign).take_while(u8::is_ascii_digit).count();
     let (number, behind) = text.split_at(sign + digits);
     let value: i8 = number.parse().ok()?;
-    // The one way to write it.
+    // In its shortest form.
     ((LEAST..=most).contains(&value) && value.to_string() == number).then_some((value, behind))
 }
 
-/// The word that a text begins with: its dimension and scale, and what is behind it.
+/// The word that a text begins with: its dimension and scale, and the rest.
 fn word(text: &str) -> Option<(usize, i8, &str)> {
     let end = text
         .find(|next: char| !next.is_ascii_alphabetic())
@@ -190,7 +188,7 @@ fn exponent(text: &str) -> (i8, &str) {
     let Some(behind) = ten.and_then(|ten| text.get(ten.len()..)) else {
         return (0, text);
     };
-    // `count x 10^0` is the power 0 of `count x 10`.
+    // As PCP: these are `count x 10` and a power.
     let power = behind.strip_prefix('^').and_then(|rest| small(rest, MOST));
     power
         .filter(|(power, _)| *power != 0 && *power != 1)
@@ -210,7 +208,7 @@ fn time(word: &str) -> Option<i8> {
 }
 
 fn space(word: &str) -> Option<i8> {
-    /// The first letter, and what is between it and `byte` in long forms.
+    /// The first letter, and the middle of long forms.
     const PREFIXES: [(char, &str, &str); 8] = [
         ('k', "ilo", "ibi"),
         ('m', "ega", "ebi"),
@@ -241,7 +239,7 @@ mod tests {
     use super::*;
     use crate::{BYTE, COUNT, HOUR, KBYTE, MBYTE, MSEC, NSEC, SEC};
 
-    /// The examples of the manual page, with the number as PCP gives it.
+    /// The examples of the manual page.
     #[test]
     fn of_the_manual() {
         let count = |exponent| Unit::counts(exponent);

@@ -16,11 +16,11 @@ use std::ffi::c_int;
 const DISABLED: c_int = 1;
 
 unsafe extern "C" {
-    /// Also gives the state that it changes.
+    /// Also returns the old state.
     safe fn pthread_setcancelstate(state: c_int, before: Option<&mut c_int>) -> c_int;
 }
 
-/// The state to go back to, also after a panic.
+/// Restores the state, also after a panic.
 struct Restore(c_int);
 
 impl Drop for Restore {
@@ -29,8 +29,7 @@ impl Drop for Restore {
     }
 }
 
-/// Works without being cancelled. Nothing of the agent runs meanwhile: its callbacks can be
-/// cancelled.
+/// Works without being cancelled; not for the agent's callbacks.
 pub(crate) fn disabled<R>(work: impl FnOnce() -> R) -> R {
     let mut before = DISABLED;
     pthread_setcancelstate(DISABLED, Some(&mut before));

@@ -7,7 +7,7 @@ use crate::sys::libpcp::bindings as pcp;
 use crate::sys::libpcp::cancel;
 use pmda_core::log::Line;
 
-/// Finds the next option. `options` begins with what libpcp calls `pmOptions` (INIT-3).
+/// Finds the next option. `options` begins with libpcp's `pmOptions` (INIT-3).
 ///
 /// # Safety
 /// `argv` holds `argc` C strings; `options` is valid for reads and writes of libpcp's part and was
@@ -19,7 +19,7 @@ pub(crate) unsafe fn next<T>(argc: c_int, argv: *const *mut c_char, options: *mu
     cancel::disabled(|| unsafe { pcp::pmgetopt_r(argc, argv, options.cast::<pcp::pmOptions>()) })
 }
 
-/// Prints the collected messages, and how the program is used.
+/// Prints the collected messages, and the usage.
 ///
 /// # Safety
 /// `options` is valid for reads of libpcp's part.
@@ -29,14 +29,14 @@ pub(crate) unsafe fn usage<T>(options: *mut T) {
     cancel::disabled(|| unsafe { pcp::pmUsageMessage(options.cast::<pcp::pmOptions>()) });
 }
 
-/// Adds a line, which brings its newline, to the messages that `pmflush` and [`usage`] print.
+/// Adds a line with its newline to the messages that `pmflush` and [`usage`] print.
 pub(crate) fn message(line: fmt::Arguments<'_>) {
     let mut line = Line::new(line);
     // SAFETY: the format asks for one C string, which is valid during the call.
     cancel::disabled(|| unsafe { pcp::pmprintf(c"%s".as_ptr(), line.c_str().as_ptr()) });
 }
 
-/// Sets debug options as `-D` does; whether they were understood.
+/// Sets debug options as `-D` does; returns whether they were understood.
 pub(crate) fn set_debug(options: &CStr) -> bool {
     // SAFETY: a C string, which libpcp reads.
     cancel::disabled(|| unsafe { pcp::pmSetDebug(options.as_ptr()) >= 0 })

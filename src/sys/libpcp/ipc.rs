@@ -1,39 +1,36 @@
-//! What libpcp remembers about descriptors: agents call its own PDU functions on them (CONN-8). It
-//! has a table that grows up to the number that it is told, and does not return for a negative one:
-//! it is told of open descriptors only.
+//! libpcp's table of descriptors, as agents call its PDU functions (CONN-8). It grows up to the
+//! number that it is told, and does not return for a negative one: it is told of open descriptors
+//! only.
 
 use std::ffi::c_int;
 
 use crate::sys::libpcp::cancel;
 use crate::sys::libpcp::safe_externs::{__pmResetIPC, __pmSetSocketIPC, __pmSetVersionIPC, __pmSocketIPC};
 
-/// Tells libpcp which protocol version the peer speaks. Nothing depends on the outcome.
+/// Tells libpcp the protocol version of the peer.
 pub(crate) fn set_version(fd: c_int, version: c_int) {
     if is_open(fd) {
         cancel::disabled(|| __pmSetVersionIPC(fd, version));
     }
 }
 
-/// Tells libpcp that a descriptor is an inet socket. Nothing depends on the outcome.
+/// Tells libpcp that a descriptor is an inet socket.
 pub(crate) fn set_socket(fd: c_int) {
     if is_open(fd) {
         cancel::disabled(|| __pmSetSocketIPC(fd));
     }
 }
 
-/// Returns whether there is such a descriptor.
 fn is_open(fd: c_int) -> bool {
     // SAFETY: asks for the flags of a descriptor, which is an error when it is not open.
     unsafe { libc::fcntl(fd, libc::F_GETFD) != -1 }
 }
 
-/// Tells libpcp that a descriptor is closed now: another one may get its number.
 pub(crate) fn forget(fd: c_int) {
     cancel::disabled(|| __pmResetIPC(fd));
 }
 
-/// Returns whether a descriptor is an inet socket as far as libpcp knows: the agent may have told
-/// it so itself.
+/// Returns whether a descriptor is an inet socket for libpcp, perhaps told by the agent.
 pub(crate) fn is_socket(fd: c_int) -> bool {
     cancel::disabled(|| __pmSocketIPC(fd)) > 0
 }
@@ -42,7 +39,6 @@ pub(crate) fn is_socket(fd: c_int) -> bool {
 mod tests {
     use super::*;
 
-    /// CONN-8: numbers that are no descriptors come back.
     #[test]
     fn no_descriptors() {
         for fd in [-1, c_int::MIN, c_int::MAX, 100_000_000] {

@@ -27,7 +27,6 @@ impl<'s> LabelSetRef<'s> {
         unsafe { set.as_ref() }.map(LabelSetRef)
     }
 
-    /// The instance that the set belongs to.
     pub(crate) fn inst(self) -> u32 {
         self.0.inst
     }
@@ -37,7 +36,7 @@ impl<'s> LabelSetRef<'s> {
         self.0.nlabels
     }
 
-    /// The text, and the places of the labels in it; empty where the set has none.
+    /// The text, and the places of the labels in it.
     pub(crate) fn parts(self) -> (&'s [u8], impl ExactSizeIterator<Item = Span> + Clone + 's) {
         let set = self.0;
         let length = c_int::try_from(set.jsonlen()).unwrap_or(0);
@@ -50,8 +49,8 @@ impl<'s> LabelSetRef<'s> {
         (json, labels.iter().map(place))
     }
 
-    /// The labels by their full names, which for nested ones are in the hash (LABEL-4). Labels
-    /// whose places are outside the text are left out.
+    /// The labels by their full names, which for nested ones are in the hash (LABEL-4), without
+    /// those outside the text.
     pub(crate) fn labels(self) -> impl Iterator<Item = Label<'s>> {
         let (json, places) = self.parts();
         places.filter_map(move |place| {
@@ -63,21 +62,20 @@ impl<'s> LabelSetRef<'s> {
         })
     }
 
-    /// Returns whether all nested labels have their names: without memory libpcp leaves them out,
-    /// and calls it a success.
+    /// Returns whether all nested labels have names, which libpcp leaves out without memory, and
+    /// calls a success.
     fn is_complete(self) -> bool {
         let (json, mut places) = self.parts();
-        // A set without a text has no labels.
         json.is_empty()
             || places.all(|place| {
-                // An empty object counts as nested, and has no other name than its own.
+                // An empty object is nested, but has its own name alone.
                 let empty = place.value(json).is_some_and(|value| value.starts_with(b"{"));
                 let nested = u32::from(place.flags) & pcp::PM_LABEL_COMPOUND != 0 && !empty;
                 !nested || self.full_name(place).is_some()
             })
     }
 
-    /// Returns whether all labels that the set announces are there, each within the text.
+    /// Returns whether all announced labels are within the text.
     fn is_sound(self) -> bool {
         let (json, mut places) = self.parts();
         let announced = usize::try_from(self.count()).unwrap_or(0);
@@ -98,20 +96,19 @@ impl<'s> LabelSetRef<'s> {
     }
 }
 
-/// Label sets from the heap, freed by libpcp when they are not handed over.
+/// Label sets from the heap, freed by libpcp.
 pub(crate) struct PcpLabelSets {
     first: *mut pmLabelSet,
     count: c_int,
 }
 
 impl PcpLabelSets {
-    /// No sets.
     pub(crate) const NONE: PcpLabelSets = PcpLabelSets {
         first: ptr::null_mut(),
         count: 0,
     };
 
-    /// Takes over `count` sets in one block, as libpcp and agents make them.
+    /// Takes over `count` sets in one block.
     ///
     /// # Safety
     /// `first` is NULL or a block that `pmFreeLabelSets` may free together with what its `count`
@@ -120,17 +117,16 @@ impl PcpLabelSets {
         PcpLabelSets { first, count }
     }
 
-    /// The first set as C sees it, NULL when there is none.
+    /// The first set as C sees it, or NULL.
     pub(crate) fn as_ptr(&self) -> *mut pmLabelSet {
         self.first
     }
 
-    /// Returns whether there are no sets.
     pub(crate) fn is_none(&self) -> bool {
         self.first.is_null()
     }
 
-    /// The first `count` sets, or all where there are less.
+    /// At most the first `count` sets.
     pub(crate) fn first(&self, count: c_int) -> impl ExactSizeIterator<Item = LabelSetRef<'_>> + Clone {
         // SAFETY: there are that many sets, unless there are none at all. They are owned, hence
         // valid, and left alone while `self` is borrowed.
@@ -144,15 +140,13 @@ impl PcpLabelSets {
         self.first(1).flat_map(LabelSetRef::labels)
     }
 
-    /// Hands the sets over.
     pub(crate) fn into_raw(self) -> *mut pmLabelSet {
         let sets = std::mem::ManuallyDrop::new(self);
         sets.first
     }
 
-    /// Shows the first `count` sets, or all where there are less, as libpcp does it under -Dlabels;
-    /// only as far as they are what libpcp takes them for, which follows whatever an agent has put
-    /// into them.
+    /// Shows at most the first `count` sets, as libpcp under -Dlabels; only those that are sound,
+    /// as libpcp follows whatever an agent has stored.
     pub(crate) fn dump(&self, count: c_int) {
         let sound = self.first(count).take_while(|set| set.is_sound()).count();
         let count = c_int::try_from(sound).unwrap_or(0);
@@ -171,13 +165,13 @@ impl Drop for PcpLabelSets {
     }
 }
 
-/// libpcp's name of a type of labels.
+/// libpcp's name of a kind of labels.
 pub(crate) fn type_name(kind: c_int) -> &'static [u8] {
     // SAFETY: libpcp gives a string of its own for every number, which stays.
     unsafe { CStr::from_ptr(__pmLabelTypeString(kind)) }.to_bytes()
 }
 
-/// A set that libpcp makes at the place that it is given, and its status.
+/// A set that libpcp makes, and its status.
 fn new_set(make: impl FnOnce(*mut *mut pmLabelSet) -> c_int) -> (Result<c_int>, PcpLabelSets) {
     let mut set = ptr::null_mut();
     let status = cancel::disabled(|| make(&raw mut set));
@@ -186,10 +180,7 @@ fn new_set(make: impl FnOnce(*mut *mut pmLabelSet) -> c_int) -> (Result<c_int>, 
     (Error::check(status), unsafe { PcpLabelSets::own(set, 1) })
 }
 
-/// Makes a new set of a JSON text with libpcp's parser.
-///
-/// # Errors
-/// What libpcp finds: `-EINVAL`, `-E2BIG`, `-ENOMEM`.
+/// A new set of a JSON text, by libpcp's parser; errors are `-EINVAL`, `-E2BIG`, `-ENOMEM`.
 pub(crate) fn parse(text: &CStr, flags: u8) -> Result<PcpLabelSets> {
     let flags = c_int::from(flags);
     // SAFETY: the text is terminated, and a NULL set pointer asks for a new set, which is ours.
@@ -202,8 +193,7 @@ pub(crate) fn parse(text: &CStr, flags: u8) -> Result<PcpLabelSets> {
     }
 }
 
-/// The labels that are configured for the host (LABEL-26), and a status of 0 or 1, which says
-/// little (LABEL-27).
+/// The host's labels (LABEL-26), and a status of 0 or 1, which tells little (LABEL-27).
 pub(crate) fn context() -> (Result<c_int>, PcpLabelSets) {
     // SAFETY: a NULL set pointer asks for a new set, which is ours.
     new_set(|set| unsafe { pcp::__pmGetContextLabels(set) })
@@ -215,7 +205,7 @@ pub(crate) fn domain(domain: c_int, name: &CStr) -> (Result<c_int>, PcpLabelSets
     new_set(|set| unsafe { pcp::__pmGetDomainLabels(domain, name.as_ptr(), set) })
 }
 
-/// A label as C sees it, in our terms. The widths are those of the bit fields.
+/// The place of a label of C.
 fn place(raw: &pcp::pmLabel) -> Span {
     Span {
         name: raw.name() as u16,

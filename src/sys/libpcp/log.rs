@@ -1,4 +1,4 @@
-//! The way to libpcp's log, to stderr, and to the debug options.
+//! libpcp's log, stderr, and the debug options.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt::{self, Display};
@@ -12,7 +12,7 @@ use crate::sys::libpcp::{bindings as pcp, cancel};
 use pmda_core::error::Error;
 use pmda_core::log::{Bytes, Journal, Level, Line, Message};
 
-/// A debug option of `-D`, read afresh each time: agents and `pmStore` change them while we run.
+/// A debug option of `-D`, which agents and `pmStore` may change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Debug {
     Pdu,
@@ -26,10 +26,8 @@ pub(crate) enum Debug {
     Pmns,
 }
 
-/// The place where libpcp keeps a debug option. Other code may write it at any time, so it is
-/// looked at as an atomic number.
+/// The place of a debug option in libpcp, as an atomic number, since other code may write it.
 fn place(option: Debug) -> &'static AtomicI32 {
-    /// The offset of an option in the structure; the field must be an int.
     macro_rules! place_of {
         ($field:ident) => {{
             const _: fn(&pcp::pmdebugoptions_t) -> c_int = |options| options.$field;
@@ -53,12 +51,11 @@ fn place(option: Debug) -> &'static AtomicI32 {
     unsafe { AtomicI32::from_ptr(place) }
 }
 
-/// Returns whether the debug option is set.
 pub(crate) fn debug(option: Debug) -> bool {
     place(option).load(Ordering::Relaxed) != 0
 }
 
-/// Works without a debug option. Other threads do without it meanwhile, too.
+/// Works without a debug option, in all threads.
 pub(crate) fn without<R>(option: Debug, work: impl FnOnce() -> R) -> R {
     let before = place(option).swap(0, Ordering::Relaxed);
     let result = work();
@@ -66,7 +63,6 @@ pub(crate) fn without<R>(option: Debug, work: impl FnOnce() -> R) -> R {
     result
 }
 
-/// The name of the program, until somebody gives the process another one.
 fn program() -> Bytes<'static> {
     // SAFETY: libpcp always has a name, and keeps it as a C string.
     Bytes(unsafe { CStr::from_ptr(pmGetProgname()) }.to_bytes())
@@ -75,32 +71,29 @@ fn program() -> Bytes<'static> {
 /// Writes a line to the log through `pmNotifyErr`:
 /// `notify!(Level::Err, "{}: no such metric", Bytes(name))`.
 ///
-/// This and its three sisters are how the library speaks. The text is put together without memory,
-/// or in memory that may be refused: then the line is shorter. `format!`, `to_string` and the like
-/// end the process when memory runs out.
+/// The text is put together without memory, or in memory that may be refused: then the line is
+/// shorter. `format!`, `to_string` and the like end the process without memory.
 macro_rules! notify_macro {
     ($level:expr, $($text:tt)+) => {
         $crate::sys::libpcp::log::notify_line($level, format_args!($($text)+))
     };
 }
 
-/// Writes a line of debug output, with the head that it has in the release of PCP (see
-/// [`debug_line!`]).
+/// Writes a line of debug output, with the head of the release of PCP (see [`debug_line!`]).
 macro_rules! debug_macro {
     ($($text:tt)+) => {
         $crate::sys::libpcp::log::debug_args(format_args!($($text)+))
     };
 }
 
-/// Writes text to stderr as it is; it brings its own newline.
+/// Writes text with its newline to stderr.
 macro_rules! trace_macro {
     ($($text:tt)+) => {
         $crate::sys::libpcp::log::trace(::pmda_core::log::Line::new(format_args!($($text)+)).bytes())
     };
 }
 
-/// Writes a warning as PCP does it since 6.0.5 beside the log: time with microseconds, severity,
-/// text (MAIN-31).
+/// Writes a warning as PCP since 6.0.5, beside the log (MAIN-31).
 macro_rules! warning_macro {
     ($($text:tt)+) => {
         $crate::sys::libpcp::log::warning_args(format_args!($($text)+))
@@ -119,7 +112,7 @@ pub(crate) fn debug_args(text: fmt::Arguments<'_>) {
     }
 }
 
-/// The start of a line of debug output, since PCP 6.0.5; somebody else ends it.
+/// The start of a line of debug output, since PCP 6.0.5.
 pub(crate) fn debug_start(text: &[u8]) {
     let now = time();
     let (stamp, micros) = (stamp(now), now.subsec_micros());
@@ -149,8 +142,8 @@ pub(crate) fn notify_line(level: Level, text: fmt::Arguments<'_>) {
     cancel::disabled(|| unsafe { pcp::pmNotifyErr(priority, c"%s".as_ptr(), text.as_ptr()) });
 }
 
-/// Returns whether there is not even the memory that libpcp needs for a line. Without it,
-/// `pmNotifyErr` tells itself so by `pmNotifyErr`, until the stack ends.
+/// Returns whether there is not even the memory for a line: `pmNotifyErr` reports that by
+/// `pmNotifyErr`, until the stack ends.
 fn memory_is_short() -> bool {
     const ENOUGH: usize = 16 * 1024;
     Vec::<u8>::new().try_reserve_exact(ENOUGH).is_err()
@@ -173,19 +166,17 @@ fn without_libpcp(level: Level, text: &CStr) {
     trace(Line::new(format_args!("[{stamp}] {program}({process}) {severity}: {text}\n")).bytes());
 }
 
-/// Writes debug output to stderr as it is. It has no better place to report a failure to, so it
-/// ignores one.
+/// Writes debug output to stderr, and ignores a failure.
 ///
-/// By stdio's own stream, as libpcp and agents do it: with a buffer, which libpcp gives it since
-/// 7.0, lines would overtake each other else. Not by `std::io::stderr`: in the child of a threaded
-/// process its lock may be held by a thread that is not there.
+/// By stdio's own stream, as libpcp and agents do: it has a buffer since 7.0, and lines keep their
+/// order. Not by `std::io::stderr`: in the child of a threaded process its lock may be held.
 pub(crate) fn trace(text: &[u8]) {
     // SAFETY: the buffer has the length that is passed along, and stdio's own stream is open or
     // tells that it is not.
     cancel::disabled(|| unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), stream()) });
 }
 
-/// A number that prints as `%#x` does it.
+/// Prints a number as `%#x`.
 pub(crate) fn hex(number: u32) -> Hex {
     Hex(number)
 }
@@ -202,14 +193,14 @@ impl Display for Hex {
     }
 }
 
-/// Writes out and empties a journal; call it when nothing is locked.
+/// Writes out and empties a journal; nothing may be locked.
 pub(crate) fn flush(journal: &mut Journal) {
     if !journal.messages.is_empty() {
         write_out(journal);
     }
 }
 
-/// [`flush`] for a journal in which something stands.
+/// [`flush`] of a journal with messages.
 #[cold]
 fn write_out(journal: &mut Journal) {
     for message in journal.messages.drain(..) {
@@ -221,11 +212,11 @@ fn write_out(journal: &mut Journal) {
     }
 }
 
-/// A C string that libpcp or the C library writes, in no memory but its own.
+/// A C string of libpcp or the C library, without memory.
 pub(crate) struct TextRoom<const SIZE: usize>([u8; SIZE]);
 
 impl<const SIZE: usize> TextRoom<SIZE> {
-    /// The text that `write` puts at the beginning of the room.
+    /// The text that `write` writes.
     fn filled(write: impl FnOnce(*mut c_char, usize)) -> TextRoom<SIZE> {
         let mut room = [0; SIZE];
         write(room.as_mut_ptr().cast(), SIZE);
@@ -245,7 +236,6 @@ impl<const SIZE: usize> Display for TextRoom<SIZE> {
     }
 }
 
-/// The text of an error number.
 pub(crate) type ErrorText = TextRoom<{ pcp::PM_MAXERRMSGLEN as usize }>;
 
 /// The text of an error code, as `pmErrStr` gives it.
@@ -253,7 +243,7 @@ pub(crate) fn errstr(error: Error) -> ErrorText {
     errstr_of(error.code())
 }
 
-/// The text of any code, also of those that are not errors.
+/// The text of any code, an error or not.
 #[inline(never)]
 pub(crate) fn errstr_of(code: c_int) -> ErrorText {
     // SAFETY: the room has the size that is passed along.
@@ -262,8 +252,8 @@ pub(crate) fn errstr_of(code: c_int) -> ErrorText {
     })
 }
 
-/// Sends stderr into a log file; libpcp says itself what went wrong. Since PCP 6.0.5 it is written
-/// line by line under `-Dlibpmda,desperate` (INIT-30).
+/// Redirects stderr to a log file; libpcp reports failures. Since PCP 6.0.5 it is written line by
+/// line under `-Dlibpmda,desperate` (INIT-30).
 pub(crate) fn open(program: &CStr, file: &CStr) {
     let mut status = 0;
     let stream = stream();
@@ -287,7 +277,7 @@ pub(super) fn stream() -> *mut libc::FILE {
     stderr.load(Ordering::Relaxed)
 }
 
-/// The operating system's text of an error number, as `strerror` gives it.
+/// The text of an error number by `strerror`.
 pub(crate) fn os_text(errno: i32) -> ErrorText {
     // SAFETY: the room has the size that is passed along.
     TextRoom::filled(|room, size| unsafe {
@@ -302,12 +292,11 @@ fn stamped(text: fmt::Arguments<'_>) {
     trace(Line::new(format_args!("[{stamp}.{micros:06}] {text}\n")).bytes());
 }
 
-/// The time since 1970.
 fn time() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// A local time to the second, as libpcp's log has it.
+/// A local time in seconds, as in libpcp's log.
 fn stamp(time: Duration) -> TextRoom<64> {
     let seconds = libc::time_t::try_from(time.as_secs()).unwrap_or(0);
     // SAFETY: integers and a pointer, for which zero is a value.
@@ -320,7 +309,7 @@ fn stamp(time: Duration) -> TextRoom<64> {
     })
 }
 
-/// `name=value` of an attribute of a client; `None` when libpcp does not know it.
+/// `name=value` of a client's attribute, if libpcp knows it.
 pub(crate) fn attribute_text(attribute: c_int, value: &CStr) -> Option<TextRoom<256>> {
     let mut is_known = false;
     // SAFETY: a C string, and room of the size that is passed along.

@@ -1,7 +1,7 @@
-//! What we call in libpcp, and nothing else of the crate knows its names.
+//! The functions of libpcp that we call; nothing else of the crate knows their names.
 //!
-//! Every wrapper takes and gives safe types; a private function of libpcp (`__pm…`) has its reason
-//! beside its prototype in `capi/wrapper.h`.
+//! Every wrapper takes and gives safe types. `capi/wrapper.h` has the reason for each private
+//! function (`__pm…`).
 
 #![allow(unsafe_code)]
 

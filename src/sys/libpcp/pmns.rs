@@ -1,7 +1,7 @@
-//! libpcp's trees of names: their nodes as [`Node`], and the functions that build and free them.
+//! libpcp's trees of names: nodes as [`Node`], and the functions that build and free them.
 //!
-//! libpcp's functions are private, but agents and the Perl and Python bindings mix them freely with
-//! `pmdaTree*`, so a tree must be libpcp's own down to its blocks (TREE-3).
+//! libpcp's functions are private, but agents and the Perl and Python bindings mix them with
+//! `pmdaTree*`, so a tree must be libpcp's own (TREE-3).
 
 use std::ffi::{CStr, c_int};
 use std::marker::PhantomData;
@@ -15,7 +15,7 @@ use pmda_core::error::{Error, Result};
 use pmda_core::ident::MetricId;
 use pmda_core::namespace::Node;
 
-/// A node that stays where it is, with its name unchanged, for `'t`.
+/// A node that stays where it is, with its name, for `'t`.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct NodeRef<'t> {
@@ -36,7 +36,6 @@ impl<'t> NodeRef<'t> {
         })
     }
 
-    /// The node as C sees it.
     pub(crate) fn as_ptr(self) -> *mut __pmnsNode {
         self.node.as_ptr()
     }
@@ -50,7 +49,7 @@ impl<'t> NodeRef<'t> {
         unsafe { self.node.as_ptr().read() }
     }
 
-    /// The node that a link of this one leads to.
+    /// The node behind a link of this one.
     fn follow(self, link: *mut __pmnsNode) -> Option<NodeRef<'t>> {
         // SAFETY: by the contract of `new` what a node links to is NULL or as valid as the node
         // itself, and as long.
@@ -65,7 +64,6 @@ impl<'t> NodeRef<'t> {
         self.change(|node| node.first = child);
     }
 
-    /// Changes the node.
     fn change(self, change: impl FnOnce(&mut __pmnsNode)) {
         // SAFETY: the node is valid, and no other reference to it exists anywhere: only raw
         // pointers are kept.
@@ -112,18 +110,14 @@ impl<'t> Node<'t> for NodeRef<'t> {
     }
 }
 
-/// A fresh tree (TREE-10).
-///
-/// # Errors
-/// What libpcp says: `-ENOMEM`.
+/// TREE-10.
 pub(crate) fn create() -> Result<*mut __pmnsTree> {
     let mut tree = ptr::null_mut();
     Error::check(__pmNewPMNS(&mut tree))?;
     Ok(tree)
 }
 
-/// Adds a name (TREE-11). The result is libpcp's own: generations differ in what they say about a
-/// name that is there already.
+/// Adds a name (TREE-11). The result is libpcp's, and depends on the release.
 ///
 /// # Safety
 /// `tree` is a tree of libpcp with a root.
@@ -132,7 +126,7 @@ pub(crate) unsafe fn insert(tree: *mut __pmnsTree, pmid: MetricId, name: &CStr) 
     // SAFETY: a tree of libpcp with a root, as the caller promises, and a C string, which libpcp
     // copies.
     let add = || unsafe { __pmAddPMNSNode(tree, pmid, name.as_ptr()) };
-    // There may be thousands of names, and only then something is said of each.
+    // Only then something is printed for each.
     Error::check(if debug(Debug::Pmns) {
         cancel::disabled(add)
     } else {
@@ -140,7 +134,7 @@ pub(crate) unsafe fn insert(tree: *mut __pmnsTree, pmid: MetricId, name: &CStr) 
     })
 }
 
-/// Logs that there is no memory for `size` bytes; the process goes on.
+/// Logs that there is no memory for `size` bytes.
 pub(crate) fn no_memory(place: &CStr, size: usize) {
     // SAFETY: errno is this thread's own. libpcp prints its text, and a size that was refused
     // before malloc saw it has not set it. The name is a C string; a recoverable error returns.

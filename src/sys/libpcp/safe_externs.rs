@@ -1,5 +1,4 @@
-//! Functions of libpcp that take plain numbers, or a place that they store something in: nothing
-//! can go wrong with memory.
+//! Functions of libpcp that take plain numbers, or a place to store to.
 
 use std::ffi::{c_char, c_int};
 

@@ -26,7 +26,7 @@ fn passed_on(text: &str) -> Option<String> {
     }
 }
 
-/// LABEL-33, LABEL-36, L-6: order, values of every kind, white space.
+/// LABEL-33, LABEL-36, L-6.
 #[test]
 fn plain_texts() {
     assert_eq!(read(r#"{"b":1,"a":"x y"}"#).as_deref(), Some(r#"a="x y";b=1;"#));
@@ -40,7 +40,7 @@ fn plain_texts() {
     assert_eq!(read(" { } ").as_deref(), Some(""));
 }
 
-/// LABEL-32, LABEL-33, LABEL-34, LABEL-35: everything else is libpcp's to judge.
+/// LABEL-32, LABEL-33, LABEL-34, LABEL-35.
 #[test]
 fn other_texts() {
     for text in [
@@ -87,7 +87,7 @@ fn other_texts() {
     assert!(read(&format!("{{\"{}\":1}}", &name[1..])).is_some());
 }
 
-/// LABEL-32: since PCP 7.2 a name starts with anything that it may contain.
+/// LABEL-32.
 #[test]
 fn names_of_pcp_7() {
     for name in ["1", "_a", "9_"] {
@@ -100,7 +100,7 @@ fn names_of_pcp_7() {
     assert!(matches!(parse(b"{\"a.b\":1}", 0, false), Ok(ParsedText::Other(_))));
 }
 
-/// L-6: white space that separates nothing goes, the rest stays, and strings are left alone.
+/// L-6.
 #[test]
 fn white_space_for_libpcp() {
     let text = " { \"a\" : { \"b\\\" [\" : [ 1 , 2  3 ] } } x ";
@@ -108,7 +108,7 @@ fn white_space_for_libpcp() {
     assert_eq!(passed_on(" ").as_deref(), Some(""));
 }
 
-/// LABEL-32, L-7: since PCP 7.2 a list in a list is no harm in what is left out for its name.
+/// LABEL-32, L-7.
 #[test]
 fn lists_in_lists_of_pcp_7() {
     let judged = |text: &str| parse(text.as_bytes(), 0, false);
@@ -131,7 +131,7 @@ fn lists_in_lists_of_pcp_7() {
     }
 }
 
-/// L-7, L-8, LABEL-31: what is refused outright.
+/// L-7, L-8, LABEL-31.
 #[test]
 fn refused() {
     assert_eq!(parse(b"{\"a\":{\"b\":[[1]]}}", 0, true), Err(Error::EINVAL));
@@ -146,7 +146,7 @@ fn refused() {
     assert_eq!(parse(long(65534).as_bytes(), 0, true), Err(Error::E2BIG));
 }
 
-/// LABEL-31: 255 labels are plain, one more is for libpcp to refuse.
+/// LABEL-31.
 #[test]
 fn number_of_labels() {
     let text = |count: usize| {
@@ -158,8 +158,7 @@ fn number_of_labels() {
 }
 
 proptest! {
-    /// Whatever comes in is read to its end, and a text for libpcp holds no white space beside
-    /// brackets.
+    /// No white space beside brackets is left for libpcp.
     #[test]
     fn any_text(text in r#"[ \t{}\[\],:"\\a-c0-2._eE+-]{0,60}"#) {
         if let Ok(ParsedText::Other(short)) = parse(text.as_bytes(), 0, false) {
@@ -168,8 +167,7 @@ proptest! {
         }
     }
 
-    /// LABEL-33, LABEL-36: white space between tokens changes nothing, and what is read can be
-    /// read again.
+    /// LABEL-33, LABEL-36.
     #[test]
     fn read_again(
         members in proptest::collection::btree_map(

@@ -1,4 +1,4 @@
-//! Replies: bytes in, borrowed values out. Each function takes a whole PDU, header included, of the
+//! Decodes replies into borrowed values. Each function takes a whole PDU, header included, of the
 //! kind that [`expect`] has found.
 
 use crate::error::{Error, Result};
@@ -7,14 +7,14 @@ use crate::labels::{Label, Span};
 use crate::wire::decode::{self, NameList};
 use crate::wire::{HEADER, Kind, count, number, padded, word};
 
-/// Checks that a reply is of the kind that is expected.
+/// Checks the kind of a reply.
 ///
 /// # Errors
-/// The status of an ERROR, which is a failure; `PM_ERR_IPC` for any other reply.
+/// The status of an ERROR; `PM_ERR_IPC` for any other reply.
 pub fn expect(pdu: &[u8], kind: Kind) -> Result<()> {
     match number(pdu, 4).map(Kind) {
         Some(found) if found == kind => Ok(()),
-        // No error is no reply to any request but a store.
+        // Only stores are answered with status 0.
         Some(Kind::PDU_ERROR) => Err(Error::check(decode::error(pdu)?).err().unwrap_or(Error::IPC)),
         _ => Err(Error::IPC),
     }
@@ -82,7 +82,7 @@ impl<'a> InstanceList<'a> {
     }
 }
 
-/// An instance, which is -1 where it was asked for, and its name, which is empty where that was.
+/// An instance (-1 if it was in the request) and its name (empty if that was).
 impl<'a> Iterator for InstanceList<'a> {
     type Item = (i32, &'a [u8]);
 
@@ -111,7 +111,7 @@ pub fn instances(pdu: &[u8]) -> Result<InstanceList<'_>> {
     Ok(instances)
 }
 
-/// Checks that an iterator over what has come does not end before its time.
+/// Checks that an iterator has as many items as expected.
 fn all_there(mut items: impl Iterator, expected: usize) -> Result<()> {
     for _ in 0..expected {
         items.next().ok_or(Error::IPC)?;
@@ -119,8 +119,8 @@ fn all_there(mut items: impl Iterator, expected: usize) -> Result<()> {
     Ok(())
 }
 
-/// PMNS_IDS: the metrics of the names that were asked for, `PM_ID_NULL` for each that is unknown,
-/// and how many of them are known or an error.
+/// PMNS_IDS: the metrics of the names in the request, `PM_ID_NULL` for unknown ones, and the number
+/// of known ones or an error.
 ///
 /// # Errors
 /// `PM_ERR_IPC`.
@@ -135,8 +135,7 @@ pub fn ids(pdu: &[u8]) -> Result<(i32, impl ExactSizeIterator<Item = MetricId> +
     Ok((status, list.chunks_exact(4).map(id)))
 }
 
-/// PMNS_IDS with the metric of the one name that was asked for, and the status of the method that
-/// found it.
+/// PMNS_IDS with one metric, and the method's status.
 ///
 /// # Errors
 /// `PM_ERR_IPC`.
@@ -183,7 +182,7 @@ impl<'a> LabelSet<'a> {
         })
     }
 
-    /// The labels; each is inside of the text, which was checked.
+    /// The labels.
     pub fn labels(self) -> impl Iterator<Item = Label<'a>> {
         self.spans().filter_map(move |span| {
             Some(Label {

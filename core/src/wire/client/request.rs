@@ -1,4 +1,4 @@
-//! Requests, into one buffer that is used again and again.
+//! Requests, made in one buffer that is used again and again.
 
 use crate::constants::PM_IN_NULL;
 use crate::error::{Error, Result};
@@ -19,10 +19,10 @@ pub struct InDomProfile<'a> {
 
 /// A request under construction.
 ///
-/// Each function but [`ClientRequest::of`] makes a whole request, in place of the one before.
+/// Each function but [`ClientRequest::of`] replaces the request.
 ///
 /// # Errors
-/// Those of all functions: `PM_ERR_TOOBIG` when it gets longer than a PDU can be; `-ENOMEM`.
+/// Of all functions: `PM_ERR_TOOBIG` when it gets longer than a PDU can be; `-ENOMEM`.
 #[derive(Default, Debug)]
 pub struct ClientRequest {
     pdu: PduBuilder,
@@ -30,7 +30,7 @@ pub struct ClientRequest {
 }
 
 impl ClientRequest {
-    /// Returns an empty buffer, for requests of client 0.
+    /// An empty buffer, for requests of client 0.
     #[must_use]
     pub const fn new() -> ClientRequest {
         ClientRequest {
@@ -56,10 +56,10 @@ impl ClientRequest {
         &mut self.pdu
     }
 
-    /// CREDS: protocol version 2 and the flags that go with it.
+    /// CREDS: protocol version 2 and flags.
     ///
     /// # Errors
-    /// See [`ClientRequest`]; so in all that follow.
+    /// See [`ClientRequest`].
     pub fn credentials(&mut self, process: i32, flags: u16) -> Result<()> {
         self.pdu.credentials(process, flags)
     }
@@ -72,7 +72,7 @@ impl ClientRequest {
         self.pdu.error(self.client, Error::NOTCONN.code())
     }
 
-    /// ATTR: what is known about the client.
+    /// ATTR: an attribute of the client.
     ///
     /// # Errors
     /// See [`ClientRequest`].
@@ -83,8 +83,7 @@ impl ClientRequest {
         pdu.finish()
     }
 
-    /// PROFILE: the instances that the fetches to come are about. `state` is that of the domains
-    /// that are not listed.
+    /// PROFILE. `state` is that of the domains that are not listed.
     ///
     /// # Errors
     /// See [`ClientRequest`].
@@ -138,8 +137,8 @@ impl ClientRequest {
         pdu.finish()
     }
 
-    /// INSTANCE_REQ for the name of `inst` or, if that is `PM_IN_NULL`, for the instance with this
-    /// name; without either for all.
+    /// INSTANCE_REQ for the name of `inst`, for the instance with this name if that is
+    /// `PM_IN_NULL`, or for all.
     ///
     /// # Errors
     /// See [`ClientRequest`].
@@ -161,8 +160,8 @@ impl ClientRequest {
         self.instance(indom, PM_IN_NULL, None)
     }
 
-    /// TEXT_REQ; `kind` has a bit for the text (`PM_TEXT_ONELINE`, `PM_TEXT_HELP`) and one for what
-    /// it is about (`PM_TEXT_PMID`, `PM_TEXT_INDOM`).
+    /// TEXT_REQ; `kind` has a bit for the text (`PM_TEXT_ONELINE`, `PM_TEXT_HELP`) and one for its
+    /// subject (`PM_TEXT_PMID`, `PM_TEXT_INDOM`).
     ///
     /// # Errors
     /// See [`ClientRequest`].
@@ -185,7 +184,7 @@ impl ClientRequest {
         pdu.finish()
     }
 
-    /// PMNS_NAMES: asks for the metric of each name. An agent takes one name only.
+    /// PMNS_NAMES: asks for the metric of each name. An agent takes only one.
     ///
     /// # Errors
     /// See [`ClientRequest`].

@@ -20,7 +20,7 @@ fn check(fill: impl FnOnce(&mut ClientRequest) -> Result<()>, expected: &str) {
     assert_eq!(request.bytes(), hex(expected));
 }
 
-/// WIRE-2, WIRE-40: requests of pmcd's second client, as pmcd sends them.
+/// WIRE-2, WIRE-40: requests as pmcd sends them.
 #[test]
 fn requests() {
     check(
@@ -74,7 +74,7 @@ fn requests() {
     );
 }
 
-/// PROFILE: two domains, whose instances follow both of them.
+/// PROFILE: two domains, then their instances.
 #[test]
 fn profiles() {
     check(
@@ -114,10 +114,9 @@ const LABELS: &str = "00000070 00007013 00000000 3f400000 00000020 00000000 0000
                       0000000a 00020420 00080001 00000001 00000000 00000066 00000000 00000002 00000001 00000066 \
                       0000000a 00020420 00080001 7b22696e 7374223a 307d7b22 696e7374 223a327d";
 
-/// Returns whether a PDU can be read.
 type IsWhole = fn(&[u8]) -> bool;
 
-/// Each reply as it was captured, and cut at every shorter length.
+/// Each reply as captured, and cut at every length.
 #[test]
 fn replies() {
     let pdu = hex(DESC);
@@ -148,7 +147,7 @@ fn replies() {
     ];
     for (pdu, is_whole) in is_whole {
         let whole = hex(pdu);
-        // The filling behind a text may be missing.
+        // The padding of a text may be missing.
         let needed = whole.len() - usize::from(pdu == TEXT);
         for length in 0..=whole.len() {
             assert_eq!(is_whole(&whole[..length]), length >= needed, "{pdu} cut to {length}");
@@ -156,7 +155,7 @@ fn replies() {
     }
 }
 
-/// LABEL: three instances of which the second has none; a set that could not be made.
+/// LABEL: three instances, one without labels, one with an error.
 #[test]
 fn label_sets() {
     let pdu = hex(LABELS);
@@ -176,7 +175,7 @@ fn label_sets() {
         hex("0000002c 00007013 00000000 3f400000 00000020 00000000 00000001 00000005 ffffcfb8 0000002c 00000000");
     let set = labels(&error).expect("well formed").next().expect("one");
     assert_eq!((set.inst, set.count, set.labels().count()), (5, -12360, 0));
-    // A name or a value outside of its text.
+    // Outside of the text.
     for (place, with) in [(45, 99), (46, 99), (49, 99), (51, 99)] {
         let mut bad = pdu.clone();
         bad[place] = with;
@@ -184,7 +183,6 @@ fn label_sets() {
     }
 }
 
-/// WIRE-30: what comes in place of a reply.
 #[test]
 fn unexpected() {
     let reply = hex(DESC);
@@ -200,7 +198,7 @@ fn unexpected() {
 const EVENTS: &str = "00000002 11223344 00055667 00000001 00000003 3f400000 01000008 00000007 3f400005 06000006 \
                       78790000 3f400002 0300000c 01020304 05060708 11223344 00055667 80000000 00000009";
 
-/// WIRE-46, WIRE-47: the example of an event array, and every shorter one.
+/// WIRE-46, WIRE-47: an event array, and cut at every length.
 #[test]
 fn event_records() {
     let payload = hex(EVENTS);
@@ -236,7 +234,6 @@ fn event_records() {
 }
 
 proptest! {
-    /// No bytes make a parser panic, and what it accepts can be read to the end.
     #[test]
     fn any_bytes(
         sample in prop_oneof![Just(DESC), Just(TEXT), Just(INSTANCES), Just(IDS), Just(NAMES), Just(LABELS)],

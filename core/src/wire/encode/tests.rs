@@ -18,7 +18,7 @@ fn check(fill: impl FnOnce(&mut Reply) -> Result<()>, expected: &str) {
     assert!(is_whole(reply.bytes()));
 }
 
-/// The buffer stays for the next reply, unless it has become large.
+/// Buffers stay for the next reply, unless they are large.
 #[test]
 fn large_buffers_go() {
     let mut reply = Reply::new();
@@ -60,7 +60,7 @@ fn small() {
     );
 }
 
-/// WIRE-55: the identifier of a text is in the order of the host.
+/// WIRE-55: the identifier is in host order.
 #[test]
 #[cfg(target_endian = "little")]
 fn text() {
@@ -68,7 +68,7 @@ fn text() {
     check(|reply| reply.text(0x3f40_0000, b"onehelp!"), expected);
 }
 
-/// INSTANCE: all, and either list missing (WIRE-74: a missing name is empty).
+/// INSTANCE: all, and without either list (WIRE-74: a missing name is empty).
 #[test]
 fn instances() {
     let indom = InDom(0x3f40_0000);
@@ -110,7 +110,7 @@ fn names() {
     );
 }
 
-/// LABEL: three instances of which the second has no text.
+/// LABEL: three instances, one without a text.
 #[test]
 fn labels() {
     let set = |inst, json: &'static [u8]| LabelSetData {

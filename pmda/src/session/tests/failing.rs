@@ -96,7 +96,7 @@ fn codes(pmcd: &mut Harness<Faulty>) -> [Result<Option<i64>>; 4] {
     values.try_into().expect("four metrics")
 }
 
-/// A panic costs what the agent was asked for, and nothing else.
+/// A panic costs what the agent was called for.
 #[test]
 fn panics() {
     let mut pmcd = Harness::<Faulty>::new().expect("it starts");
@@ -135,7 +135,6 @@ fn half_a_set() {
     assert_eq!(labels, [("one".to_owned(), r#"{"row":1}"#.to_owned())]);
 }
 
-/// A value that is not always of the type that it announces.
 struct Odd(u32);
 
 impl Value for Odd {
@@ -149,7 +148,6 @@ impl Value for Odd {
     }
 }
 
-/// A value that is written twice.
 struct Twice(u32);
 
 impl Value for Twice {
@@ -161,7 +159,6 @@ impl Value for Twice {
     }
 }
 
-/// An agent with one of each.
 struct Mixing(Indom<u32>);
 
 impl Agent for Mixing {
@@ -187,7 +184,7 @@ impl Agent for Mixing {
     }
 }
 
-/// A value of another type than its metric's is refused, and costs nothing else.
+/// A value of another type is refused.
 #[test]
 fn other_types() {
     let mut pmcd = Harness::<Mixing>::new().expect("it starts");
@@ -203,7 +200,7 @@ fn other_types() {
     assert_eq!(values(2), Ok([Some(1), Some(2), Some(3)]));
 }
 
-/// A metric without instances has one value, and so has each instance.
+/// A metric or instance has one value.
 #[test]
 fn two_values_of_one() {
     let mut pmcd = Harness::<Mixing>::new().expect("it starts");
@@ -211,7 +208,7 @@ fn two_values_of_one() {
     assert_eq!(pmcd.fetch("mixing.each.twice").expect("values").len(), 3);
 }
 
-/// Small numbers are values of 32 bits; what is stored to them has to fit.
+/// Small numbers are values of 32 bits; stores have to fit.
 #[test]
 fn small_numbers() {
     let mut pmcd = Harness::<Mixing>::new().expect("it starts");
@@ -225,8 +222,7 @@ fn small_numbers() {
     assert_eq!(pmcd.fetch("mixing.even").expect("values").value_of("one"), Some(7));
 }
 
-/// An error is told where there is no value beside it; what pmcd would misunderstand is told in
-/// another way (WIRE-30).
+/// An error is reported if there is no value; WIRE-30: some with another code.
 #[test]
 fn errors() {
     let mut pmcd = Harness::<Faulty>::new().expect("it starts");
@@ -237,7 +233,7 @@ fn errors() {
     assert_eq!(pmcd.fetch("faulty.some").err(), Some(Error::AGAIN));
 }
 
-/// Metrics that come and go: clients are told, once.
+/// Clients are told once of metrics that come and go.
 #[test]
 fn dynamic() {
     let mut pmcd = Harness::<Faulty>::new().expect("it starts");
@@ -254,13 +250,11 @@ fn dynamic() {
     assert_eq!((fetched.names_changed(), fetched.labels_changed()), (false, false));
 }
 
-/// The labels of a cluster that is to be declared yet are there for the first request that asks for
-/// them, as those of a metric are.
+/// The labels of a cluster that is declared on demand are there at once.
 #[test]
 fn labels_of_a_late_cluster() {
     let mut pmcd = Harness::<Faulty>::new().expect("it starts");
     pmcd.agent().rows.change().set("three", 1).expect("a name");
-    // PDU_LABEL_REQ of 20 bytes.
     let words = [
         20,
         0x7012,
@@ -273,7 +267,7 @@ fn labels_of_a_late_cluster() {
     assert!(reply.contains(r#"{"late":"yes"}"#), "{reply:?}");
 }
 
-/// FETCH-60: clients are told when labels have changed.
+/// FETCH-60.
 #[test]
 fn changed_labels() {
     let mut pmcd = Harness::<Faulty>::new().expect("it starts");
@@ -289,7 +283,7 @@ fn changed_labels() {
     assert_eq!([told(&four[..2]), told(&four), told(&four[..2])], [false, true, false]);
 }
 
-/// Metrics that get their numbers from a file keep them over a restart, in any order.
+/// Has metrics whose numbers are in a file.
 struct Numbered(Vec<&'static str>);
 
 impl Agent for Numbered {
@@ -333,7 +327,7 @@ fn numbers() {
     assert_eq!(id(&mut pmcd, "numbered.b.x").as_deref(), Ok("248.7.1"));
 }
 
-/// What is wrong with declarations keeps an agent from starting.
+/// Cannot start: its declarations are wrong.
 struct Wrong;
 
 impl Agent for Wrong {
@@ -362,7 +356,6 @@ fn problems() {
     assert_eq!(Harness::<Wrong>::new().err(), Some(Error::EINVAL));
 }
 
-/// An agent that takes its time.
 struct Slow(Duration);
 
 impl Agent for Slow {
@@ -403,7 +396,7 @@ fn deadline() {
         }
     };
     assert_eq!(value, Some(3000));
-    // What was told meanwhile has arrived.
+    // Kept notes have arrived.
     pmcd.store("slow.time", 0).expect("the superuser may");
     assert_eq!(pmcd.fetch("slow.slow").expect("a value").value(), Some(1));
 }

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use super::Simple;
 use crate::testing::Harness;
 
-/// Words that mean something to a session, and others.
+/// Words of the protocol, and others.
 fn any_word() -> impl Strategy<Value = u32> {
     prop_oneof![
         0_u32..8,
@@ -27,7 +27,6 @@ fn any_request() -> impl Strategy<Value = Vec<u8>> {
     })
 }
 
-/// Whether a kind of PDU gets an answer.
 fn is_answered(kind: u32) -> bool {
     !matches!(kind, 0x7000 | 0x7002 | 0x700a | 0x7011)
         && matches!(kind, 0x7001..=0x7012)
@@ -43,7 +42,7 @@ fn cases() -> ProptestConfig {
 proptest! {
     #![proptest_config(cases())]
 
-    /// Whatever is sent, what is to be answered gets one whole PDU, and nothing panics.
+    /// Requests get one whole PDU as a reply, and nothing panics.
     #[test]
     fn requests(requests in proptest::collection::vec(any_request(), 100)) {
         let mut pmcd = Harness::<Simple>::new().expect("it starts");
@@ -52,7 +51,6 @@ proptest! {
             let kind = u32::from_be_bytes([request[4], request[5], request[6], request[7]]);
             prop_assert_eq!(!reply.is_empty(), is_answered(kind), "{:x?}", request);
             prop_assert!(reply.is_empty() || is_whole(&reply));
-            // Not even one that would be logged.
             prop_assert_eq!(crate::guard::CAUGHT.get(), 0);
         }
     }

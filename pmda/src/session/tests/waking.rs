@@ -12,7 +12,7 @@ use crate::testing::Harness;
 const NOW: Duration = Duration::ZERO;
 const SOON: Duration = Duration::from_secs(60);
 
-/// An agent with one of each that can wake it.
+/// An agent with each kind of source.
 struct Wakeful {
     waker: Waker,
     timer: Timer,
@@ -67,7 +67,7 @@ impl Agent for Wakeful {
     }
 }
 
-/// The agent is called at once while its loop waits, and else before the next request.
+/// The agent is called at once while its loop waits, else before the next request.
 #[test]
 fn each_wakes() -> Result<()> {
     let mut pmcd = Harness::<Wakeful>::new()?;
@@ -86,13 +86,12 @@ fn each_wakes() -> Result<()> {
         pmcd.fetch("wakeful.received")?.value::<String>().as_deref(),
         Some("text and more")
     );
-    // Two clients, one agent.
     pmcd.as_client(7).advance(Duration::from_secs(60));
     assert_eq!(pmcd.fetch("wakeful.passed")?.value(), Some(3_u64));
     Ok(())
 }
 
-/// What fails or panics is a line in the log. A descriptor that was not read rests.
+/// Errors and panics are logged. A descriptor that was not read rests.
 #[test]
 fn failures() -> Result<()> {
     let mut pmcd = Harness::<Wakeful>::new()?;
@@ -111,7 +110,7 @@ fn failures() -> Result<()> {
     Ok(())
 }
 
-/// On a thread of its own the agent is called by itself.
+/// An agent on its own thread is called there.
 #[test]
 fn with_a_deadline() -> Result<()> {
     let mut pmcd = Harness::<Wakeful>::with_deadline()?;
@@ -125,7 +124,7 @@ fn with_a_deadline() -> Result<()> {
     Ok(())
 }
 
-/// What an earlier start of the agent has left wakes the next one not at all.
+/// Nothing of an earlier start wakes the agent.
 #[test]
 fn started_again() -> Result<()> {
     let mut pmcd = Harness::<Wakeful>::new()?;
@@ -136,7 +135,6 @@ fn started_again() -> Result<()> {
     Ok(())
 }
 
-/// All that threads share is `Send`.
 #[test]
 fn shared_between_threads() {
     fn is_shared<T: Send + Sync + 'static>() {}
@@ -146,7 +144,7 @@ fn shared_between_threads() {
     is_shared::<Env>();
 }
 
-/// Events of threads come in the order of each, and none is lost or seen twice.
+/// Events of threads are in order; none is lost or seen twice.
 #[test]
 fn events_of_threads() {
     let queue = Queue::<u32>::new(10_000);

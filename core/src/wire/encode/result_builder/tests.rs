@@ -5,7 +5,7 @@ use crate::wire::encode::tests::hex;
 
 fn check(fill: impl FnOnce(&mut ResultBuilder) -> Result<()>, blocks: &[&[u8]], expected: &str) {
     let mut builder = ResultBuilder::new();
-    // What was in the buffers before does not show.
+    // Leaves something in the buffers.
     builder.begin(9, 3).expect("small");
     builder.open(MetricId(3), 1).expect("memory");
     builder.deferred(0, 1).expect("memory");
@@ -68,7 +68,7 @@ fn host_block(kind: u32, data: &[u8]) -> Vec<u8> {
     [&header.to_ne_bytes(), data].concat()
 }
 
-/// WIRE-52: the flags of a fetch; errors in place of values.
+/// WIRE-52.
 #[test]
 fn without_values() {
     let fill = |builder: &mut ResultBuilder| {
@@ -83,7 +83,7 @@ fn without_values() {
     check(fill, &[], expected);
 }
 
-/// The room for blocks stays for the next reply, unless it has become large.
+/// Buffers stay for the next reply, unless they are large.
 #[test]
 fn large_buffers_go() {
     let mut builder = ResultBuilder::new();
