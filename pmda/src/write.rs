@@ -75,9 +75,13 @@ fn domain<S>(metrics: &Metrics<S>, name: &str) -> String {
 
 fn root<S>(metrics: &Metrics<S>) -> String {
     let name = metrics.root();
-    format!(
-        "/* The names of {name} alone, to be checked. */\n#include \"domain.h\"\n\nroot {{ {name} }}\n\n#include \"pmns\"\n"
-    )
+    // A name that the agent answers for is no node of its own: it stands within the root.
+    let names = if metrics.are_dynamic() {
+        "root {\n#include \"pmns\"\n}\n".to_owned()
+    } else {
+        format!("root {{ {name} }}\n\n#include \"pmns\"\n")
+    };
+    format!("/* The names of {name} alone, to be checked. */\n#include \"domain.h\"\n\n{names}")
 }
 
 /// The names below one: those of metrics with their numbers, and those with more names below them.
@@ -130,6 +134,10 @@ fn level(text: &mut String, name: &str, domain: &str, node: &Node<'_>) {
 
 /// The help texts as `newhelp` reads them. pmcd asks the agent; the file is for people.
 fn help<S>(metrics: &Metrics<S>, agent: &str) -> String {
+    // newhelp would look for names that only the agent knows.
+    if metrics.are_dynamic() {
+        return "# The names come and go: the agent itself has the texts.\n".to_owned();
+    }
     let mut text = String::new();
     let mut add = |name: String, help: &str| {
         let (line, long) = help_parts(help);
@@ -291,7 +299,8 @@ mod tests {
         let read = |name: &str| fs::read_to_string(directory.path().join(name)).expect("written");
         assert_eq!(read("domain.h"), "#define ROOTED 99\n");
         assert_eq!(read("pmns"), "other\tROOTED:*:*\n");
-        assert!(read("root").contains("root { other }"));
+        assert!(read("root").contains("#include \"domain.h\"\n\nroot {\n#include \"pmns\"\n}\n"));
+        assert!(read("help").starts_with("# ") && !read("help").contains('@'));
         assert!(read("Install").contains("\niam=rooted\npmns_name=other\n\npmdaSetup\n"));
         assert_eq!(write::<Rooted>(directory.path(), &env("a.b")), ExitCode::FAILURE);
     }
