@@ -15,7 +15,7 @@ MANEXT ?= 3
 # Where `make` has put the libraries.
 BUILT ?= $(shell cat target/built 2>/dev/null)
 # The folder of the agent openmetrics: beside that of PCP's own, below $$PCP_PMDAS_DIR.
-OPENMETRICSDIR ?= /var/lib/pcp/pmdas/openmetrics-rust
+OPENMETRICSDIR ?= /var/lib/pcp/rust/pmdas/openmetrics
 STRIP ?= strip
 # Strips the static library, of the bitcode in Rust's standard library as well: no linker takes it.
 ARCHIVE_STRIP ?= strip

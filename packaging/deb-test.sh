@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # deb-test.sh SUITE: what happens to a host with PCP on which our packages are installed. In a fresh Debian system, with PCP's own start
 # script and all its default agents: installation, restart, an update of PCP (its own packages with a higher version), an update of ours,
-# the switch, removal, and the playbook for fleets. After each step pmcd has to answer, and each process to have loaded the library that
+# the switch, removal, the agent openmetrics, and the playbook for fleets. After each step pmcd has to answer, and each process to have loaded the library that
 # is expected.
 #
 # Takes the packages from target/deb, and makes them if there are none; those for another PCP than this machine's (SUITE is sid) are made in
@@ -56,8 +56,8 @@ prepare() {
             repack "$package" "/^\(Version\|Depends\|Pre-Depends\|Recommends\|Breaks\):/s/${version//./\\.}/$version+update1/g" "$system/repository/second"
         done
     fi
-    rm -f "$system"/repository/*/libpcp-pmda-rust*
-    cp "$built"/libpcp-pmda-rust_*.deb "$built"/libpcp-pmda-rust-dev_*.deb "$system/repository/first/"
+    rm -f "$system"/repository/*/*pcp-pmda*-rust*
+    cp "$built"/libpcp-pmda-rust_*.deb "$built"/libpcp-pmda-rust-dev_*.deb "$built"/pcp-pmda-openmetrics-rust_*.deb "$system/repository/first/"
     for package in "$built"/libpcp-pmda-rust_*.deb "$built"/libpcp-pmda-rust-dev_*.deb; do
         version=$(dpkg-deb -f "$package" Version)
         repack "$package" "s/\b${version//./\\.}\b/$version+update1/" "$system/repository/second"
@@ -108,6 +108,28 @@ answers() {
     echo "ok: $what: pmcd $(sed -n 's/^    value "\(.*\)"/\1/p' /tmp/values) answers, $processes processes have loaded $loaded"
 }
 restart() { inside /etc/init.d/pmcd restart >/tmp/log 2>&1 || { cat /tmp/log; fail "pmcd's start script"; }; }
+
+# The agent openmetrics, as docs/OPENMETRICS.md says: Install puts it in the place of PCP's own, and when its package goes pmcd goes on without.
+openmetrics() {
+    local sources=/var/lib/pcp/pmdas/openmetrics/config.d folder=/var/lib/pcp/rust/pmdas/openmetrics try
+    echo 'load 0.5' >"$system/root/page"
+    chmod 755 "$system/root"
+    echo 'file:///root/page' >"$system$sources/page.url"
+    apt install pcp-pmda-openmetrics-rust
+    inside sh -c "cd $folder && ./Install </dev/null" >/tmp/log 2>&1 || { cat /tmp/log; fail "Install of openmetrics"; }
+    for try in $(seq 60); do
+        ! inside pminfo -f openmetrics.page.load >/tmp/values 2>&1 || ! grep -q 'value 0.5' /tmp/values || break
+        [ "$try" -lt 60 ] || { cat /tmp/log /tmp/values "$system"/var/log/pcp/pmcd/openmetrics.log; fail "openmetrics has no values"; }
+        sleep 0.5
+    done
+    grep -q "^openmetrics.*$folder/pmdaopenmetrics" "$system/etc/pcp/pmcd/pmcd.conf" || fail "pmcd has another openmetrics"
+    apt purge pcp-pmda-openmetrics-rust
+    ! grep -q '^openmetrics' "$system/etc/pcp/pmcd/pmcd.conf" || fail "pmcd.conf still has openmetrics"
+    [ ! -e "$system$folder" ] || fail "openmetrics is left behind: $(ls "$system$folder")"
+    [ -e "$system$sources/page.url" ] || fail "the sources of openmetrics are gone"
+    rm "$system$sources/page.url"
+    echo "ok: the agent openmetrics installed, serving, purged"
+}
 
 steps() {
     local c status
@@ -192,6 +214,9 @@ C
     answers "purged, not restarted" "$ours \(deleted\)"
     restart
     answers "restarted" "$c"
+
+    openmetrics
+    answers "after openmetrics" "$c"
 
     # What `make install` has installed, and the package: each has its own line for the dynamic linker, and leaves the other's alone.
     local made=/usr/local/lib/pcp-pmda-rust/libpcp_pmda.so.3 package

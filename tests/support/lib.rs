@@ -13,6 +13,7 @@ pub mod memory;
 pub mod pcp;
 pub mod program;
 pub mod run;
+pub mod scripts;
 pub mod tour;
 
 use std::os::unix::fs::MetadataExt;

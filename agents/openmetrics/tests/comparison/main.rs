@@ -8,6 +8,7 @@ mod differences;
 mod host;
 mod questions;
 mod scenes;
+mod signals;
 
 use std::collections::{BTreeMap, BTreeSet};
 
