@@ -26,8 +26,8 @@ pmcd_wait -t 20
 /// What a pmcd that is to be restarted says instead: the scripts do that only if they find none.
 pub const RESTARTED: &str = "pmcd was to be restarted";
 
-/// A PCP with a name space that the scripts may change, a pmcd that has no agent but its own, and an
-/// empty `$PCP_PMDAS_DIR`, which is `pmdas` in its directory. `name` is that of its directories.
+/// A PCP with a name space that the scripts may change, a pmcd that has no agent but its own, and
+/// an empty `$PCP_PMDAS_DIR`, which is `pmdas` in its directory. `name` is that of its directories.
 pub fn environment(name: &str) -> Environment {
     let mut environment = Environment::with(name, Library::C.directory());
     let directory = environment.directory.clone();
@@ -62,8 +62,8 @@ pub fn environment(name: &str) -> Environment {
     environment
 }
 
-/// Runs a script of bash in it, with its pmcd. `prepare` may change the command. `None`, and a line,
-/// for an ordinary user.
+/// Runs a script of bash in it, with its pmcd. `prepare` may change the command. `None`, and a
+/// line, for an ordinary user.
 pub fn run(
     environment: &Environment,
     script: &str,
