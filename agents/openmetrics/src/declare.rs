@@ -119,6 +119,8 @@ fn declare(m: &mut Metrics<OpenMetrics>, metric: &mut Metric, place: usize, clus
         });
         describe(def, metric)
     };
+    // Clients get it from there.
+    metric.help = String::new();
     match declared {
         Ok(number) => metric.declared = Some(number),
         Err(problem) => {

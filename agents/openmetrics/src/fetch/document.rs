@@ -11,8 +11,9 @@ use crate::limits;
 /// Read size in bytes.
 const CHUNK: usize = 64 << 10;
 
-/// So many buffers are kept, each of at most so many bytes: sources are read again and again.
-const KEPT: usize = 8;
+/// So many buffers are kept, each of at most so many bytes: sources are read again and again, a few
+/// at a time.
+const KEPT: usize = 2;
 const KEPT_BYTES: usize = 4 << 20;
 
 /// Why a source has no document.

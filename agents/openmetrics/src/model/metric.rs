@@ -5,9 +5,11 @@
 //! series that is new has its labels taken apart.
 
 use std::cell::Cell;
-use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 use std::rc::Rc;
 
+use hashbrown::HashTable;
 use pmda::{Atom, Error, Indom, Labels, MetricRef, Result, Semantics, Type, Unit};
 
 use super::value::Value;
@@ -28,6 +30,8 @@ struct Common {
     has_prefix: Cell<bool>,
     /// The filters of the source, as they were when the metric was new.
     config: Rc<Config>,
+    /// Hashes the texts of series.
+    hasher: RandomState,
 }
 
 /// An instance.
@@ -111,7 +115,8 @@ struct Instances {
     /// Instances that are not in the rows yet: their numbers follow those of the rows.
     new: Vec<Row>,
     series: Vec<Series>,
-    by_text: HashMap<Rc<str>, usize>,
+    /// Their places by the hash of their texts.
+    by_text: HashTable<u32>,
     /// The series that is expected next.
     next: usize,
     /// The series of the last sample that is named by its labels, and whether these are those of the
@@ -219,7 +224,7 @@ impl Metric {
         match &mut self.instances {
             None => self.value = value,
             Some(instances) => {
-                let series = match instances.series(sample.label_text) {
+                let series = match instances.series(sample.label_text, &self.common) {
                     Some(series) => series,
                     None => {
                         let added = instances.add(sample, config, self.has_pcp_line, &self.common, memory)?;
@@ -245,6 +250,8 @@ impl Metric {
         };
         instances.show_new(&self.common);
         instances.table.save();
+        // Documents bring the same series again: no more are to be expected.
+        instances.series.shrink_to_fit();
         let mut has_new_labels = std::mem::take(&mut self.has_new_labels);
         if let Some((last, false)) = instances.last {
             instances.last = Some((last, true));
@@ -320,7 +327,7 @@ impl Instances {
             new: (0..table.count()).map(|number| Row::absent(number, common)).collect(),
             table,
             series: Vec::new(),
-            by_text: HashMap::new(),
+            by_text: HashTable::new(),
             next: 0,
             last: None,
         };
@@ -330,9 +337,14 @@ impl Instances {
 
     /// The series with these labels, if it is known.
     #[inline]
-    fn series(&mut self, text: &str) -> Option<usize> {
-        let expected = self.series.get(self.next).is_some_and(|series| *series.text == *text);
-        let found = if expected { self.next } else { *self.by_text.get(text)? };
+    fn series(&mut self, text: &str, common: &Common) -> Option<usize> {
+        let is_same = |place: usize| self.series.get(place).is_some_and(|series| *series.text == *text);
+        let found = if is_same(self.next) {
+            self.next
+        } else {
+            let hash = common.hasher.hash_one(text);
+            *self.by_text.find(hash, |place| is_same(*place as usize))? as usize
+        };
         self.next = found + 1;
         Some(found)
     }
@@ -363,7 +375,10 @@ impl Instances {
         }
         let text: Rc<str> = sample.label_text.into();
         let place = self.series.len();
-        self.by_text.insert(Rc::clone(&text), place);
+        let hasher = &common.hasher;
+        let hash_of = |place: &u32| hasher.hash_one(self.series.get(*place as usize).map_or("", |series| &series.text));
+        let short = u32::try_from(place).map_err(|_| Refusal::Instances)?;
+        self.by_text.insert_unique(hasher.hash_one(&*text), short, hash_of);
         self.series.push(Series {
             text,
             number,
@@ -405,8 +420,9 @@ impl Instances {
         if self.new.is_empty() {
             return;
         }
+        let new = std::mem::take(&mut self.new);
         let mut change = self.rows.change();
-        for row in self.new.drain(..) {
+        for row in new {
             let (number, shown) = (row.number, self.table.shown(row.number).unwrap_or_default());
             let inst = i32::try_from(number).unwrap_or(i32::MAX);
             if let Err(error) = change.set_at(inst, &shown, row) {
