@@ -242,6 +242,7 @@ install-openmetrics:
 # Run Remove in its folder before.
 uninstall-openmetrics:
 	rm -rf "$(DESTDIR)$(OPENMETRICSDIR)"
+	-cd "$(DESTDIR)$(abspath $(OPENMETRICSDIR)/../../..)" && rmdir -p rust/pmdas 2>/dev/null
 	rm -f "$(DESTDIR)$(MANDIR)/man1/pmdaopenmetrics-rust.1"
 
 clean:
