@@ -107,6 +107,29 @@ answers() {
     [ "$processes" -ge 4 ] || fail "$what: only $processes processes have a libpcp_pmda"
     echo "ok: $what: pmcd $(sed -n 's/^    value "\(.*\)"/\1/p' /tmp/values) answers, $processes processes have loaded $loaded"
 }
+# running: every process of PCP with its number.
+running() { inside ps -e -o pid=,comm= | grep -E ' (pm|python|perl)' | sort; }
+# compared: the host's agents on both libraries, beside the pmcd that runs: equal, and nothing that ran has ended or is new.
+compared() {
+    local before=
+    # Until all have started what they start.
+    until [ -n "$before" ] && [ "$(running)" = "$before" ]; do
+        before=$(running)
+        sleep 1
+    done
+    inside pcp-pmda-rust compare >/tmp/log 2>&1 || fail "pcp-pmda-rust compare: $(cat /tmp/log)"
+    [ "$(running)" = "$before" ] || fail "compare has changed what runs: $before, and now $(running)"
+    [ -z "$(find "$system/tmp" -name 'pcp-pmda-rust-compare.*')" ] || fail "compare has left files in /tmp"
+    echo "ok: compared beside the running pmcd: $(tail -n 1 /tmp/log)"
+}
+# more_agents: twelve more of PCP's agents, in C and Python, by their own scripts.
+more_agents() {
+    local agent
+    for agent in bash cifs gfs2 lustrecomm mailq mounts nfsclient overhead shping summary systemd zswap; do
+        inside sh -c 'cd "/var/lib/pcp/pmdas/$1" && ./Install' sh "$agent" </dev/null >/tmp/log 2>&1 || { cat /tmp/log >&2; fail "Install of $agent"; }
+    done
+    answers "more agents installed" "$ours"
+}
 restart() { inside /etc/init.d/pmcd restart >/tmp/log 2>&1 || { cat /tmp/log; fail "pmcd's start script"; }; }
 
 # The agent openmetrics, as docs/OPENMETRICS.md says: Install puts it in the place of PCP's own, and when its package goes pmcd goes on without.
@@ -169,6 +192,10 @@ steps() {
     inside pcp-pmda-rust enable >/dev/null
     restart
     answers "enabled and restarted" "$ours"
+
+    compared
+    more_agents
+    compared
 
     offer second
     # Ours is held back, so that only PCP is updated.
@@ -272,7 +299,7 @@ else
     rm -rf --one-file-system "$target/systems/$suite-packages"
     cp -a "$target/systems/$suite-host" "$target/systems/$suite-packages"
     status=0
-    timeout 900 unshare --mount --mount-proc --pid --net --fork --kill-child "$0" "$suite" --steps || status=$?
+    timeout 1800 unshare --mount --mount-proc --pid --net --fork --kill-child "$0" "$suite" --steps || status=$?
     [ "$status" != 0 ] ||
         packaging/tested.sh "make deb-test-$suite" "Debian $(cat "$target/systems/$suite-packages/etc/debian_version"), $(dpkg --print-architecture)" \
             "$(chroot "$target/systems/$suite-packages" dpkg-query -W -f '${Version}' libpcp-pmda3 | sed 's/-.*//')" "packages installed, updated, removed"
