@@ -38,11 +38,11 @@ readonly demo_packages=(gcc libc6-dev libpcp-gui2 libpcp3-dev libreadline8 pkg-c
 say() { printf 'setup: %s\n' "$*"; }
 fail() { printf 'setup: %s\n' "$@" >&2; exit 1; }
 
-# missing PACKAGE...: prints those that are not installed.
+# missing PACKAGE...: prints those that are not installed, under this name or one that provides it (libreadline8t64).
 missing() {
     local installed
-    installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null | sed -n 's/^installed //p') || true
-    printf "%s\n" "$@" | sort -u | grep -vxF -e "${installed:-none}" || true
+    installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}, ${Provides}\n' | sed -n 's/^installed //p' | tr ',' '\n' | sed 's/(.*//; s/[[:space:]]//g')
+    printf "%s\n" "$@" | sort -u | grep -vxF -e "$installed" || true
 }
 
 # install WHY PACKAGE...: installs those that are missing, or says which ones are.
