@@ -1,12 +1,12 @@
 //! Calls into C, and the panic guard.
 //!
 //! What calls functions of an agent, or waits, consists of steps ([`guarded`]), and the exported
-//! function makes the calls between them. During a call, only the frames of such functions are on
-//! the stack; they hold no lock, borrow or destructor. So a callback may call the library again,
-//! and may leave by returning, `longjmp`, an exception, `pthread_exit` or a cancellation.
+//! function makes the calls between them. During a call its frame holds no lock, borrow or
+//! destructor. So a callback may call the library again, and may leave by returning, `longjmp`, an
+//! exception, `pthread_exit` or a cancellation.
 //!
-//! Each step runs under the panic guard, as every exported function does; what such a function
-//! returns becomes what C gets. And each gets a [`Token`], by which it may take the lock.
+//! Each step runs under the panic guard, as every exported function does, and gets a [`Token`], by
+//! which it may take the lock.
 
 use std::any::Any;
 use std::ffi::c_int;
@@ -20,17 +20,14 @@ use crate::sys::reentrancy::ReentrancyGuard;
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;
 
-/// Something that is owned across a call into C. It leaks when the call does not return: no
-/// code of the library runs then that could free it.
+/// Something that is owned across a call into C. It leaks when the call does not return.
 pub(crate) struct NoDropCell<T>(ManuallyDrop<Option<T>>);
 
 impl<T> NoDropCell<T> {
-    /// With a value.
     pub(crate) const fn new(value: T) -> NoDropCell<T> {
         NoDropCell(ManuallyDrop::new(Some(value)))
     }
 
-    /// Empty.
     pub(crate) const fn none() -> NoDropCell<T> {
         NoDropCell(ManuallyDrop::new(None))
     }
@@ -40,7 +37,6 @@ impl<T> NoDropCell<T> {
         *self.0 = Some(value);
     }
 
-    /// A shared reference to the value, if it was not taken.
     pub(crate) fn peek(&self) -> Option<&T> {
         self.0.as_ref()
     }
@@ -50,14 +46,14 @@ impl<T> NoDropCell<T> {
         self.0.as_mut()
     }
 
-    /// Takes the value out: from now on it is dropped like any other.
+    /// Takes the value out.
     pub(crate) fn take(&mut self) -> Option<T> {
         self.0.take()
     }
 }
 
-/// Debug builds panic in the functions whose names stand here, separated by blanks: for the tests
-/// of this guard.
+/// Names of functions in which debug builds panic, separated by blanks: for the tests of this
+/// guard.
 #[cfg(debug_assertions)]
 const PROVOKE: &str = "PCP_PMDA_PANIC";
 
@@ -66,10 +62,10 @@ static PROVOKED: std::sync::LazyLock<Option<String>> = std::sync::LazyLock::new(
 
 /// Runs the body of an exported function and turns its result into what C gets.
 ///
-/// A panic must not cross the edge: pmcd loads this library into its own process. It is logged, and
-/// the caller sees the failure value of the type, `PM_ERR_GENERIC` or NULL (MAIN-54).
+/// A panic must not cross the edge, as pmcd loads this library. It is logged, and the caller sees
+/// `PM_ERR_GENERIC` or NULL (MAIN-54).
 ///
-/// A signal handler may call us on top of a call of the same thread. It gets `-EBUSY` (or NULL, or
+/// A call in a signal handler on top of a call of the same thread gets `-EBUSY` (or NULL, or
 /// nothing) at once: nothing is allocated, locked, waited for or said.
 pub(crate) fn guard<R: CReturn>(body: impl FnOnce(&mut Token) -> R) -> R::C {
     let Some(mut entered) = ReentrancyGuard::enter() else {
@@ -80,10 +76,10 @@ pub(crate) fn guard<R: CReturn>(body: impl FnOnce(&mut Token) -> R) -> R::C {
     outcome
 }
 
-/// Does a call of some ten instructions, with the lock, and without what [`guard`] has for a
-/// panic: the work has none, allocates nothing and calls nobody (`tests/short.rs` proves it of the
-/// finished library). `None` if the work gives that, and with several threads, on top of another
-/// call, or where a handler has left one: then nothing was done, and [`guard_apart`] does it.
+/// Does a call of some ten instructions, with the lock, and without what [`guard`] has for a panic:
+/// the work has none, allocates nothing and calls nobody (`tests/short.rs` proves it). `None` if
+/// the work gives that, with several threads, on top of another call, or where a handler has left
+/// one: then [`guard_apart`] does it.
 #[inline(always)]
 pub(crate) fn short<T, R>(state: &Mutex<T>, work: impl FnOnce(&mut T) -> Option<R>) -> Option<R> {
     #[cfg(debug_assertions)]
@@ -97,7 +93,7 @@ pub(crate) fn short<T, R>(state: &Mutex<T>, work: impl FnOnce(&mut T) -> Option<
 }
 
 /// [`guard`] in a frame of its own, so that a short call need not save what only the other way
-/// uses. As a function of C it never unwinds, so that its callers have no landing pad.
+/// uses. It never unwinds, so its callers have no landing pad.
 #[inline(never)]
 pub(crate) extern "C" fn guard_apart<R: CReturn>(body: impl FnOnce(&mut Token) -> R) -> R::C {
     guard(body)
@@ -106,10 +102,9 @@ pub(crate) extern "C" fn guard_apart<R: CReturn>(body: impl FnOnce(&mut Token) -
 /// The result of a step, or the exported function's return value without it.
 pub(crate) type Guarded<T> = std::result::Result<T, c_int>;
 
-/// [`guard`] for a step of a function that makes calls into C between its steps. Its frame has
-/// nothing to drop, to unlock or to catch then: what the steps own meanwhile is in a
-/// [`NoDropCell`]. The result does not pass through the hands of the catcher, so that it can stay
-/// in registers.
+/// [`guard`] for a step. Its frame has nothing to drop, to unlock or to catch: what the steps own
+/// meanwhile is in a [`NoDropCell`]. The result stays in registers, as it does not pass through the
+/// catcher.
 pub(crate) fn guarded<T>(body: impl FnOnce(&mut Token) -> T) -> Guarded<T> {
     const { assert!(!std::mem::needs_drop::<T>()) };
     let Some(mut entered) = ReentrancyGuard::enter() else {
@@ -137,7 +132,7 @@ pub(crate) fn returned(outcome: Guarded<c_int>) -> c_int {
     outcome.unwrap_or_else(|code| code)
 }
 
-/// [`guard`] for what is already inside of the library: catches panics, no more.
+/// [`guard`] for what is already inside of the library.
 pub(crate) fn inner<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
     // Unwind safety: what a panic may leave half done is behind locks that are released while
     // unwinding, and every core module keeps its invariants at each point where it can panic.
@@ -150,7 +145,6 @@ pub(crate) fn inner<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
     }
 }
 
-/// Runs the body.
 #[cfg(not(debug_assertions))]
 #[inline(always)]
 fn run_body<R>(body: impl FnOnce() -> R) -> R {
@@ -176,7 +170,6 @@ fn run_body<R, F: FnOnce() -> R>(body: F) -> R {
     body()
 }
 
-/// Logs a panic.
 #[cold]
 #[inline(never)]
 #[expect(
@@ -202,11 +195,10 @@ pub(crate) trait CReturn {
     type C;
     /// The value that C sees after a panic.
     const FAILED: Self::C;
-    /// The value that C sees of a call in a signal handler on top of another one: not `-EAGAIN`,
-    /// which asks to be tried again.
+    /// The value of a call in a signal handler on top of another one: not `-EAGAIN`, which asks to
+    /// be tried again.
     const BUSY: Self::C;
 
-    /// The value as C sees it.
     fn into_c(self) -> Self::C;
 }
 
@@ -232,7 +224,6 @@ impl CReturn for Result<()> {
     }
 }
 
-/// A number that is not a status, as it is.
 impl CReturn for c_int {
     type C = c_int;
     const FAILED: c_int = Error::GENERIC.code();
@@ -243,8 +234,7 @@ impl CReturn for c_int {
     }
 }
 
-/// A number that callers take for a count, a flag or the end of a list: `NONE` says "no more",
-/// whatever went wrong.
+/// A number that callers take for a count, a flag or the end of a list: `NONE` says "no more".
 pub(crate) struct Plain<const NONE: c_int>(pub(crate) c_int);
 
 impl<const NONE: c_int> CReturn for Plain<NONE> {
@@ -276,8 +266,7 @@ impl<T> CReturn for *mut T {
     }
 }
 
-/// Something for the exported function itself, which turns it into what C gets; `None` after a
-/// panic, and on top of another call.
+/// Something that the exported function turns into what C gets.
 impl<T> CReturn for Option<T> {
     type C = Self;
     const FAILED: Self = None;
@@ -293,7 +282,7 @@ impl<T> CReturn for Option<T> {
 mod tests {
     use super::*;
 
-    /// MAIN-54: a panic ends here, as the failure of the type.
+    /// MAIN-54.
     #[test]
     fn panics_become_failures() {
         assert_eq!(guard(|_| -> Result<c_int> { panic!("a text") }), Error::GENERIC.code());
@@ -305,7 +294,6 @@ mod tests {
         guard(|_| -> () { panic!("nothing to return") });
     }
 
-    /// A result that is not a panic passes unchanged.
     #[test]
     fn results_pass() {
         assert_eq!(guard(|_| -> Result<c_int> { Ok(5) }), 5);

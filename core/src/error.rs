@@ -5,11 +5,11 @@ use std::{fmt, io};
 
 use rustix::io::Errno;
 
-/// A failure, as the negative number that crosses the C edge: a `PM_ERR_*` code or `-errno`.
+/// A failure, as the negative number that C callers see: a `PM_ERR_*` code or `-errno`.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Error(NonZeroI32);
 
-/// The result of everything that can fail.
+/// A result with this error.
 pub type Result<T> = std::result::Result<T, Error>;
 
 macro_rules! codes {
@@ -110,10 +110,8 @@ errnos! {
 }
 
 impl Error {
-    /// Never 0, so that a result without a value is as small as the code that C gets. A
-    /// failure that is reported as 0 becomes `PM_ERR_GENERIC`.
+    /// A failure that is reported as 0 becomes `PM_ERR_GENERIC`.
     const fn of(code: i32) -> Error {
-        /// `PM_ERR_GENERIC`.
         const UNKNOWN: NonZeroI32 = NonZeroI32::new(-12345).unwrap();
         match NonZeroI32::new(code) {
             Some(code) => Error(code),
@@ -131,7 +129,7 @@ impl Error {
         Error::os(errno.raw_os_error())
     }
 
-    /// Takes over a code that C returned; `Ok` holds what is not negative.
+    /// Takes a code that C returned; `Ok` if it is not negative.
     ///
     /// # Errors
     /// The code itself when it is negative.
@@ -153,14 +151,12 @@ impl From<io::Error> for Error {
 }
 
 impl Error {
-    /// The name by which PCP or the system knows the code, where it has one here: `PM_ERR_PMID`,
-    /// `EINVAL`.
+    /// The name of the code in PCP or the system, if known here: `PM_ERR_PMID`, `EINVAL`.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         self.known().map(|(name, _)| name)
     }
 
-    /// The name, and what the code means.
     fn known(self) -> Option<(&'static str, &'static str)> {
         let (name, text) = self.of_pcp().or_else(|| self.of_system())?;
         Some((name, text.trim().trim_end_matches('.')))
@@ -177,7 +173,7 @@ impl fmt::Debug for Error {
     }
 }
 
-/// As in `Invalid argument (EINVAL)`; what has no name here is a number.
+/// As in `Invalid argument (EINVAL)`, or a number without a known name.
 impl fmt::Display for Error {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.known() {
@@ -203,7 +199,6 @@ mod tests {
         assert_eq!(Error::check(7), Ok(7));
     }
 
-    /// A message says what it is, and by which name to look for it.
     #[test]
     fn texts() {
         let texts = [

@@ -2,12 +2,12 @@
 
 use crate::error::{Error, Result};
 
-/// A table of values. A slot is given out lowest first, and again once its value has gone; the
-/// table never shrinks (HELP-10, HELP-12, EVENT-12, QUEUE-1, QUEUE-20).
+/// A table of values by slot, of which the lowest free one is taken first (HELP-10, HELP-12,
+/// EVENT-12, QUEUE-1, QUEUE-20).
 #[derive(Debug)]
 pub struct Handles<T> {
     slots: Vec<Option<T>>,
-    /// No slot below this one is free.
+    /// No lower slot is free.
     full: usize,
 }
 
@@ -33,23 +33,23 @@ impl<T> Handles<T> {
         self.slots.len()
     }
 
-    /// The lowest free slot, and room for its value.
+    /// The lowest free slot, with room for its value.
     ///
     /// # Errors
-    /// `-ENOMEM` when memory or the handles of C, which are `int`s, run out.
+    /// `-ENOMEM` when memory or handles (`int`s) run out.
     pub fn vacant(&mut self) -> Result<usize> {
         let rest = self.slots.get(self.full..).unwrap_or_default();
         self.full += rest.iter().take_while(|value| value.is_some()).count();
         i32::try_from(self.full).map_err(|_| Error::ENOMEM)?;
         if self.full == self.slots.capacity() {
-            // The first value has no room beside it: most agents have few.
+            // Most agents have one value, or few.
             let more = self.slots.len().max(1);
             self.slots.try_reserve_exact(more).map_err(|_| Error::ENOMEM)?;
         }
         Ok(self.full)
     }
 
-    /// Puts a value into the slot that [`Handles::vacant`] has given.
+    /// Puts a value into the slot of [`Handles::vacant`].
     pub fn put(&mut self, slot: usize, value: T) -> &mut T {
         if slot == self.slots.len() {
             // Room: `vacant`.
@@ -65,7 +65,7 @@ impl<T> Handles<T> {
         self.slots.get(slot)?.as_ref()
     }
 
-    /// The value of a slot, to be changed.
+    /// The value of a slot, mutable.
     #[inline]
     pub fn get_mut(&mut self, slot: usize) -> Option<&mut T> {
         self.slots.get_mut(slot)?.as_mut()
@@ -77,7 +77,7 @@ impl<T> Handles<T> {
         self.slots.get(slot).is_some_and(Option::is_none)
     }
 
-    /// Takes a value out; its slot is free from then on.
+    /// Takes a value out and frees its slot.
     pub fn take(&mut self, slot: usize) -> Option<T> {
         let value = self.slots.get_mut(slot)?.take()?;
         self.full = self.full.min(slot);
@@ -90,7 +90,7 @@ impl<T> Handles<T> {
         slots.filter_map(|(slot, value)| Some((slot, value.as_ref()?)))
     }
 
-    /// All values, to be changed, lowest slot first.
+    /// All values, mutable, lowest slot first.
     pub fn values_mut(&mut self) -> impl Iterator<Item = &mut T> {
         self.slots.iter_mut().flatten()
     }
@@ -106,7 +106,7 @@ pub fn slot(handle: i32) -> Option<usize> {
 /// The handle of a slot.
 ///
 /// # Errors
-/// `-ENOMEM` for a slot that no handle can name.
+/// `-ENOMEM` beyond `int`.
 pub fn handle(slot: usize) -> Result<i32> {
     i32::try_from(slot).map_err(|_| Error::ENOMEM)
 }
@@ -115,8 +115,7 @@ pub fn handle(slot: usize) -> Result<i32> {
 mod tests {
     use super::*;
 
-    /// HELP-10, HELP-11, HELP-12, H-1, H-2, EVENT-12, QUEUE-1: the lowest free slot, also after
-    /// some were freed; one that was asked for and not used is given again.
+    /// HELP-10, HELP-11, HELP-12, H-1, H-2, EVENT-12, QUEUE-1.
     #[test]
     fn lowest_free_slot() {
         let mut handles = Handles::new();

@@ -8,8 +8,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::{Error, Result, guard};
 
-/// Something that is read again and again by a thread of its own. An agent keeps it in its state
-/// and shows what was read last.
+/// A value that a thread of its own reads again and again; the agent shows the last one.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -25,19 +24,18 @@ pub struct Background<T> {
 
 struct Shared<T> {
     state: Mutex<State<T>>,
-    /// The end has come.
     end: Condvar,
 }
 
 struct State<T> {
-    /// The value that was read last, and the time.
+    /// The last value, and its time.
     last: Option<(Arc<T>, Instant)>,
     ended: bool,
 }
 
 impl<T: Send + Sync + 'static> Background<T> {
-    /// Reads at once, and then again each time that `interval` has passed. What was read last can
-    /// be seen until it is older than `expires`; an error, or a panic, is logged.
+    /// Reads at once, and then each time that `interval` has passed. A value is there until it is
+    /// older than `expires`; an error, or a panic, is logged.
     pub fn every(
         interval: Duration,
         expires: Duration,
@@ -55,14 +53,14 @@ impl<T: Send + Sync + 'static> Background<T> {
             .name("pmda-background".to_owned())
             .spawn(move || {
                 guard::install();
-                // What goes wrong each time is logged once.
+                // An error that repeats is logged once.
                 let mut failed = false;
                 loop {
                     let outcome = guard::serve(|_| {
                         guard::call("reading in the background", || {
                             Ok(read().map(|value| {
                                 let new = Some((Arc::new(value), Instant::now()));
-                                // What was read before goes here, where it may panic.
+                                // Dropping it may panic.
                                 let _before = std::mem::replace(&mut reader.state.lock().last, new);
                             }))
                         })
@@ -89,10 +87,10 @@ impl<T: Send + Sync + 'static> Background<T> {
         Background { shared, expires }
     }
 
-    /// Returns the value that was read last.
+    /// The last value.
     ///
     /// # Errors
-    /// `PM_ERR_AGAIN` when nothing was read yet, or it is too old.
+    /// `PM_ERR_AGAIN` when there is none yet, or it is too old.
     pub fn get(&self) -> Result<Arc<T>> {
         let state = self.shared.state.lock();
         let (value, read) = state.last.as_ref().ok_or(Error::AGAIN)?;
@@ -103,7 +101,7 @@ impl<T: Send + Sync + 'static> Background<T> {
     }
 }
 
-/// The thread ends when it is not reading: one that hangs is not waited for.
+/// Lets the thread end, but does not wait for it.
 impl<T> Drop for Background<T> {
     fn drop(&mut self) {
         self.shared.state.lock().ended = true;
@@ -123,7 +121,7 @@ mod tests {
 
     use super::*;
 
-    /// What was read is there until it is too old; what fails or panics does not end the reading.
+    /// Errors and panics do not end the reading.
     #[test]
     fn reading() {
         let count = Arc::new(AtomicU32::new(0));

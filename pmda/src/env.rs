@@ -7,20 +7,20 @@ use std::{env, fs, io};
 
 use crate::reactor::{Reactor, Tail, Timer, Waker, Watch};
 
-/// An option of an agent's own, beside those of all agents.
+/// An option of the agent's own.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Opt {
     /// `-x`, if it has a short form.
     pub short: Option<char>,
     /// `--name`; [`Env::option`] finds it by this.
     pub long: &'static str,
-    /// What its argument is called, if it takes one.
+    /// The name of its argument, if it takes one.
     pub argument: Option<&'static str>,
-    /// What `--help` says about it.
+    /// Its line in `--help`.
     pub help: &'static str,
 }
 
-/// What an agent is told when it starts.
+/// The environment of an agent.
 #[derive(Clone, Debug)]
 pub struct Env {
     name: &'static str,
@@ -52,7 +52,6 @@ impl Env {
         }
     }
 
-    /// The environment of an agent in a folder, without PCP. Files of caches are below it.
     pub(crate) fn in_folder(name: &'static str, domain: u32, folder: &Path) -> Env {
         Env {
             name,
@@ -67,8 +66,8 @@ impl Env {
         }
     }
 
-    /// Adds what the command line said: options of the agent's own by their long names, with an
-    /// empty value for one that takes none, and what is no option.
+    /// Sets the options of the agent's own by their long names, with an empty value for those
+    /// without an argument, and the other arguments.
     pub(crate) fn with_options(mut self, options: Vec<(&'static str, String)>, arguments: Vec<String>) -> Env {
         (self.options, self.arguments) = (options, arguments);
         self
@@ -80,70 +79,67 @@ impl Env {
         self.name
     }
 
-    /// What stands in front of the names of the agent's metrics; see
-    /// [`Agent::root`](crate::Agent::root).
+    /// The first part of the names of the agent's metrics; see [`Agent::root`](crate::Agent::root).
     #[must_use]
     pub fn root(&self) -> &str {
         &self.root
     }
 
-    /// Says what stands in front of the names.
     pub(crate) fn with_root(mut self, root: String) -> Env {
         self.root = root;
         self
     }
 
-    /// The same, where no file of a cache is read or written.
+    /// The same without files of caches.
     pub(crate) fn without_files(self) -> Env {
         Env { caches: None, ..self }
     }
 
-    /// The agent's domain, which need not be [`Agent::DOMAIN`](crate::Agent::DOMAIN).
+    /// The agent's domain, perhaps not [`Agent::DOMAIN`](crate::Agent::DOMAIN).
     #[must_use]
     pub fn domain(&self) -> u32 {
         self.domain
     }
 
-    /// Whether the agent is a shared object in pmcd or another process, rather than a daemon.
+    /// Returns whether the agent is a shared object rather than a daemon.
     #[must_use]
     pub fn is_dso(&self) -> bool {
         self.is_dso
     }
 
-    /// The agent's folder, where its configuration is: `$PCP_PMDAS_DIR/NAME`.
+    /// The agent's folder: `$PCP_PMDAS_DIR/NAME`.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The value of an option of the agent's own, the last one if it was given several times; empty
-    /// for one that takes none.
+    /// The value of an option of the agent's own, the last one of several; empty for one without an
+    /// argument.
     #[must_use]
     pub fn option(&self, long: &str) -> Option<&str> {
         let mut given = self.options.iter().rev();
         given.find(|(name, _)| *name == long).map(|(_, value)| value.as_str())
     }
 
-    /// What stood on the command line beside options.
+    /// The arguments that are no options.
     #[must_use]
     pub fn arguments(&self) -> &[String] {
         &self.arguments
     }
 
-    /// What wakes the agent from any thread.
+    /// A handle that wakes the agent from any thread.
     #[must_use]
     pub fn waker(&self) -> Waker {
         self.reactor.waker()
     }
 
-    /// A timer that wakes the agent each time that `interval` has passed.
+    /// A timer that wakes the agent at an interval.
     #[must_use]
     pub fn timer(&self, interval: Duration) -> Timer {
         self.reactor.timer(interval)
     }
 
-    /// Lets a socket or another descriptor wake the agent while it can be read. It does not block
-    /// from now on.
+    /// Lets a descriptor wake the agent while it can be read. From now on it does not block.
     ///
     /// # Errors
     /// What the system says.
@@ -157,12 +153,11 @@ impl Env {
         Tail::new(&self.reactor, path.as_ref())
     }
 
-    /// What wakes the agent.
     pub(crate) fn reactor(&self) -> &Reactor {
         &self.reactor
     }
 
-    /// The same for an agent that is started again: nothing that the earlier one has had wakes it.
+    /// The same for a restarted agent: nothing of the earlier one wakes it.
     pub(crate) fn anew(&self) -> Env {
         Env {
             reactor: Reactor::new(),
@@ -170,7 +165,7 @@ impl Env {
         }
     }
 
-    /// `$PCP_VAR_DIR`: the files of persistent instance domains are in its `config/pmda`. In a
+    /// `$PCP_VAR_DIR`, whose `config/pmda` has the files of persistent instance domains. In a
     /// harness it is the folder of the test.
     #[must_use]
     pub fn var_dir(&self) -> Option<&Path> {
@@ -187,7 +182,6 @@ pub(crate) fn pcp_setting(name: &str) -> Option<String> {
     setting_in(&fs::read_to_string(conf).ok()?, name)
 }
 
-/// The value in the text of a `pcp.conf`.
 fn setting_in(text: &str, name: &str) -> Option<String> {
     let lines = text.lines().rev().filter_map(|line| line.split_once('='));
     let mut values = lines.filter(|(key, _)| *key == name);

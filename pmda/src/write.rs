@@ -14,8 +14,7 @@ use crate::metrics::{help_parts, is_name};
 use crate::{Agent, Env, Metrics, logger};
 
 /// Writes `domain.h`, `pmns`, `root`, `help`, `Install` and `Remove` to a directory, which is made.
-/// Installed with the agent's program `pmdaNAME` in `$PCP_PMDAS_DIR/NAME`, `./Install` tells pmcd.
-/// The options of the command line may choose domain and root.
+/// With them and the program `pmdaNAME` in `$PCP_PMDAS_DIR/NAME`, `./Install` tells pmcd.
 pub(crate) fn write<A: Agent>(directory: &Path, env: &Env) -> ExitCode {
     let root_name = A::root(env);
     if root_name.contains('.') || !is_name(&root_name) {
@@ -33,7 +32,7 @@ pub(crate) fn write<A: Agent>(directory: &Path, env: &Env) -> ExitCode {
         ("Remove", script::<A>(&metrics, "pmdaRemove"), 0o755),
     ];
     let one = |(name, text, mode): (&str, String, u32)| -> io::Result<()> {
-        // Root may write to a directory of another user: no link there is followed.
+        // Root may write to a directory of another user: links are not followed.
         let mut file = entry(&directory.join(name))?.replace(mode)?;
         file.write_all(text.as_bytes())?;
         file.set_permissions(Permissions::from_mode(mode))
@@ -47,12 +46,10 @@ pub(crate) fn write<A: Agent>(directory: &Path, env: &Env) -> ExitCode {
     }
 }
 
-/// The place of a file.
 fn entry(path: &Path) -> io::Result<DirEntry> {
     DirEntry::at(path)
 }
 
-/// Makes a directory and those above it.
 fn make(directory: &Path) -> io::Result<()> {
     let above = directory.parent().filter(|above| !above.as_os_str().is_empty());
     if let Some(above) = above {
@@ -64,7 +61,6 @@ fn make(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The name of the domain in the other files.
 fn domain_name(name: &str) -> String {
     name.to_ascii_uppercase()
 }
@@ -84,7 +80,7 @@ fn root<S>(metrics: &Metrics<S>) -> String {
     format!("/* The names of {name} alone, to be checked. */\n#include \"domain.h\"\n\n{names}")
 }
 
-/// The names below one: those of metrics with their numbers, and those with more names below them.
+/// The names below one: metrics with their numbers, and branches.
 #[derive(Default)]
 struct Node<'m> {
     number: Option<(u32, u32)>,
@@ -93,7 +89,7 @@ struct Node<'m> {
     order: Vec<&'m str>,
 }
 
-/// The name space. An agent whose metrics come and go answers for its names itself.
+/// The name space; that of dynamic metrics is with the agent.
 fn names<S>(metrics: &Metrics<S>, agent: &str) -> String {
     let name = metrics.root();
     let domain = domain_name(agent);
@@ -132,7 +128,7 @@ fn level(text: &mut String, name: &str, domain: &str, node: &Node<'_>) {
     }
 }
 
-/// The help texts as `newhelp` reads them. pmcd asks the agent; the file is for people.
+/// The help texts in `newhelp`'s format, for people: pmcd asks the agent.
 fn help<S>(metrics: &Metrics<S>, agent: &str) -> String {
     // newhelp would look for names that only the agent knows.
     if metrics.are_dynamic() {
@@ -142,7 +138,7 @@ fn help<S>(metrics: &Metrics<S>, agent: &str) -> String {
     let mut add = |name: String, help: &str| {
         let (line, long) = help_parts(help);
         let _ = writeln!(text, "@ {name} {line}");
-        // A line that starts with @ or # would mean something else.
+        // At a line's start @ and # have another meaning.
         for line in long.lines() {
             let escape = if line.starts_with(['@', '#']) { " " } else { "" };
             let _ = writeln!(text, "{escape}{line}");
@@ -165,7 +161,7 @@ fn script<A: Agent>(metrics: &Metrics<A>, action: &str) -> String {
     } else {
         ""
     };
-    // pmdaproc.sh takes the agent's name, unless it is told otherwise.
+    // By default pmdaproc.sh takes the agent's name.
     let root = match metrics.root() {
         root if root == name => String::new(),
         root => format!("pmns_name={root}\n"),
@@ -228,7 +224,6 @@ mod tests {
         assert_eq!(write::<Tree>(&place, &env), ExitCode::SUCCESS);
         let read = |name: &str| fs::read_to_string(place.join(name)).expect("written");
         assert_eq!(read("domain.h"), "#define TREE 77\n");
-        // PCP's own file of domains, stdpmid, does not have it yet.
         assert!(read("root").contains("#include \"domain.h\"\n\nroot { tree }\n"));
         assert_eq!(
             read("pmns"),
@@ -246,8 +241,7 @@ mod tests {
         assert_eq!(mode & 0o777, 0o755);
     }
 
-    /// Another user's directory: root follows no link in it, neither in the place of a file nor of
-    /// a directory.
+    /// In another user's directory root follows no links.
     #[test]
     fn links_of_others() {
         if !nix::unistd::geteuid().is_root() {
@@ -287,7 +281,7 @@ mod tests {
         }
     }
 
-    /// Names below a root that an option says, and of a domain that `-d` says.
+    /// Names below an option's root, and of `-d`'s domain.
     #[test]
     fn another_root() {
         let directory = tempfile::tempdir().expect("a directory");

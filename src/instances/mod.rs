@@ -20,9 +20,6 @@ use pmda_core::instances::{InstanceQuery, Match, matches};
 use pmda_core::log::Bytes;
 
 /// The body of `pmdaInstance`.
-///
-/// # Errors
-/// As `pmdaInstance`.
 pub(crate) fn list(
     token: &mut Token,
     indom: InDom,
@@ -33,7 +30,7 @@ pub(crate) fn list(
 ) -> Result<()> {
     let request = InstanceQuery::new(inst, name);
     if indom.is_null() {
-        // Single requests keep the answer that they have always had (INST-69).
+        // As the C library (INST-69).
         return Err(match request {
             Ok(InstanceQuery::All) => Error::INDOM,
             _ => Error::INST,
@@ -51,7 +48,6 @@ pub(crate) fn list(
     from_table(token, ext, idp, request?, name, sink)
 }
 
-/// Answers from a cache.
 fn from_cache(token: &mut Token, indom: InDom, request: InstanceQuery<'_>, sink: impl InstanceSink) -> Result<()> {
     match request {
         InstanceQuery::All => cached_indom::with_all(token, indom, |cache| sink.all(cache.active(), cache.actives())),
@@ -60,7 +56,6 @@ fn from_cache(token: &mut Token, indom: InDom, request: InstanceQuery<'_>, sink:
     }
 }
 
-/// Answers from a classic table.
 fn from_table(
     token: &mut Token,
     ext: Ext<'_>,
@@ -109,7 +104,7 @@ fn place_of(
     place_in_long_table(token, ext, idp, instances, inst)
 }
 
-/// [`place_of`] in a table that is indexed.
+/// [`place_of`] in an indexed table.
 #[inline(never)]
 fn place_in_long_table(
     token: &mut Token,
@@ -127,7 +122,7 @@ fn place_in_long_table(
     })
 }
 
-/// The first place of an instance whose name, or whose name's part before a space, is this one.
+/// The first place of an instance with a name, or with its part before a space.
 #[inline(always)]
 fn place_named(
     token: &mut Token,
@@ -142,7 +137,7 @@ fn place_named(
     place_named_in_long_table(token, ext, idp, instances, name)
 }
 
-/// [`place_named`] in a table that is indexed.
+/// [`place_named`] in an indexed table.
 #[inline(never)]
 fn place_named_in_long_table(
     token: &mut Token,
@@ -162,7 +157,7 @@ fn place_named_in_long_table(
     })
 }
 
-/// As [`matches()`] finds it, without the length of a name, which most often differs early.
+/// As [`matches()`], without the length of a name.
 #[inline(always)]
 fn is_named(instances: InstanceTable<'_>, place: usize, name: &[u8]) -> bool {
     match instances.name(place).and_then(|other| other.behind(name)) {
@@ -178,7 +173,7 @@ fn is_without_space(name: &[u8]) -> bool {
     !name.contains(&b' ')
 }
 
-/// Searches with what is known of the table of a domain; without memory nothing is.
+/// Searches with the known places of the domain's table, if there is memory.
 fn with_places<R>(token: &mut Token, ext: Ext<'_>, idp: Indom<'_>, search: impl FnOnce(&mut TablePlaces) -> R) -> R {
     let (indom, mut unknown) = (idp.indom(), TablePlaces::default());
     let Ok(agent) = agent::of_any(token, ext) else {

@@ -1,7 +1,7 @@
-//! PDUs from pmcd, read by read, and to pmcd, write by write.
+//! PDUs from and to pmcd.
 //!
-//! The reads and writes themselves are made in `exports.rs`, outside of any guard: a thread that is
-//! cancelled while it waits leaves there.
+//! `exports.rs` makes the reads and writes outside of any guard, where a cancelled thread may
+//! leave.
 
 use std::ffi::c_int;
 use std::{fmt, io};
@@ -19,18 +19,17 @@ use pmda_core::wire::encode::ResultBuilder;
 use pmda_core::wire::receive::{Failure, Pdu, ReadMode, Receiver};
 use pmda_core::wire::{Kind, RecentPdus, Way, number};
 
-/// The result of a read or a write: a number of bytes, or -1; and the error number.
+/// The result of a read or a write: a number of bytes, or -1 and the error number.
 #[derive(Clone, Copy)]
 pub(crate) struct IoResult(pub(crate) isize, pub(crate) c_int);
 
 impl IoResult {
-    /// The number of bytes, or the error.
     pub(crate) fn result(self) -> io::Result<usize> {
         usize::try_from(self.0).map_err(|_| io::Error::from_raw_os_error(self.1))
     }
 }
 
-/// The PDUs of this process that went by last; shown when a handshake fails (WIRE-77).
+/// The last PDUs of this process, for a failed handshake (WIRE-77).
 static RECENT: Mutex<RecentPdus> = Mutex::new(RecentPdus::new());
 
 fn note(token: &mut Token, way: Way, fd: c_int, pdu: &[u8]) {
@@ -38,23 +37,21 @@ fn note(token: &mut Token, way: Way, fd: c_int, pdu: &[u8]) {
     RECENT.lock(token).note(way, kind, fd, pdu.len());
 }
 
-/// Shows the PDUs that went by last.
 pub(crate) fn show_recent(token: &mut Token) {
     let text = RECENT.lock(token).lines();
     log::trace(text.bytes());
 }
 
-/// Returns whether anything is said of PDUs.
+/// Returns whether PDUs are shown under any debug option.
 pub(crate) fn is_any_shown() -> bool {
     const OF_PDUS: [Debug; 4] = [Debug::Pdu, Debug::Libpmda, Debug::Indom, Debug::Attr];
     OF_PDUS.into_iter().any(log::debug)
 }
 
-/// The next PDU from pmcd.
 pub(crate) struct Incoming {
     loop_state: &'static LoopState,
     fd: c_int,
-    /// True if it is a socket or a pipe without a name; `None` until that matters.
+    /// True for a socket or a pipe without a name; `None` until that matters.
     nameless: Option<bool>,
     mode: ReadMode,
     receiver: NoDropCell<Receiver>,
@@ -62,7 +59,6 @@ pub(crate) struct Incoming {
 }
 
 impl Incoming {
-    /// Nothing is received.
     pub(crate) const fn nothing(loop_state: &'static LoopState) -> Incoming {
         Incoming {
             loop_state,
@@ -74,9 +70,8 @@ impl Incoming {
         }
     }
 
-    /// Starts to receive from a descriptor. Read ahead are only sockets and pipes without a name:
-    /// what is in a FIFO or a file when the agent closes and opens it again is not for this library
-    /// to know. The kernel is asked once for each number, as it takes as long as another read.
+    /// Starts to receive from a descriptor. Only sockets and pipes without a name are read ahead: a
+    /// FIFO or a file may be closed and opened again. The kernel is asked once for each descriptor.
     pub(crate) fn begin(&mut self, token: &mut Token, fd: c_int, mode: ReadMode) {
         if self.fd != fd {
             (self.fd, self.nameless) = (fd, None);
@@ -89,8 +84,8 @@ impl Incoming {
         self.receiver.set(self.loop_state.take_ahead(token, fd));
     }
 
-    /// The next read, given what came of the last one: a descriptor, and a place for so many bytes,
-    /// which stays until then. Without one, [`Incoming::take`] has the outcome.
+    /// The next read, after the outcome of the last one: a descriptor, and a stable place with its
+    /// size. `None` at the end: see [`Incoming::take`].
     pub(crate) fn next(&mut self, token: &mut Token, read: Option<IoResult>) -> Option<(c_int, *mut u8, usize)> {
         match self.go_on(token, read) {
             Ok(Some((place, size))) => return Some((self.fd, place, size)),
@@ -130,13 +125,12 @@ impl Incoming {
         Ok(None)
     }
 
-    /// The PDU, or why there is none; the details are logged (MAIN-32).
+    /// The PDU, or the failure, which is logged (MAIN-32).
     pub(crate) fn take(&mut self) -> std::result::Result<Pdu, Failure> {
         let outcome = self.outcome.take().unwrap_or(Err(Failure::NoMemory));
         outcome.inspect_err(|failure| log_failure(self.fd, *failure))
     }
 
-    /// Ends without a PDU.
     pub(crate) fn give_up(&mut self, token: &mut Token, failure: Failure) {
         if let Some(receiver) = self.receiver.take() {
             self.loop_state.give_up(token, self.fd, receiver, failure);
@@ -144,7 +138,7 @@ impl Incoming {
     }
 }
 
-/// Logs the details of a failed read; later releases than 6.0.3 do so only under -Dpdu (WIRE-60).
+/// Logs the details of a failed read; later releases than 6.0.3 only under -Dpdu (WIRE-60).
 fn log_failure(fd: c_int, failure: Failure) {
     if SINCE_6_0_5 && !log::debug(Debug::Pdu) {
         return;
@@ -152,39 +146,35 @@ fn log_failure(fd: c_int, failure: Failure) {
     failure.lines(fd, log::errstr, |line| log::notify!(Level::Err, "{line}"));
 }
 
-/// The purpose of a PDU that is sent.
 #[derive(Clone, Copy)]
 pub(crate) enum SendPurpose {
     /// The answer to a request of a kind; the code, if it is an error.
     Answer(Kind, Option<i32>),
     /// The verdict of the check callback.
     Refusal(i32),
-    /// The status of a store, of which the C library does not report a failure either (MAIN-6), or
-    /// what somebody else reports.
+    /// The status of a store, whose failure the C library does not report either (MAIN-6), or what
+    /// the caller reports.
     Status,
 }
 
-/// The next step of sending a PDU.
 pub(crate) enum WriteStep {
-    /// To write so many bytes to a descriptor; they stay there until then.
+    /// Writes bytes to a descriptor; they stay there until the next step.
     Write(c_int, *const u8, usize),
-    /// To wait until a descriptor can be written.
+    /// Waits for a descriptor.
     Wait(c_int),
 }
 
-/// A PDU on its way to pmcd.
 pub(crate) struct Outgoing {
     loop_state: &'static LoopState,
     fd: c_int,
     purpose: SendPurpose,
     reply: NoDropCell<ResultBuilder>,
     written: usize,
-    /// The outcome of the last one.
+    /// The outcome of the last PDU.
     pub(crate) outcome: Result<()>,
 }
 
 impl Outgoing {
-    /// Nothing is sent.
     pub(crate) const fn nothing(loop_state: &'static LoopState) -> Outgoing {
         Outgoing {
             loop_state,
@@ -206,7 +196,6 @@ impl Outgoing {
         }
     }
 
-    /// Starts to send an ERROR with a code.
     pub(crate) fn begin_status(&mut self, token: &mut Token, fd: c_int, purpose: SendPurpose, code: c_int) {
         let mut reply = self.loop_state.take_reply(token);
         reply.reply().error(code);
@@ -217,9 +206,8 @@ impl Outgoing {
         self.reply.get().map_or(&[], |reply| reply.reply().bytes())
     }
 
-    /// The next step, given the result of the last write; `None` when all is sent, or
-    /// cannot be, or there was nothing to send. Interruptions do not cut a PDU short, and a
-    /// descriptor that does not block is waited for (WIRE-23).
+    /// The next step, after the result of the last write; `None` at the end. Interruptions do not
+    /// cut a PDU short, and a nonblocking descriptor is waited for (WIRE-23).
     pub(crate) fn next(&mut self, token: &mut Token, write: Option<IoResult>) -> Option<WriteStep> {
         match write {
             None | Some(IoResult(_, libc::EINTR)) => {}
@@ -242,16 +230,16 @@ impl Outgoing {
         None
     }
 
-    /// Returns the reason why nothing more can be written.
+    /// The error when nothing more can be written.
     fn broken(&self, code: c_int) -> Error {
         match code {
-            // Of an inet socket it is only told that the peer has gone (WIRE-24).
+            // Of an inet socket only the end is told (WIRE-24).
             libc::EPIPE | libc::ECONNRESET if ipc::is_socket(self.fd) => Error::IPC,
             _ => Error::os(code),
         }
     }
 
-    /// Gives the buffer back; a failure is said and forgotten (MAIN-6, WIRE-22).
+    /// Gives the buffer back; a failure is logged (MAIN-6, WIRE-22).
     fn end(&mut self, token: &mut Token, outcome: Result<()>) {
         let fd = self.fd;
         match outcome {
@@ -274,7 +262,7 @@ impl Outgoing {
     }
 }
 
-/// Says that the answer to a request could not be sent (MAIN-31).
+/// Logs that the answer to a request could not be sent (MAIN-31).
 fn warn_of_answer(fd: i32, request: Kind, code: Option<i32>, reason: &dyn fmt::Display) {
     if let Some(code) = code {
         return warn(format_args!(
@@ -288,14 +276,14 @@ fn warn_of_answer(fd: i32, request: Kind, code: Option<i32>, reason: &dyn fmt::D
         Kind::PDU_TEXT_REQ => "__pmSendText",
         Kind::PDU_PMNS_NAMES => "__pmSendIDList",
         Kind::PDU_LABEL_REQ => "__pmSendLabel",
-        // Those that are answered by names.
+        // Those with a list of names as the reply.
         _ => return warn(format_args!("__pmSendNameList({fd},...) {request} failed: {reason}")),
     };
     warn(format_args!("{reply}({fd},...) failed: {reason}"));
 }
 
-/// Says what went wrong with a reply: a debug line before PCP 6.0.5, a warning with its own time
-/// stamp since (MAIN-31).
+/// Logs a failed reply: a debug line before PCP 6.0.5, a warning with its own time stamp since
+/// (MAIN-31).
 fn warn(text: fmt::Arguments<'_>) {
     if SINCE_6_0_5 {
         log::warning!("{text}");

@@ -1,7 +1,7 @@
 //! `pmdaMain`, `__pmdaMainPDU`, and the client context.
 //!
-//! The loop: it receives a PDU, has the agent's method for it called with what is in the PDU, and
-//! sends what the method gives. What is done between the calls are steps under the panic guard.
+//! The loop receives a PDU, calls the agent's method with its content, and sends the reply. Between
+//! the calls are steps under the panic guard.
 
 #![allow(unsafe_code)]
 
@@ -41,7 +41,7 @@ pub unsafe extern "C-unwind" fn pmdaMain(dispatch: Option<Dispatch<'_>>) {
         // leaves it so.
         while unsafe { __pmdaMainPDU(dispatch) } >= 0 {}
     } else {
-        // The loop owns the stream until it ends, so it may read ahead.
+        // The loop owns the stream, so it may read ahead.
         serve(dispatch, false);
     }
 }
@@ -60,13 +60,12 @@ pub unsafe extern "C-unwind" fn __pmdaMainPDU(dispatch: Option<Dispatch<'_>>) ->
     serve(dispatch, true)
 }
 
-/// Returns whether a function with the name of one of ours is somebody else's: what the dynamic
-/// linker resolves the name to, in a dispatch table and here, is a preloaded function if there is
-/// one. That one wants to be called.
+/// Returns whether a function of ours is replaced by a preloaded one, in dispatch tables and here.
+/// That one wants to be called.
 fn is_interposed(function: *const ()) -> bool {
     unsafe extern "C" {
-        /// The beginning and the end of this library, or of the program that it was linked into, in
-        /// memory; the linker knows.
+        /// The beginning and the end of this library, or of the program that it is linked into, in
+        /// memory.
         static __ehdr_start: u8;
         static _end: u8;
     }
@@ -84,7 +83,6 @@ fn serve(dispatch: Option<Dispatch<'_>>, once: bool) -> c_int {
     };
     loop {
         if let Err(end) = serve_next(&mut main) {
-            // A panic here is logged, as any.
             let _ = guarded(|token| main.let_go(token));
             return end;
         }
@@ -141,7 +139,7 @@ fn serve_next(main: &mut MainLoop<'_>) -> Guarded<()> {
     guarded(|token| main.served(token))?
 }
 
-/// Reads until a PDU is there, or the stream cannot be read.
+/// Reads until there is a PDU or a failure.
 pub(crate) fn receive(incoming: &mut Incoming) -> Guarded<()> {
     let mut wanted = guarded(|token| incoming.next(token, None))?;
     while let Some((fd, place, size)) = wanted {
@@ -152,7 +150,6 @@ pub(crate) fn receive(incoming: &mut Incoming) -> Guarded<()> {
     Ok(())
 }
 
-/// Writes what is to be sent, if there is something.
 pub(crate) fn send(outgoing: &mut Outgoing) -> Guarded<()> {
     let mut wanted = guarded(|token| outgoing.next(token, None))?;
     while let Some(what) = wanted {
@@ -171,7 +168,7 @@ pub(crate) fn send(outgoing: &mut Outgoing) -> Guarded<()> {
 
 /// The result of a read or a write.
 fn transferred(count: isize) -> IoResult {
-    // At the end of a stream it is what some earlier call has left, which is shown.
+    // At the end of a stream it is an earlier error, which is shown.
     let error = if count <= 0 {
         io::Error::last_os_error().raw_os_error().unwrap_or(0)
     } else {
@@ -180,8 +177,7 @@ fn transferred(count: isize) -> IoResult {
     IoResult(count, error)
 }
 
-/// PROFILE: the profile of a client. It is kept until the next one, as the default method has its
-/// address.
+/// PROFILE. It is kept until the next one, as the default method has its address.
 fn profile(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut profile = NoDropCell::none();
     let Ok((method, place)) = guarded(|_| main.find(|agent, pdu| requests::profile(agent, pdu, &mut profile)))? else {
@@ -192,7 +188,7 @@ fn profile(main: &mut MainLoop<'_>) -> Guarded<()> {
     guarded(|token| main.keep_profile(token, profile.take(), status))
 }
 
-/// ATTR: an attribute of a client.
+/// ATTR.
 fn attribute(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut value = NoDropCell::none();
     let Ok((method, key, place, length)) =
@@ -211,7 +207,7 @@ fn attribute(main: &mut MainLoop<'_>) -> Guarded<()> {
     })
 }
 
-/// ERROR: tells the agent that a context ends.
+/// ERROR: calls the agent when a context ends.
 fn end_context(main: &mut MainLoop<'_>) -> Guarded<()> {
     if let Some((callback, context)) = guarded(|_| main.notice())? {
         // SAFETY: the agent's own callback.
@@ -220,7 +216,7 @@ fn end_context(main: &mut MainLoop<'_>) -> Guarded<()> {
     Ok(())
 }
 
-/// RESULT: values to be stored. What the method returns is the answer.
+/// RESULT: values to be stored, answered with the method's result.
 fn store(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut values = NoDropCell::none();
     let status = match guarded(|_| main.find(|agent, pdu| requests::store(agent, pdu, &mut values)))? {
@@ -234,16 +230,14 @@ fn store(main: &mut MainLoop<'_>) -> Guarded<()> {
     })
 }
 
-/// Returns whether a method is the library's own, which nobody has replaced. Its result would be a
-/// block from malloc that is encoded and freed; it is encoded directly instead, which saves 20,000
-/// calls of malloc and free in a reply with 10,000 values of 64 bits. The PDU is the same.
+/// Returns whether a method is the library's own. Its result is encoded directly instead of in a
+/// block from malloc, which saves 20,000 calls of malloc and free for 10,000 values of 64 bits.
 fn is_own(method: Option<*const ()>, own: *const ()) -> bool {
     method == Some(own) && !is_interposed(own)
 }
 
 /// Returns whether the fetch method and the function that frees its result are the library's own,
-/// so that no code of the agent would see the result. The agent may replace its methods and
-/// callbacks at any time.
+/// so that no code of the agent sees the result. The agent may replace them at any time.
 fn has_own_fetch(main: &MainLoop<'_>) -> bool {
     let (own, free): (FetchMethod, CleanUp) = (pmdaFetch, free_result_values);
     let method = main.agent.dispatch.fetch().map(|method| method as *const ());
@@ -251,7 +245,7 @@ fn has_own_fetch(main: &MainLoop<'_>) -> bool {
     is_own(method, own as *const ()) && callback == Some(free as *const ())
 }
 
-/// FETCH by the library's own method, which writes its values into the reply.
+/// FETCH by the library's own method, into the reply.
 fn fetch(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut steps = InstanceCursor::new(Ordinal::Any);
     let mut spare = pmdaMetric::zeroed();
@@ -271,7 +265,7 @@ fn fetch(main: &mut MainLoop<'_>) -> Guarded<()> {
     })
 }
 
-/// FETCH by the agent's method. Its values are for the result callback, too.
+/// FETCH by the agent's method, whose values are for the result callback, too.
 fn fetch_with_method<'call>(main: &mut MainLoop<'call>) -> Guarded<Option<MethodResult<'call>>> {
     let mut metrics = NoDropCell::none();
     let Some((method, count, list)) =
@@ -294,7 +288,7 @@ fn fetch_with_method<'call>(main: &mut MainLoop<'call>) -> Guarded<Option<Method
     Ok(values)
 }
 
-/// DESC_REQ: describes a metric.
+/// DESC_REQ.
 fn desc(main: &mut MainLoop<'_>) -> Guarded<()> {
     let Some((method, metric)) = guarded(|token| main.ask(token, requests::desc))? else {
         return Ok(());
@@ -310,7 +304,7 @@ fn desc(main: &mut MainLoop<'_>) -> Guarded<()> {
     })
 }
 
-/// INSTANCE_REQ: lists instances.
+/// INSTANCE_REQ.
 fn instance(main: &mut MainLoop<'_>) -> Guarded<()> {
     let own: InstanceMethod = pmdaInstance;
     let method = main.agent.dispatch.instance().map(|method| method as *const ());
@@ -344,7 +338,7 @@ fn instance(main: &mut MainLoop<'_>) -> Guarded<()> {
     })
 }
 
-/// TEXT_REQ: gives help.
+/// TEXT_REQ.
 fn text(main: &mut MainLoop<'_>) -> Guarded<()> {
     let Some((method, About { ident, kind })) = guarded(|token| main.ask(token, requests::text))? else {
         return Ok(());
@@ -361,7 +355,7 @@ fn text(main: &mut MainLoop<'_>) -> Guarded<()> {
     })
 }
 
-/// PMNS_NAMES: gives the identifier of a name.
+/// PMNS_NAMES: the identifier of a name.
 fn pmid(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut name = NoDropCell::none();
     let Some((method, place)) = guarded(|token| main.ask(token, |agent, pdu| requests::pmid(agent, pdu, &mut name)))?
@@ -377,7 +371,7 @@ fn pmid(main: &mut MainLoop<'_>) -> Guarded<()> {
     })
 }
 
-/// PMNS_IDS: gives the names of a metric.
+/// PMNS_IDS: the names of a metric.
 fn name(main: &mut MainLoop<'_>) -> Guarded<()> {
     let Some((method, metric)) = guarded(|token| main.ask(token, requests::name))? else {
         return Ok(());
@@ -392,8 +386,7 @@ fn name(main: &mut MainLoop<'_>) -> Guarded<()> {
     })
 }
 
-/// PMNS_CHILD: gives the names one level below a name; PMNS_TRAVERSE: those of all metrics below
-/// it.
+/// PMNS_CHILD: the names one level below a name; PMNS_TRAVERSE: those of all metrics below it.
 fn children(main: &mut MainLoop<'_>, all: bool) -> Guarded<()> {
     let mut below = NoDropCell::none();
     let Some((method, place, with_states)) =
@@ -413,7 +406,7 @@ fn children(main: &mut MainLoop<'_>, all: bool) -> Guarded<()> {
     })
 }
 
-/// LABEL_REQ: gives labels.
+/// LABEL_REQ.
 fn label(main: &mut MainLoop<'_>) -> Guarded<()> {
     let Some((method, About { ident, kind })) = guarded(|token| main.ask(token, requests::label))? else {
         return Ok(());

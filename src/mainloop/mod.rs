@@ -1,10 +1,9 @@
-//! The main loop: one PDU after the other is received, given to the method that serves it, and
-//! answered (MAIN-4).
+//! The main loop: receives PDUs, has methods serve them, and answers (MAIN-4).
 //!
-//! The loop is in `exports.rs`, where its steps come to what is done here between the calls of the
-//! agent. Methods may do what they like: change the dispatch table, the descriptors and the
-//! callbacks, send PDUs of their own, even call the main loop. So every public field is read at the
-//! moment when it is needed, and nothing is locked while a method runs (MAIN-53).
+//! `exports.rs` has the calls of the agent; here are the steps between them. Methods may change the
+//! dispatch table, the descriptors and the callbacks, send PDUs of their own, even call the main
+//! loop. So every public field is read when it is needed, and nothing is locked while a method runs
+//! (MAIN-53).
 
 pub(crate) mod connection;
 pub(crate) mod exports;
@@ -36,10 +35,9 @@ use pmda_core::wire::encode::{Reply, ResultBuilder};
 use pmda_core::wire::receive::{Failure, Pdu, ReadMode};
 use pmda_core::wire::{self, Kind, decode};
 
-/// The return value of a loop that cannot start (MAIN-3).
+/// The result of a loop that cannot start (MAIN-3).
 const NO_START: c_int = -1;
 
-/// An agent whose PDU is being served.
 #[derive(Clone, Copy)]
 struct Agent<'call> {
     dispatch: Dispatch<'call>,
@@ -48,11 +46,8 @@ struct Agent<'call> {
 }
 
 impl<'call> Agent<'call> {
-    /// The agent behind a dispatch table, if it may be served. The checks are made until they have
-    /// been passed once (MAIN-3).
-    ///
-    /// # Errors
-    /// What the loop returns without it.
+    /// The agent of a dispatch table, if it may be served, or else the loop's result. The checks
+    /// are made until they were passed once (MAIN-3).
     fn enter(token: &mut Token, dispatch: Option<Dispatch<'call>>) -> std::result::Result<Agent<'call>, c_int> {
         let Some((dispatch, ext)) = dispatch.and_then(|dispatch| Some((dispatch, dispatch.ext()?))) else {
             log::notify!(Level::Err, "PMDA Initialisation Failed");
@@ -80,17 +75,14 @@ impl<'call> Agent<'call> {
         })
     }
 
-    /// The interface version at this moment.
     fn interface(self) -> Interface {
         self.dispatch.interface()
     }
 
-    /// The descriptor for replies at this moment.
     fn out(self) -> c_int {
         self.ext.outfd()
     }
 
-    /// Logs `NAME: TEXT`.
     fn complain(self, text: fmt::Arguments<'_>) {
         let name = self.ext.name();
         let name = Bytes(name.as_ref().map_or(b"", |name| name.bytes()));
@@ -98,7 +90,7 @@ impl<'call> Agent<'call> {
     }
 }
 
-/// Returns whether the interface version exists; says so if not.
+/// Returns whether the interface version exists, else logs that.
 fn is_supported(dispatch: Dispatch<'_>) -> bool {
     let interface = dispatch.interface();
     if !interface.is_supported() {
@@ -107,10 +99,9 @@ fn is_supported(dispatch: Dispatch<'_>) -> bool {
     interface.is_supported()
 }
 
-/// A loop, and the PDU that it serves.
 struct MainLoop<'call> {
     agent: Agent<'call>,
-    /// True if one PDU is served; else all of them.
+    /// True for one PDU only.
     once: bool,
     incoming: Incoming,
     pdu: NoDropCell<Pdu>,
@@ -120,10 +111,7 @@ struct MainLoop<'call> {
 }
 
 impl<'call> MainLoop<'call> {
-    /// A loop for an agent, to serve one PDU or all that come.
-    ///
-    /// # Errors
-    /// What a loop returns that cannot start.
+    /// A loop for an agent, or else its result.
     fn new(
         token: &mut Token,
         dispatch: Option<Dispatch<'call>>,
@@ -140,12 +128,11 @@ impl<'call> MainLoop<'call> {
         })
     }
 
-    /// Starts to receive the next PDU.
     fn receive(&mut self, token: &mut Token) {
         let agent = self.agent;
         let callbacks = agent.ext.check_callback().is_some() || agent.ext.done_callback().is_some();
-        // An agent with such callbacks, or one that has asked for the descriptor, may wait until
-        // there is more to read: what was read ahead would never come.
+        // An agent with such callbacks, or one that has asked for the descriptor, may wait for
+        // input: what was read ahead would never come.
         let mode = if self.once || callbacks || agent.loop_state.is_watched() {
             ReadMode::Exact
         } else {
@@ -154,10 +141,7 @@ impl<'call> MainLoop<'call> {
         self.incoming.begin(token, agent.ext.infd(), mode);
     }
 
-    /// A PDU has arrived; gives the check callback.
-    ///
-    /// # Errors
-    /// There are no more PDUs (MAIN-2, MAIN-32): what the loop returns.
+    /// Takes a PDU; returns the check callback, or the loop's result at the end (MAIN-2, MAIN-32).
     fn arrived(&mut self, token: &mut Token) -> std::result::Result<Option<Check>, c_int> {
         let pdu = self.incoming.take().map_err(|failure| lost(failure.code()))?;
         let (kind, from) = (pdu.header.kind, pdu.header.from);
@@ -171,8 +155,8 @@ impl<'call> MainLoop<'call> {
         Ok(self.agent.ext.check_callback())
     }
 
-    /// Answers a PDU that the check callback has refused (MAIN-5). An end of context gets no
-    /// answer, as pmcd would take it for that of its next request (MAIN-52).
+    /// Answers a refused PDU (MAIN-5). An end of context gets no answer: pmcd would take it for
+    /// that of its next request (MAIN-52).
     fn refuse(&mut self, token: &mut Token, code: c_int) {
         if !matches!(self.kind, Kind::PDU_PROFILE | Kind::PDU_ATTR | Kind::PDU_ERROR) {
             let fd = self.agent.out();
@@ -180,7 +164,6 @@ impl<'call> MainLoop<'call> {
         }
     }
 
-    /// Shows a request under debug options.
     fn show(&self) {
         let Some(pdu) = self.pdu.peek() else { return };
         if connection::is_any_shown() {
@@ -190,10 +173,7 @@ impl<'call> MainLoop<'call> {
         }
     }
 
-    /// Is done with a PDU.
-    ///
-    /// # Errors
-    /// The loop has ended, or cannot go on: what it returns.
+    /// Ends a PDU; returns the loop's result at its end.
     fn served(&mut self, token: &mut Token) -> std::result::Result<(), c_int> {
         if let Some(pdu) = self.pdu.take() {
             self.agent.loop_state.recycle(token, pdu);
@@ -205,28 +185,24 @@ impl<'call> MainLoop<'call> {
         Ok(())
     }
 
-    /// Keeps nothing any more.
     fn let_go(&mut self, token: &mut Token) {
         self.incoming.give_up(token, Failure::NoMemory);
         drop(self.pdu.take());
     }
 
-    /// Finds something in the PDU of the request.
-    ///
-    /// # Errors
-    /// Why it cannot be served.
+    /// Decodes the PDU of the request.
     fn find<T>(&self, find: impl FnOnce(Agent<'call>, &[u8]) -> Result<T>) -> Result<T> {
         let pdu = self.pdu.peek().ok_or(Error::GENERIC)?;
         find(self.agent, pdu.bytes())
     }
 
-    /// Finds something in the PDU of the request; the answer is an error if it cannot be served.
+    /// Decodes the PDU of the request, or answers with an error.
     fn ask<T>(&mut self, token: &mut Token, find: impl FnOnce(Agent<'call>, &[u8]) -> Result<T>) -> Option<T> {
         let found = self.find(find);
         found.map_err(|error| self.reply(token, |_| Err(error))).ok()
     }
 
-    /// Replies with what `fill` makes, or with its error.
+    /// Replies with what `fill` writes, or with its error.
     fn reply(&mut self, token: &mut Token, fill: impl FnOnce(&mut Reply) -> Result<()>) {
         self.reply_values(token, |reply| fill(reply.reply()));
     }
@@ -247,7 +223,7 @@ impl<'call> MainLoop<'call> {
         self.outgoing.begin(fd, SendPurpose::Answer(self.kind, code), reply);
     }
 
-    /// PROFILE: the profile that a method has accepted is kept.
+    /// PROFILE: keeps an accepted profile.
     fn keep_profile(&mut self, token: &mut Token, profile: Option<OwnedProfile>, status: c_int) {
         if let Ok(agent) = agent::of_any(token, self.agent.ext) {
             selection::forget(agent);
@@ -257,7 +233,7 @@ impl<'call> MainLoop<'call> {
         }
     }
 
-    /// FETCH with the library's own method: its values are encoded as they come.
+    /// FETCH with the library's own method.
     fn fetch<'f>(
         &'f self,
         token: &mut Token,
@@ -275,15 +251,15 @@ impl<'call> MainLoop<'call> {
         Ok(Fetch::new(ext, known, list, draft, steps, spare))
     }
 
-    /// INSTANCE_REQ with the library's own method: what it would hand over is encoded at once.
+    /// INSTANCE_REQ with the library's own method.
     fn list_instances(&mut self, token: &mut Token) {
         let mut reply = self.agent.loop_state.take_reply(token);
         let listed = self.find(|agent, pdu| {
             let decode::InstanceRequest { indom, inst, name } = decode::instance_request(pdu)?;
-            // As the method would see it: up to the first NUL.
+            // Up to the first NUL, as the method would see it.
             let name = name.and_then(|name| name.split(|byte| *byte == 0).next());
             let reply = reply.reply();
-            // A panic ends in an error reply, as that of a method does.
+            // A panic is an error reply, as a method's error.
             Error::check(inner(|| {
                 instances::list(
                     token,
@@ -298,18 +274,17 @@ impl<'call> MainLoop<'call> {
         self.answer(reply, listed.map(drop));
     }
 
-    /// The client context that the PDU belongs to.
     fn context(&self) -> c_int {
         self.pdu.peek().map_or(0, |pdu| pdu.header.from)
     }
 
-    /// RESULT: what the method has returned is the answer.
+    /// RESULT: answers with the method's result.
     fn send_status(&mut self, token: &mut Token, status: c_int) {
         let fd = self.agent.out();
         self.outgoing.begin_status(token, fd, SendPurpose::Status, status);
     }
 
-    /// ATTR: the method has failed.
+    /// ATTR: logs the method's error.
     fn log_attribute(&self, error: Error) {
         let reason = log::errstr(error);
         if SINCE_6_0_5 {
@@ -319,8 +294,8 @@ impl<'call> MainLoop<'call> {
         }
     }
 
-    /// ERROR from pmcd: the end of a context, or something unexpected (MAIN-12, MAIN-23). Gives the
-    /// callback for the former, and the context.
+    /// ERROR from pmcd: the end of a context, or something unexpected (MAIN-12, MAIN-23). Returns
+    /// the callback for the former, and the context.
     fn notice(&self) -> Option<(EndContext, c_int)> {
         let agent = self.agent;
         let code = self.find(|_, pdu| decode::error(pdu)).ok()?;
@@ -339,14 +314,13 @@ impl<'call> MainLoop<'call> {
         None
     }
 
-    /// A PDU of another kind.
     fn log_unknown(&self) {
         let kind = self.kind;
         self.agent.complain(format_args!("Unrecognised pdu type: {kind}?"));
     }
 }
 
-/// Says that there are no more PDUs; gives what the loop returns.
+/// Logs the end of PDUs; returns the loop's result.
 fn lost(error: Error) -> c_int {
     if error == Error::EOF {
         log_kind(Kind(0));
@@ -357,14 +331,13 @@ fn lost(error: Error) -> c_int {
     error.code()
 }
 
-/// Shows what has come; 0 stands for the end of the stream.
+/// Shows the type; 0 stands for the end of the stream.
 fn log_kind(kind: Kind) {
     if log::debug(Debug::Pdu) && log::debug(Debug::Desperate) {
         log::trace!("__pmdaMainPDU: got PDU type {kind} from pmcd\n");
     }
 }
 
-/// A list of instances in a reply.
 struct InstanceReply<'a> {
     reply: &'a mut Reply,
     indom: InDom,
@@ -385,7 +358,7 @@ impl InstanceSink for InstanceReply<'_> {
     }
 }
 
-/// The metrics of a FETCH, as they stand in it.
+/// The metrics of a FETCH, in wire order.
 struct FetchList<'a>(&'a [u8]);
 
 impl MetricList for FetchList<'_> {

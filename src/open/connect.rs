@@ -1,4 +1,4 @@
-//! `pmdaConnect`: opens the way to pmcd and shakes hands (CONN-1 to CONN-7).
+//! `pmdaConnect`: opens the connection to pmcd and shakes hands (CONN-1 to CONN-7).
 
 use std::ffi::c_int;
 use std::fmt;
@@ -24,38 +24,35 @@ use pmda_core::log::Level;
 use pmda_core::wire::receive::ReadMode;
 use pmda_core::wire::{Kind, decode};
 
-/// `CVERSION`: the type of the credential with the protocol version.
+/// The type of the credential with the protocol version.
 const CVERSION: u8 = 1;
-/// The status after a handshake that failed.
 const NO_HANDSHAKE: c_int = -1;
 
-/// The state of a connection.
 #[derive(Clone, Copy)]
 pub(crate) enum Connection {
-    /// There it is: its two descriptors.
+    /// Open: its two descriptors.
     Open(c_int, c_int),
-    /// pmcd is to connect to a listening socket.
+    /// pmcd connects to a listening socket.
     Awaited(RawFd),
-    /// There is none. An agent without a way to pmcd is of no use: its process ends, as its users
-    /// expect (CONN-2 to CONN-4).
+    /// None: the process ends, as users expect (CONN-2 to CONN-4).
     Impossible,
 }
 
-/// Opens the connection to pmcd that `e_io` names, and exchanges versions.
+/// A connection to pmcd by `e_io`, and its handshake.
 pub(crate) struct Connect<'call> {
     dispatch: Dispatch<'call>,
     ext: Ext<'call>,
     loop_state: &'static LoopState,
     transport: Transport,
     listener: NoDropCell<Socket>,
-    /// For our credentials.
+    /// Sends our credentials.
     pub(crate) outgoing: Outgoing,
-    /// For pmcd's.
+    /// Receives pmcd's.
     pub(crate) incoming: Incoming,
 }
 
 impl Connect<'_> {
-    /// A connection for an agent that may connect; the status says so when it may not (CONN-1).
+    /// A connection for an agent that may connect; else a status (CONN-1).
     pub(crate) fn new<'call>(token: &mut Token, dispatch: Dispatch<'call>) -> Option<Connect<'call>> {
         let Some(ext) = check(dispatch) else {
             dispatch.set_status(Error::GENERIC.code());
@@ -74,12 +71,10 @@ impl Connect<'_> {
         })
     }
 
-    /// The agent's name for messages.
     fn name(&self) -> AgentName<'_> {
         AgentName(self.ext.name())
     }
 
-    /// Opens what `e_io` names.
     pub(crate) fn open(&mut self) -> Connection {
         cancel::disabled(|| self.open_transport())
     }
@@ -121,7 +116,6 @@ impl Connect<'_> {
         }
     }
 
-    /// The address family of a port.
     fn family(&self) -> c_int {
         match self.transport {
             Transport::Ipv6 => libc::AF_INET6,
@@ -129,7 +123,7 @@ impl Connect<'_> {
         }
     }
 
-    /// The port number: that of the service which the socket name gives, or the agent's own.
+    /// The port number of the service in the socket name, or the agent's own.
     fn port(&self) -> Result<c_int, c_int> {
         match self.ext.sockname() {
             Some(service) => socket::service_port(service.c_str()),
@@ -137,7 +131,7 @@ impl Connect<'_> {
         }
     }
 
-    /// No socket, or no connection to it.
+    /// Logs a failure to open or accept.
     fn refused(&self, failure: &SocketFailure) -> Connection {
         let name = self.ext.sockname();
         let name = text(name.as_ref());
@@ -147,7 +141,7 @@ impl Connect<'_> {
         }
     }
 
-    /// A connection has come, or an error number.
+    /// Takes an accepted connection, or an error number.
     pub(crate) fn accepted(&mut self, connection: Result<RawFd, c_int>) -> Connection {
         match connection {
             Ok(fd) => {
@@ -164,7 +158,7 @@ impl Connect<'_> {
         }
     }
 
-    /// The descriptors are there: starts to send our credentials.
+    /// Starts to send our credentials.
     pub(crate) fn opened(&mut self, token: &mut Token, input: c_int, output: c_int) {
         self.ext.set_infd(input);
         self.ext.set_outfd(output);
@@ -190,7 +184,7 @@ impl Connect<'_> {
         }
     }
 
-    /// Our credentials were sent: starts to receive pmcd's; false when they could not be.
+    /// Starts to receive pmcd's credentials; false when ours could not be sent.
     pub(crate) fn sent(&mut self, token: &mut Token) -> bool {
         if let Err(error) = self.outgoing.outcome {
             self.end(Err(("send", error)));
@@ -200,13 +194,12 @@ impl Connect<'_> {
         true
     }
 
-    /// Takes pmcd's credentials.
     pub(crate) fn received(&mut self, token: &mut Token) {
         let outcome = self.handshake(token);
         self.end(outcome);
     }
 
-    /// Notes the protocol version, 0 when there is none (CONN-6), or which step has failed.
+    /// Notes the protocol version, 0 without one (CONN-6), or the failed step.
     fn end(&self, outcome: Result<u8, (&str, Error)>) {
         match outcome {
             Ok(version) => {
@@ -233,8 +226,7 @@ impl Connect<'_> {
                 self.log_exchange_failure(token, pdu.header.kind);
                 return Ok(0);
             }
-            // Nothing can be read: for the C library that is the end of the stream, and the agent
-            // runs on.
+            // For the C library that is the end of the stream, and the agent runs on.
             Err(failure) if failure.code() == Error::EOF => {
                 self.log_exchange_failure(token, Kind(0));
                 return Ok(0);
@@ -266,7 +258,7 @@ impl Connect<'_> {
         Ok(version.unwrap_or(0))
     }
 
-    /// The peer did something else than shake hands: the agent runs on (CONN-6, WIRE-77).
+    /// Logs that the peer did not shake hands: the agent runs on (CONN-6, WIRE-77).
     fn log_exchange_failure(&self, token: &mut Token, got: Kind) {
         log::notify!(
             Level::Crit,
@@ -277,13 +269,12 @@ impl Connect<'_> {
     }
 }
 
-/// Says why there is no way to pmcd, and ends the process.
 fn give_up(why: fmt::Arguments<'_>) -> Connection {
     log::notify!(Level::Crit, "{why}");
     Connection::Impossible
 }
 
-/// The extension of an agent that may connect; says why it may not (CONN-1).
+/// The extension of an agent that may connect; else a message (CONN-1).
 fn check(dispatch: Dispatch<'_>) -> Option<Ext<'_>> {
     let ext = dispatch.ext().filter(|ext| ext.has(PMDA_EXT_SETUPDONE));
     let Some(ext) = ext else {

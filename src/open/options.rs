@@ -13,17 +13,17 @@ use pmda_core::log::{Bytes, Level};
 /// The return value of getopt at the end of the options.
 pub(crate) const END: c_int = -1;
 
-/// The search for the next option that not every agent has (INIT-20).
+/// The search for the next option of the agent's own (INIT-20).
 pub(crate) struct OptionSearch<'call> {
     arguments: Arguments<'call>,
     options: Options<'call>,
     dispatch: Dispatch<'call>,
-    /// True if `-U` is one that every agent has.
+    /// True if `-U` is an option of every agent.
     with_user: bool,
 }
 
 impl<'call> OptionSearch<'call> {
-    /// Prepares a search, unless the agent was not set up.
+    /// A search, if the agent was set up.
     pub(crate) fn new(
         arguments: Arguments<'call>,
         options: Options<'call>,
@@ -53,12 +53,11 @@ impl<'call> OptionSearch<'call> {
         })
     }
 
-    /// The next option, or [`END`].
     pub(crate) fn next(&self) -> c_int {
         self.arguments.next(self.options)
     }
 
-    /// Does what an option asks for; whether it is one that every agent has.
+    /// Handles an option of every agent; returns whether it is one.
     pub(crate) fn is_handled(&self, letter: c_int) -> bool {
         match u8::try_from(letter) {
             Ok(b'?') => self.options.count_error(),
@@ -103,7 +102,7 @@ impl<'call> OptionSearch<'call> {
                     }
                 }
             }
-            // The name stays in the arguments, as with the C library.
+            // The name stays in the arguments.
             b'u' => {
                 if self.choose(ext, Transport::Unix) {
                     ext.set_sockname(text);
@@ -114,7 +113,7 @@ impl<'call> OptionSearch<'call> {
         true
     }
 
-    /// Chooses how to talk to pmcd; the first choice stays (INIT-21).
+    /// Chooses the transport; the first choice stays (INIT-21).
     fn choose(&self, ext: Ext<'_>, wanted: Transport) -> bool {
         let current = Transport::new(ext.io());
         if current == Some(wanted) || current == Some(Transport::Unknown) {
@@ -135,8 +134,7 @@ impl<'call> OptionSearch<'call> {
     }
 }
 
-/// A copy that stays for the life of the process; NULL when there is no memory. What it replaces
-/// may be in use elsewhere (INIT-20).
+/// A copy that stays for ever, since the old one may be in use (INIT-20).
 fn copy(text: CText<'_>) -> Option<CText<'static>> {
     let copied = CText::copied(text.bytes());
     copied

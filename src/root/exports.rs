@@ -185,7 +185,6 @@ fn receive(fd: c_int, expected: Expected, buffer: CBuffer<'_>) -> c_int {
     returned(receive())
 }
 
-/// Receives an answer, or an introduction.
 fn answer(fd: c_int, purpose: RootAnswer<'_>) -> Guarded<c_int> {
     let mut reply = NoDropCell::none();
     let (start, size) = try_guarded(|_| {
@@ -204,7 +203,6 @@ fn ask(fd: c_int, purpose: RootAnswer<'_>, request: impl FnOnce() -> Result<Vec<
     returned(send(fd, NONE, request).and_then(|_| answer(fd, purpose)))
 }
 
-/// Connects, and waits for the server's introduction.
 fn connect(connecting: &mut Connecting) -> Guarded<c_int> {
     let (fd, address) = try_guarded(|_| connecting.open())?;
     let connected = root_socket::connect(fd, &address);

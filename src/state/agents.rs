@@ -1,4 +1,4 @@
-//! The records themselves, and the part of the main loop.
+//! The records of agents, and the state of their main loops.
 
 use crate::state::callbacks::Registrations;
 use crate::state::iteration::{CompiledList, InstanceWalk};
@@ -22,52 +22,52 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
-/// The library's record of one agent. What was learned from the agent's tables is checked
-/// against them when it is used, except for the hash, which the agent asked for.
+/// The library's record of one agent. What was learned from the agent's tables is checked when it
+/// is used, except for the hash, which the agent asked for.
 #[repr(C)]
 pub(crate) struct AgentRecord {
-    /// The dispatch table: its address is the first word, as in the record of the C library. A pmcd
-    /// on that one moves the table of an agent that has this library inside (INIT-51).
+    /// The dispatch table: its address is the first word, as in the C library's record: with that
+    /// library, pmcd moves the table of an agent that has this one inside (INIT-51).
     pub(crate) dispatch: SeenDispatch,
     /// The extension that was made with this record: never looked at, but a leak checker finds it
     /// here when the agent has forgotten it.
     _ext: AtomicPtr<pmdaExt>,
     /// The state of the library, to be found here when the library has been unloaded.
     _globals: AtomicPtr<c_void>,
-    /// The interface version, copied from the dispatch table whenever we are given one (MAIN-56).
+    /// The last seen interface version (MAIN-56).
     pub(crate) interface: AtomicU32,
-    /// The number of times that what was known of the lists of its profile was forgotten.
+    /// The number of times that the lists of its profile were forgotten.
     pub(crate) forgotten: AtomicU32,
-    /// The agent's own pointer (INIT-49).
+    /// The agent's pointer (INIT-49).
     pub(crate) user: AtomicPtr<c_void>,
     /// The agent's own trees of dynamic names (DYN-1).
     pub(crate) dynamic: Registrations,
-    /// The results that fetches have given out (FETCH-12).
+    /// The results of fetches (FETCH-12).
     pub(crate) results: Results,
     /// The hash that `pmdaRehash` has built.
     pub(crate) hash: Mutex<HashedTable>,
-    /// The places of metrics in a table that is searched.
+    /// The places of metrics in a searched table.
     pub(crate) metrics: Mutex<HintIndex>,
     /// The places of instance domains in `e_indoms`.
     pub(crate) indoms: Mutex<HintIndex>,
     /// The places of instances in the tables of domains.
     pub(crate) instances: Mutex<Vec<(InDom, TablePlaces)>>,
-    /// The list of a profile, compiled; none before one is asked for.
+    /// The compiled list of a profile.
     pub(crate) list: Mutex<Vec<CompiledList>>,
     /// The position in a cached domain.
     pub(crate) walk: InstanceWalk,
-    /// The main loop's part, made when it is asked for first: a DSO has none.
+    /// Made at first use: a DSO has none.
     pub(crate) loop_state: OnceBox<[LoopState; 1]>,
 }
 
-/// The places of the instances of one table, by id and by the hash of a name.
+/// The places of the instances of one table.
 #[derive(Default)]
 pub(crate) struct TablePlaces {
     pub(crate) by_id: HintIndex,
     pub(crate) by_name: HintIndex,
 }
 
-/// The hash that `pmdaRehash` has built, and the table that it was built over.
+/// The hash of `pmdaRehash`, and its table.
 pub(crate) struct HashedTable {
     pub(crate) index: Hashed,
     pub(crate) table: Lasting<pmdaMetric>,
@@ -83,14 +83,13 @@ impl Default for HashedTable {
 }
 
 impl HashedTable {
-    /// The entry of a metric in the table that the hash was built over.
+    /// The entry of a metric in the hash's table.
     pub(crate) fn find<'call>(&self, wanted: MetricId) -> Option<Metric<'call>> {
         self.table.seen().entry(self.index.find(wanted)?)
     }
 }
 
 impl AgentRecord {
-    /// A record of which nothing but these is known yet.
     pub(crate) fn new(dispatch: SeenDispatch, ext: *mut pmdaExt, globals: *mut c_void) -> AgentRecord {
         AgentRecord {
             dispatch,
@@ -111,26 +110,22 @@ impl AgentRecord {
         }
     }
 
-    /// The interface version; 0 when this library has not set the agent up.
+    /// The interface version; 0 if this library has not set the agent up.
     pub(crate) fn interface(&self) -> Interface {
         Interface(self.interface.load(Ordering::Relaxed))
     }
 }
 
-/// All records.
 pub(crate) struct Records {
-    /// By address: a process has up to a hundred agents, unless it opens and closes the same ones
-    /// again and again.
+    /// By address; up to a hundred, unless agents are opened and closed again and again.
     pub(crate) all: Vec<&'static AgentRecord>,
-    /// The record that was asked for last: most processes have one.
+    /// The last found record.
     last: Option<&'static AgentRecord>,
-    /// The records of agents whose `pmdaExt` was not made by this library (by hand, or by another
-    /// one), by its address.
+    /// The records of agents whose `pmdaExt` this library has not made, by its address.
     external: Map<&'static AgentRecord>,
 }
 
 impl Records {
-    /// None yet.
     pub(crate) const fn new() -> Records {
         Records {
             all: Vec::new(),
@@ -145,8 +140,7 @@ impl Records {
         self.last.filter(|last| ptr::eq(*last, address.cast()))
     }
 
-    /// The record at an address, if it is one of these; nothing is read through the address before
-    /// that is known.
+    /// The record at an address, which is not read before it is known.
     pub(crate) fn find(&mut self, address: *mut c_void) -> Option<&'static AgentRecord> {
         match self.last {
             Some(last) if ptr::eq(last, address.cast()) => Some(last),
@@ -179,24 +173,22 @@ pub(crate) fn address_of(record: &AgentRecord) -> usize {
     ptr::from_ref(record).addr()
 }
 
-/// The connection of one agent. The locks are held only while nothing of C runs.
+/// The state of an agent's main loop. Nothing is locked while C runs.
 #[derive(Default)]
 pub(crate) struct LoopState {
-    /// The first PDU has been waited for (MAIN-3).
+    /// The loop has begun (MAIN-3).
     begun: AtomicBool,
-    /// The agent has asked for the descriptor: it may wait on it itself, also in a callback.
+    /// The agent has asked for the descriptor, and may wait for input itself.
     watched: AtomicBool,
-    /// Holds no bytes: it is kept for its buffer.
+    /// Without bytes, for its buffer.
     idle: Mutex<Receiver>,
-    /// The bytes that were read ahead of the PDU that is being served, by the stream that it came
-    /// from: the agent may turn to another descriptor meanwhile, and back (MAIN-53).
+    /// Bytes read ahead, by stream: the agent may change to another descriptor and back (MAIN-53).
     ahead: Mutex<Vec<(Option<StreamId>, Receiver)>>,
     reply: Mutex<ResultBuilder>,
     profile: Mutex<Option<OwnedProfile>>,
 }
 
 impl LoopState {
-    /// A session that has not begun.
     pub(crate) const fn new() -> LoopState {
         LoopState {
             begun: AtomicBool::new(false),
@@ -208,38 +200,32 @@ impl LoopState {
         }
     }
 
-    /// Returns whether the loop has been entered before.
     pub(crate) fn has_begun(&self) -> bool {
         self.begun.load(Ordering::Relaxed)
     }
 
-    /// The checks at the entry of the loop were passed.
     pub(crate) fn begin(&self) {
         self.begun.store(true, Ordering::Relaxed);
     }
 
-    /// Returns whether the agent has asked for the descriptor.
     pub(crate) fn is_watched(&self) -> bool {
         self.watched.load(Ordering::Relaxed)
     }
 
-    /// The agent has asked for the descriptor: nothing is read ahead from now on.
+    /// Notes that the agent has asked for the descriptor: nothing is read ahead from now on.
     pub(crate) fn watch(&self) {
         self.watched.store(true, Ordering::Relaxed);
     }
 
-    /// Takes the receiver of a stream back that cannot be followed any further. What was read ahead
-    /// of the failure is kept: the agent may go on all the same.
+    /// Takes back the receiver of a failed stream. What was read ahead is kept: the agent may go
+    /// on.
     pub(crate) fn give_up(&self, token: &mut Token, fd: c_int, mut receiver: Receiver, failure: Failure) {
         receiver.abandon(failure);
         // Without memory it is lost.
         let _ = self.keep(token, fd, receiver);
     }
 
-    /// Keeps a receiver, by its stream if it holds what was read ahead from that.
-    ///
-    /// # Errors
-    /// Without memory what was read ahead is lost.
+    /// Keeps a receiver, by its stream if it has read ahead. Without memory that is lost.
     pub(crate) fn keep(&self, token: &mut Token, fd: c_int, receiver: Receiver) -> std::result::Result<(), Failure> {
         if !receiver.is_ahead() {
             *self.idle.lock(token) = receiver;
@@ -251,9 +237,7 @@ impl LoopState {
         Ok(())
     }
 
-    /// The receiver that holds what was read ahead from a descriptor, or one that holds nothing.
-    /// Requests rarely come before the one in front of them is answered, so the stream is rarely
-    /// asked for its identity.
+    /// The receiver that has read ahead from a descriptor, or an empty one.
     pub(crate) fn take_ahead(&self, token: &mut Token, fd: c_int) -> Receiver {
         if !self.ahead.lock(token).is_empty() {
             let stream = StreamId::of(fd);
@@ -265,7 +249,6 @@ impl LoopState {
         std::mem::take(&mut *self.idle.lock(token))
     }
 
-    /// Takes the buffer of a PDU back.
     pub(crate) fn recycle(&self, token: &mut Token, pdu: Pdu) {
         self.idle.lock(token).recycle(pdu);
     }
@@ -283,7 +266,7 @@ impl LoopState {
         drop(other);
     }
 
-    /// Keeps a profile that the agent has accepted; the one before it is freed now.
+    /// Keeps an accepted profile, in place of the last one.
     pub(crate) fn keep_profile(&self, token: &mut Token, profile: OwnedProfile) {
         let before = self.profile.lock(token).replace(profile);
         drop(before);

@@ -9,7 +9,7 @@ use pmda_core::error::{Error, Result};
 use pmda_core::handles::{self, Handles};
 use pmda_core::help::Database;
 
-/// The databases, and beside them the table that C may look at.
+/// The databases, and C's table of them.
 pub(crate) struct Databases {
     pub(crate) slots: Handles<Database>,
     /// A row for each slot.
@@ -29,12 +29,11 @@ impl Databases {
         Ok(&mut databases[0])
     }
 
-    /// The database of a handle.
     pub(crate) fn get(&self, handle: c_int) -> Option<&Database> {
         self.slots.get(handles::slot(handle)?)
     }
 
-    /// Makes sure that there is a free slot, and a row for it (HELP-11, H-5).
+    /// A free slot, with a row for it (HELP-11, H-5).
     pub(crate) fn reserve(&mut self) -> Result<usize> {
         let slot = self.slots.vacant()?;
         if self.table.len() <= slot {
@@ -60,24 +59,24 @@ impl Databases {
     }
 }
 
-/// One slot of the table of databases as `chkhelp` sees it through `__pmdaHelpTab` (HELP-40).
+/// A database as `chkhelp` sees it through `__pmdaHelpTab` (HELP-40).
 #[repr(C)]
 pub(crate) struct HelpRow {
-    /// Descriptor of NAME.dir: none stays open (HELP-13).
+    /// Descriptor of NAME.dir, always closed (HELP-13).
     dir_fd: c_int,
-    /// Descriptor of NAME.pag, likewise.
+    /// Descriptor of NAME.pag, always closed.
     pag_fd: c_int,
     /// Number of entries in the index.
     numidx: c_int,
     /// The index, header included.
     index: AtomicPtr<u8>,
-    /// The texts: offsets count from here.
+    /// The texts.
     text: AtomicPtr<u8>,
     /// Size of the texts in bytes.
     textlen: c_int,
 }
 
-/// The three numbers, and room up to the next pointer; `chkhelp` has no header for it.
+/// The layout; `chkhelp` has no header for it.
 const _: () = {
     let pointer = size_of::<*const u8>();
     assert!(offset_of!(HelpRow, index) == 12usize.next_multiple_of(pointer));
@@ -101,7 +100,7 @@ impl HelpRow {
     }
 }
 
-/// The address of bytes; NULL if there are none. C looks at them, and nobody changes them.
+/// The address of bytes that nobody changes; NULL if there are none.
 fn address(bytes: &[u8]) -> AtomicPtr<u8> {
     AtomicPtr::new(if bytes.is_empty() {
         ptr::null_mut()
@@ -110,7 +109,7 @@ fn address(bytes: &[u8]) -> AtomicPtr<u8> {
     })
 }
 
-/// Sizes of a database are checked when it is opened to fit.
+/// Sizes of an open database fit.
 fn count(size: usize) -> c_int {
     c_int::try_from(size).unwrap_or(c_int::MAX)
 }

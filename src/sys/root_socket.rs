@@ -16,21 +16,18 @@ use crate::sys::socket::{self, Socket};
 use crate::sys::{blocking, safe_externs};
 use pmda_core::error::{Error, Result};
 
-/// The return value of a failed send: -1, which is `-EPERM` by accident; errno has the cause
-/// (ROOT-10, R-9).
+/// The result of a failed send: -1, which is `-EPERM` by accident (ROOT-10, R-9).
 const FAILED: Error = Error::EPERM;
 
-/// No descriptor.
 pub(crate) const NONE: [RawFd; 2] = [-1; 2];
 
-/// Room for a control message, aligned for its header.
+/// A control message, aligned for its header.
 #[repr(C, align(8))]
 struct Control<const BYTES: usize>([u8; BYTES]);
 
-/// A received message: the number of bytes; and the descriptors that have arrived with them, or -1.
+/// A received message: its bytes, and its descriptors or -1.
 pub(crate) type Received = (Result<usize>, [RawFd; 2]);
 
-/// Connects a new socket.
 pub(crate) fn connect(fd: RawFd, address: &Address) -> Result<usize> {
     // SAFETY: the address is valid during the call, and of that size.
     done(unsafe {
@@ -40,8 +37,8 @@ pub(crate) fn connect(fd: RawFd, address: &Address) -> Result<usize> {
     } as isize)
 }
 
-/// Sends a message in one piece, with two descriptors beside it unless one of them is negative
-/// (ROOT-10, ROOT-24). A peer that has gone is an error, not a signal.
+/// Sends a message in one piece, with two descriptors unless one of them is negative (ROOT-10,
+/// ROOT-24). A peer that has gone is an error, not a signal.
 ///
 /// # Safety
 /// `message` is readable for `len` bytes.
@@ -57,8 +54,8 @@ pub(crate) unsafe fn send(fd: RawFd, message: *const u8, len: usize, descriptors
 }
 
 /// Receives what is there, up to a number of bytes (ROOT-11). With descriptors it is a message and
-/// the two beside it: all others are closed, too few, too many, or cut off by the kernel (ROOT-25,
-/// An interruption does not end it: else the next request would read the answer.
+/// the two beside it: any other number of them is closed (ROOT-25, R-7). An interruption does not
+/// end it: else the next request would read the answer.
 ///
 /// # Safety
 /// `buffer` is writable for `size` bytes.
@@ -77,12 +74,10 @@ pub(crate) unsafe fn receive(fd: RawFd, buffer: *mut u8, size: usize, with_descr
     }
 }
 
-/// The outcome of a system call.
 fn done(returned: isize) -> Result<usize> {
     usize::try_from(returned).map_err(|_| io::Error::last_os_error().into())
 }
 
-/// Prepares the process for sending: SIGPIPE is ignored.
 pub(crate) fn prepare() {
     config::__pmIgnoreSignalPIPE();
 }
@@ -116,13 +111,11 @@ unsafe fn send_with(fd: RawFd, message: *const u8, len: usize, descriptors: [Raw
 // SAFETY: pure arithmetic.
 const _: () = assert!(unsafe { libc::CMSG_SPACE(8) <= 64 && libc::CMSG_SPACE(4 * 253) <= 1100 });
 
-/// A message header without anything.
 fn blank() -> libc::msghdr {
     // SAFETY: all fields are numbers and pointers, for which zero is a value.
     unsafe { mem::zeroed() }
 }
 
-/// One area of memory.
 fn part(start: *mut u8, len: usize) -> libc::iovec {
     libc::iovec {
         iov_base: start.cast(),
@@ -150,7 +143,7 @@ unsafe fn receive_with(fd: RawFd, buffer: *mut u8, size: usize) -> Received {
     (received, unsafe { descriptors(&header) })
 }
 
-/// The two descriptors that came with a message; others, and two of more, are closed.
+/// The two descriptors of a message; any other number is closed.
 ///
 /// # Safety
 /// `recvmsg` has filled the header in, its control buffer is alive, and nobody has taken the
@@ -190,8 +183,7 @@ unsafe fn descriptors(header: &libc::msghdr) -> [RawFd; 2] {
     NONE
 }
 
-/// Closes a descriptor that came with a message and that nobody else knows; nothing for a negative
-/// one.
+/// Closes a descriptor of a message; nothing for a negative one.
 pub(crate) fn close(descriptor: RawFd) {
     if descriptor >= 0 {
         cancel::disabled(|| safe_externs::close(descriptor));
@@ -209,25 +201,18 @@ pub(crate) fn shut_down(fd: c_int) {
 pub(crate) struct Address(SocketAddrUnix);
 
 impl Address {
-    /// The address of a path.
-    ///
-    /// # Errors
-    /// `-ENAMETOOLONG` (ROOT-31).
+    /// The address of a path, or `-ENAMETOOLONG` (ROOT-31).
     pub(crate) fn new(path: &[u8]) -> Result<Address> {
         let address = socket::unix_address(path).map_err(io::Error::from)?;
         Ok(Address(address))
     }
 }
 
-/// A socket that is not connected yet, and of which libpcp knows. Children do not inherit the
-/// descriptor (ROOT-33).
-///
-/// # Errors
-/// The negated errno.
+/// A socket that is not connected yet, known to libpcp, close-on-exec (ROOT-33).
 pub(crate) fn open() -> Result<Socket> {
     let mut socket = Socket::new(AddressFamily::UNIX).map_err(io::Error::from)?;
     socket.make_known();
-    // Without lingering the connection works as well, so a failure is of no interest.
+    // The connection works without lingering, too.
     let _ = sockopt::set_socket_linger(&socket, Some(Duration::ZERO));
     Ok(socket)
 }

@@ -17,19 +17,17 @@ use pmda_core::dir_entry::DirEntry;
 use pmda_core::log::{Bytes, Level, Line};
 use pmda_core::path::FilePath;
 
-/// The step that failed, and the reason.
 pub(crate) struct SocketFailure {
     step: &'static str,
     error: io::Error,
 }
 
-/// The reason in libpcp's words: it has one for "no error" as well, which look-ups of names can end
-/// with.
+/// The reason in libpcp's words, which has some for "no error", with which look-ups of names can
+/// end.
 fn reason(error: &io::Error) -> ErrorText {
     log::errstr_of(-error.raw_os_error().unwrap_or(0))
 }
 
-/// The outcome of a step.
 fn checked<T>(step: &'static str, outcome: Result<T, Errno>) -> Result<T, SocketFailure> {
     outcome.map_err(|error| SocketFailure {
         step,
@@ -37,11 +35,10 @@ fn checked<T>(step: &'static str, outcome: Result<T, Errno>) -> Result<T, Socket
     })
 }
 
-/// A socket that the programs that an agent starts do not get.
+/// Close-on-exec.
 pub(crate) struct Socket {
     descriptor: OwnedFd,
-    /// True if libpcp knows of it: it forgets it when this goes, before the number belongs to
-    /// another descriptor.
+    /// True if libpcp knows of it, and has to forget it with this.
     is_known: bool,
 }
 
@@ -59,7 +56,7 @@ impl Socket {
         self.is_known = true;
     }
 
-    /// The descriptor, which is the caller's from now on.
+    /// The descriptor, which becomes the caller's.
     pub(crate) fn into_raw_fd(self) -> RawFd {
         let fd = self.as_raw_fd();
         std::mem::forget(self);
@@ -104,10 +101,8 @@ fn last() -> c_int {
     io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
-/// The port of a service as the C library takes it: not in the order of the host (CONN-3, MAIN-50).
-///
-/// # Errors
-/// The error number when there is no such service.
+/// The port of a service as the C library takes it: not in host order (CONN-3, MAIN-50). Or else
+/// the error number.
 pub(crate) fn service_port(name: &CStr) -> Result<c_int, c_int> {
     // SAFETY: errno is this thread's own, and the name is a C string; the entry, if any, stays
     // valid until the next call, and is read at once.
@@ -120,7 +115,7 @@ pub(crate) fn service_port(name: &CStr) -> Result<c_int, c_int> {
     port.ok_or_else(last)
 }
 
-/// A socket that listens on a port of the loopback address.
+/// A listening socket on a port of the loopback address.
 pub(crate) fn listen_inet(port: u16, is_ipv6: bool) -> Result<Socket, SocketFailure> {
     let (creation, family, loopback) = if is_ipv6 {
         ("ipv6 socket", AddressFamily::INET6, IpAddr::V6(Ipv6Addr::LOCALHOST))
@@ -134,7 +129,7 @@ pub(crate) fn listen_inet(port: u16, is_ipv6: bool) -> Result<Socket, SocketFail
         })?;
     }
     socket.make_known();
-    // The connection takes these over from the listening socket: it is closed abortively (CONN-3).
+    // Inherited by the connection, which is closed abortively (CONN-3).
     let warn_unless = |outcome: Result<(), Errno>, option: &str| {
         if let Err(error) = outcome {
             let (fd, family, why) = (socket.as_raw_fd(), family.as_raw(), reason(&error.into()));
@@ -156,7 +151,6 @@ pub(crate) fn listen_inet(port: u16, is_ipv6: bool) -> Result<Socket, SocketFail
 }
 
 impl SocketFailure {
-    /// No connection came, for the reason with this error number.
     pub(crate) fn of_accept(why: c_int) -> SocketFailure {
         SocketFailure {
             step: "accept",
@@ -164,7 +158,6 @@ impl SocketFailure {
         }
     }
 
-    /// Says it of an inet socket.
     pub(crate) fn inet<R>(
         &self,
         service: Bytes<'_>,
@@ -179,14 +172,13 @@ impl SocketFailure {
         ))
     }
 
-    /// Says it of a Unix socket.
     pub(crate) fn unix<R>(&self, path: Bytes<'_>, say: impl FnOnce(fmt::Arguments<'_>) -> R) -> R {
         let why = reason(&self.error);
         say(format_args!("__pmdaOpenUnix({path}): {}() failed: {why}", self.step))
     }
 }
 
-/// A socket that listens in the file system. The path stays (CONN-4).
+/// A listening socket in the file system. The path stays (CONN-4).
 pub(crate) fn listen_unix(path: &CStr) -> Result<Socket, SocketFailure> {
     let address = checked("bind", unix_address(path.to_bytes()))?;
     let socket = checked("socket", Socket::new(AddressFamily::UNIX))?;
@@ -202,8 +194,8 @@ pub(crate) fn listen_unix(path: &CStr) -> Result<Socket, SocketFailure> {
         Err(Errno::NOENT) => {}
         Err(error) => return checked("unlink", Err(error)),
     }
-    // The name gets the mode of the descriptor: until it has its owner, nobody else comes in.
-    // If this fails, the mode is what the umask leaves, as in the C library.
+    // The name gets the mode of the descriptor: nobody else connects until it has its owner. If
+    // this fails, the mode is what the umask leaves, as in the C library.
     let is_closed = safe_externs::fchmod(socket.as_raw_fd(), 0o600) == 0;
     checked("bind", net::bind(&socket, &address))?;
     set_owner(path, is_closed);
@@ -211,10 +203,8 @@ pub(crate) fn listen_unix(path: &CStr) -> Result<Socket, SocketFailure> {
     Ok(socket)
 }
 
-/// Checks the way to a socket.
-///
-/// # Errors
-/// `EACCES` where another user's link is on it, which root does not follow (DEF-18).
+/// Checks the way to a socket: `EACCES` for another user's link, which root does not follow
+/// (DEF-18).
 fn check_way(path: &CStr) -> Result<(), Errno> {
     let path = FilePath::new(&[path.to_bytes()], format_args!("")).map_err(|_| Errno::NOMEM)?;
     match DirEntry::of(&path) {
@@ -223,12 +213,10 @@ fn check_way(path: &CStr) -> Result<(), Errno> {
     }
 }
 
-/// The address of a socket in the file system.
-///
-/// # Errors
-/// `ENAMETOOLONG`: the path is not cut, which would name another file (CONN-4, ROOT-31).
+/// The address of a socket in the file system; `ENAMETOOLONG` as the path is not cut (CONN-4,
+/// ROOT-31).
 pub(super) fn unix_address(path: &[u8]) -> Result<SocketAddrUnix, Errno> {
-    /// With room for its NUL.
+    /// Bytes of a path without its NUL.
     const LONGEST: usize = 107;
     if path.len() > LONGEST {
         return Err(Errno::NAMETOOLONG);
@@ -236,11 +224,11 @@ pub(super) fn unix_address(path: &[u8]) -> Result<SocketAddrUnix, Errno> {
     SocketAddrUnix::new(path)
 }
 
-/// Makes the user that PCP runs as the owner of the socket, and then lets its group in; nothing
-/// here is fatal (CONN-5). `is_closed`: the name was made with a mode for its owner alone.
+/// Gives the socket to the user that PCP runs as, and then lets its group in; failures are not
+/// fatal (CONN-5). `is_closed`: the name was made with a mode for its owner alone.
 ///
-/// Another process that may write to the directory may replace it at any time. So the name
-/// is looked up once, and what it leads to is changed only if it can be our socket.
+/// Others who may write to the directory may replace it: the name is looked up once, and changed
+/// only if it can be our socket.
 fn set_owner(path: &CStr, is_closed: bool) {
     let owner = owner();
     let name = open_name(path, is_closed);
@@ -251,7 +239,7 @@ fn set_owner(path: &CStr, is_closed: bool) {
     };
     let owned = owner.map(|(user, group)| change(&|name| give(name, user, group)));
     let opened = change(&let_group_in);
-    // In the order in which the C library does these things, and so says what failed.
+    // Messages are in the C library's order.
     let path = Bytes(path.to_bytes());
     if !log::debug(Debug::Libpmda) {
         return;
@@ -266,16 +254,12 @@ fn set_owner(path: &CStr, is_closed: bool) {
     }
 }
 
-/// A descriptor for the name of the socket that was just bound.
-///
-/// # Errors
-/// `ENOTSOCK` for anything else that is there by now.
+/// A descriptor of the new socket's name; `ENOTSOCK` for anything else that is there.
 fn open_name(path: &CStr, is_closed: bool) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let name = rustix::fs::open(path, flags, Mode::empty())?;
     let found = rustix::fs::fstat(&name)?;
-    // Another's socket has another owner, and one of this user's elsewhere in the system cannot be
-    // moved here by those who may only write here.
+    // Another's socket has another owner, and others cannot move one of this user's here.
     let is_ours = FileType::from_raw_mode(found.st_mode) == FileType::Socket
         && found.st_uid == safe_externs::geteuid()
         && found.st_nlink == 1
@@ -283,20 +267,18 @@ fn open_name(path: &CStr, is_closed: bool) -> Result<OwnedFd, Errno> {
     if is_ours { Ok(name) } else { Err(Errno::NOTSOCK) }
 }
 
-/// Gives the file of a descriptor to a user and a group.
 fn give(file: &OwnedFd, user: libc::uid_t, group: libc::gid_t) -> Result<(), Errno> {
     let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
     rustix::fs::chownat(file, c"", Some(user), Some(group), AtFlags::EMPTY_PATH)
 }
 
-/// Lets owner and group, and nobody else, use the file of a descriptor that stands for a name only:
-/// its mode is changed by its path below /proc, which leads to the file itself.
+/// Gives the file of an `O_PATH` descriptor a mode for owner and group, by its path below /proc.
 fn let_group_in(file: &OwnedFd) -> Result<(), Errno> {
     let mut path = Line::new(format_args!("/proc/self/fd/{}", file.as_raw_fd()));
     rustix::fs::chmod(path.c_str(), Mode::from_raw_mode(0o660))
 }
 
-/// The user that PCP runs as, and its group; a warning when there is none.
+/// The user that PCP runs as, and its group; a warning without one.
 fn owner() -> Option<(libc::uid_t, libc::gid_t)> {
     let name = config::optional(c"PCP_USER").and_then(|mut name| {
         name.try_reserve_exact(1).ok()?;

@@ -1,5 +1,4 @@
-//! The structures of an agent: its dispatch table, the types of the methods in it, and the
-//! extension, which is what belongs to an agent beside the table.
+//! The structures of an agent: its dispatch table, the types of its methods, and its extension.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
@@ -93,7 +92,6 @@ pub struct pmdaInterface {
 
 /// A callback type of C, whose NULL is none.
 pub(crate) trait Callback {
-    /// The function, if there is one.
     type Function;
 }
 
@@ -114,8 +112,8 @@ pub(crate) type CleanUp = Function<pmdaResultCallBack>;
 pub(crate) type Free = unsafe extern "C-unwind" fn(*mut c_void);
 
 view! {
-    /// An agent's dispatch table. An agent of an older interface version may own a shorter one, so
-    /// a method is touched only when its version has it (INIT-1).
+    /// An agent's dispatch table. That of an older interface version may be shorter, so a method is
+    /// touched only when the version has it (INIT-1).
     Dispatch of pmdaInterface, contract
     "`pointer` is NULL, or points to a dispatch table as its interface version has it, with a valid extension, and with \
      methods that do what their types say: what they store is valid when they succeed."
@@ -162,12 +160,11 @@ view! {
 }
 
 impl Dispatch<'_> {
-    /// The interface version at this moment.
     pub(crate) fn interface(self) -> Interface {
         Interface(self.comm().interface.into())
     }
 
-    /// Puts methods into the table, and touches nothing beyond the interface version (INIT-1).
+    /// Sets the methods of the interface version (INIT-1).
     pub(crate) fn set_methods(self, methods: &pmdaInterface, interface: Interface) {
         self.set_profile(methods.profile);
         self.set_fetch(methods.fetch);
@@ -188,31 +185,30 @@ impl Dispatch<'_> {
         }
     }
 
-    /// Returns whether the `fetch` method is that of other methods.
+    /// Returns whether the `fetch` method is that of `methods`.
     pub(crate) fn has_fetch_of(self, methods: &pmdaInterface) -> bool {
         self.fetch().map(|method| method as usize) == methods.fetch.map(|method| method as usize)
     }
 
-    /// Returns whether the `text` method is that of other methods.
+    /// Returns whether the `text` method is that of `methods`.
     pub(crate) fn has_text_of(self, methods: &pmdaInterface) -> bool {
         self.text().map(|method| method as usize) == methods.text.map(|method| method as usize)
     }
 }
 
-/// The dispatch table of an agent as it was last seen. It may have moved since (MAIN-41), so it is
-/// compared, and read only for daemons.
+/// The last seen dispatch table of an agent. It may have moved since (MAIN-41), so it is compared,
+/// and read only for daemons.
 #[repr(C)]
 #[derive(Debug)]
 pub struct SeenDispatch {
     table: AtomicPtr<pmdaInterface>,
     /// The `desc` method.
     desc: AtomicPtr<c_void>,
-    /// The agent is a daemon: its dispatch table stays where it is.
+    /// The agent is a daemon: its table does not move.
     daemon: bool,
 }
 
 impl SeenDispatch {
-    /// None was seen yet.
     pub(crate) const fn none() -> SeenDispatch {
         SeenDispatch {
             table: AtomicPtr::new(ptr::null_mut()),
@@ -230,16 +226,15 @@ impl SeenDispatch {
         }
     }
 
-    /// Notes where the dispatch table is now, and its `desc` method: the table may move or go
-    /// without notice (MAIN-56).
+    /// Notes the dispatch table and its `desc` method: the table may move or go without notice
+    /// (MAIN-56).
     pub(crate) fn note(&self, dispatch: Dispatch<'_>) {
         self.table.store(dispatch.as_ptr(), Ordering::Relaxed);
         let desc = dispatch.desc().map_or(ptr::null_mut(), |method| method as *mut c_void);
         self.desc.store(desc, Ordering::Relaxed);
     }
 
-    /// The dispatch table of a daemon. That of a DSO may have been moved without notice, so it is
-    /// not looked at (MAIN-56).
+    /// The dispatch table of a daemon. That of a DSO may have moved, and is not read (MAIN-56).
     pub(crate) fn table(&self) -> Option<Dispatch<'_>> {
         if !self.daemon {
             return None;
@@ -249,7 +244,6 @@ impl SeenDispatch {
         unsafe { Dispatch::new(self.table.load(Ordering::Relaxed)) }
     }
 
-    /// The `desc` method as it was last seen.
     pub(crate) fn desc(&self) -> Option<DescMethod> {
         let method = self.desc.load(Ordering::Relaxed);
         // SAFETY: `note` has stored it from a method of this type, or NULL, which is `None`.
@@ -258,8 +252,8 @@ impl SeenDispatch {
 }
 
 impl Ext<'_> {
-    /// Tells another library, or another copy of this one, that has made the extension, where its
-    /// dispatch table is: that is the first word of such a record (INIT-51).
+    /// Tells another library, or another copy of this one, that has made the extension, where the
+    /// dispatch table is: that is the first word of its record (INIT-51).
     ///
     /// # Safety
     /// The extension was set up by a library that is not this one, or has NULL for its record.
@@ -273,16 +267,15 @@ impl Ext<'_> {
 }
 
 view! {
-    /// An agent's extension record. Its fields are the live state of the agent, which the agent
-    /// reads and writes itself (INIT-2): each is read when it is needed.
+    /// An agent's extension record, the live state of the agent, which reads and writes it itself
+    /// (INIT-2).
     Ext of pmdaExt, contract
     "`pointer` is NULL, or points to a `pmdaExt` whose tables, names and profile are valid, and whose callbacks do what \
      their types say."
     fields {
         /// `PMDA_EXT_FLAG_*` bits.
         flags [set_flags]: e_flags as c_uint;
-        /// The address of the library's own record, if there is one; never to be followed
-        /// unchecked.
+        /// The address of the record of the library that made it; not to be followed unchecked.
         record: e_ext as *mut c_void;
         /// 0 unless the agent setup has failed.
         status [set_status]: e_status as c_int;
@@ -332,11 +325,10 @@ view! {
         set_profile: e_prof as *mut pmProfile;
     }
     kept {
-        /// Stores where the library's own record is: that begins with the address that others read
-        /// through this pointer (INIT-51).
+        /// Stores the library's own record, which begins with what others read through this pointer
+        /// (INIT-51).
         set_record: e_ext as &'static SeenDispatch;
-        /// Stores the instance domain that is walked: one of the agent's, which keeps its table, or
-        /// our node for a cached one.
+        /// Stores the instance domain that is walked: the agent's, or our node for a cached one.
         set_walked: e_idp as Indom<'_>;
         /// Stores the socket or service name.
         set_sockname: e_sockname as CText<'static>;
@@ -356,22 +348,22 @@ view! {
         logfile: e_logfile as CText;
         /// The path of the help database.
         helptext: e_helptext as CText;
-        /// The profile received last, at this moment.
+        /// The last profile.
         profile: e_prof as Profile;
-        /// The instance domain that is walked: one of the agent, or our node for a cached one,
-        /// which is never freed.
+        /// The instance domain that is walked: the agent's, or our node for a cached one, which is
+        /// never freed.
         walked: e_idp as Indom;
     }
     arrays {
-        /// The metric table at this moment.
+        /// The metric table.
         metrics: e_metrics[e_nmetrics] as MetricTable;
-        /// The table of classic instance domains at this moment.
+        /// The table of classic instance domains.
         indoms: e_indoms[e_nindoms] as IndomTable;
     }
 }
 
 impl Ext<'_> {
-    /// Takes another metric table into use.
+    /// Sets the metric table.
     pub fn set_metrics(self, table: Lasting<pmdaMetric>) {
         // SAFETY: a table that stays where it is, with its number of entries.
         unsafe {
@@ -380,7 +372,7 @@ impl Ext<'_> {
         }
     }
 
-    /// Takes another table of instance domains into use.
+    /// Sets the table of instance domains.
     pub fn set_indoms(self, table: Lasting<pmdaIndom>) {
         // SAFETY: a table that stays where it is, with its number of entries.
         unsafe {
@@ -401,11 +393,8 @@ pub(crate) struct ExtTexts<'call> {
     pub(crate) helptext: Option<CText<'call>>,
 }
 
-/// Makes an extension that is zero but for its texts. It is never freed. The texts lie behind it in
-/// the same block: an agent that puts others in their place leaves nothing behind.
-///
-/// # Errors
-/// `-ENOMEM`.
+/// Makes an extension that is zero but for its texts, which lie behind it in the same block. It is
+/// never freed.
 pub(crate) fn create(texts: &ExtTexts<'_>) -> Result<Ext<'static>> {
     let texts = [texts.logfile, texts.helptext, texts.name];
     let size = texts.iter().flatten().try_fold(size_of::<pmdaExt>(), |size, text| {
@@ -435,17 +424,14 @@ pub(crate) fn create(texts: &ExtTexts<'_>) -> Result<Ext<'static>> {
 }
 
 impl Ext<'_> {
-    /// Returns whether a flag is set at this moment.
     pub(crate) fn has(self, flag: u32) -> bool {
         self.flags() & flag != 0
     }
 
-    /// Sets flags beside those that are set.
     pub(crate) fn add_flags(self, flags: u32) {
         self.set_flags(self.flags() | flags);
     }
 
-    /// Clears flags.
     pub(crate) fn clear_flags(self, flags: u32) {
         self.set_flags(self.flags() & !flags);
     }

@@ -1,5 +1,5 @@
-//! Label sets in C's memory: seen, made, changed and freed in the blocks that libpcp expects
-//! (LABEL-3); arrays of them, one for each instance, as `pmdaLabel` gives them out.
+//! Label sets in C's memory, in the blocks that libpcp expects (LABEL-3), and arrays of them as
+//! `pmdaLabel` gives them out.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::marker::PhantomData;
@@ -30,11 +30,10 @@ view! {
     }
 }
 
-/// The labels of a set.
 type Labels<'call> = Array<'call, pmLabel>;
 
-/// A label set in C's memory. Its owner may change it, which frees what it points to. So it
-/// cannot be copied, and its labels are not looked at any more when it is changed:
+/// A label set in C's memory. Its owner may change it, which frees what it points to. So it cannot
+/// be copied, and its labels are borrowed:
 ///
 /// ```
 /// # use pcp_pmda::view::label_set::LabelSet;
@@ -68,7 +67,6 @@ impl<'call> LabelSet<'call> {
         unsafe { Fields::new(set) }.map(LabelSet)
     }
 
-    /// The set as C sees it.
     pub(crate) fn as_ptr(&self) -> *mut pmLabelSet {
         self.0.as_ptr()
     }
@@ -78,8 +76,7 @@ impl<'call> LabelSet<'call> {
         self.0.count()
     }
 
-    /// The labels by their full names, looked at until control goes back to C or the set is
-    /// changed.
+    /// The labels by their full names, good until control goes back to C or the set is changed.
     pub fn list(&self) -> impl Iterator<Item = Label<'_>> {
         // SAFETY: a valid set by the contract of `new`, and the view is borrowed while its labels
         // are looked at.
@@ -88,24 +85,18 @@ impl<'call> LabelSet<'call> {
             .flat_map(LabelSetRef::labels)
     }
 
-    /// Returns whether the set holds no labels that a merge would keep.
+    /// Returns whether the set has no labels for a merge.
     pub(crate) fn is_empty(&self) -> bool {
         self.count() <= 0
     }
 
-    /// The labels of the set with others laid over them.
-    ///
-    /// # Errors
-    /// As [`labels::merge`].
+    /// The labels of the set with others laid over them, as [`labels::merge`].
     pub(crate) fn merged<'l>(&'l self, new: impl Iterator<Item = Label<'l>>) -> Result<JsonLabels> {
         labels::merge(self.list(), new)
     }
 
-    /// Puts other labels into the set, and frees the old ones; the instance stays. Gives their
-    /// number.
-    ///
-    /// # Errors
-    /// `-ENOMEM`; the set is as it was.
+    /// Replaces the labels, and frees the old ones; the instance stays. Returns their number.
+    /// Without memory the set is as it was.
     pub(crate) fn replace(&mut self, set: &JsonLabels) -> Result<c_int> {
         let blocks = Blocks::of(set)?;
         self.clear();
@@ -136,8 +127,8 @@ impl<'call> LabelSet<'call> {
         }
     }
 
-    /// Takes over how many labels a callback has put into the set, or why none. What goes with the
-    /// array of a set that has failed is not freed: libpcp would not do it either.
+    /// Sets the number of labels to a callback's result, or its error. The array of a set that has
+    /// failed is not freed: libpcp would not do it either.
     pub(crate) fn settle(&mut self, status: c_int) {
         let set = self.as_ptr();
         // SAFETY: a valid set by the contract of `new`: its labels are NULL or a block from malloc
@@ -157,12 +148,11 @@ impl<'call> LabelSet<'call> {
         }
     }
 
-    /// Says which instance the set belongs to.
     pub(crate) fn set_inst(&mut self, inst: u32) {
         self.0.set_inst(inst);
     }
 
-    /// Sets flags in every label (LABEL-45).
+    /// LABEL-45.
     pub(crate) fn add_flags(&mut self, flags: u8) {
         for place in self.0.array().entries() {
             let mut label = place.get();
@@ -172,14 +162,13 @@ impl<'call> LabelSet<'call> {
     }
 }
 
-/// A set without labels.
 fn empty(inst: u32) -> pmLabelSet {
     let mut set = pmLabelSet::zeroed();
     set.inst = inst;
     set
 }
 
-/// The place where C keeps a pointer to its label sets.
+/// The place of C's pointer to its label sets.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct LabelSets<'call>(NonNull<*mut pmLabelSet>, PhantomData<&'call pmLabelSet>);
@@ -194,22 +183,18 @@ impl<'call> LabelSets<'call> {
         NonNull::new(place).map(|place| LabelSets(place, PhantomData))
     }
 
-    /// The first set, if there is one.
     pub(crate) fn first(&mut self) -> Option<LabelSet<'_>> {
         // SAFETY: the place is readable, and what is there NULL or a set, by the contract of `new`.
         // The set borrows the place.
         unsafe { LabelSet::new(self.0.read()) }
     }
 
-    /// Stores sets that libpcp has made, for C to free.
+    /// Stores sets of libpcp's, for C to free.
     pub(crate) fn store(&mut self, sets: PcpLabelSets) {
         self.write(sets.into_raw());
     }
 
-    /// Makes a set of its own for labels, stores it, and gives their number.
-    ///
-    /// # Errors
-    /// `-ENOMEM`; nothing is stored.
+    /// Stores a new set of labels, and returns their number. Without memory nothing is stored.
     pub(crate) fn store_new(&mut self, set: &JsonLabels) -> Result<c_int> {
         let (mut shell, blocks) = (Block::room(1)?, Blocks::of(set)?);
         let count = blocks.fill(shell.put(empty(PM_IN_NULL as u32)));
@@ -217,15 +202,12 @@ impl<'call> LabelSets<'call> {
         Ok(count)
     }
 
-    /// Stores that there are none; what was there is not freed.
+    /// Stores NULL; the old sets are not freed.
     pub(crate) fn store_none(&mut self) {
         self.write(ptr::null_mut());
     }
 
-    /// Stores the labels that are configured for the host, where there are none (LABEL-26).
-    ///
-    /// # Errors
-    /// What libpcp gives.
+    /// Stores the host's labels, where there are none (LABEL-26).
     pub(crate) fn store_context(&mut self) -> Result<c_int> {
         let (status, sets) = libpcp::labels::context();
         self.store(sets);
@@ -233,9 +215,6 @@ impl<'call> LabelSets<'call> {
     }
 
     /// Stores the label of a domain, where there are none (LABEL-25).
-    ///
-    /// # Errors
-    /// What libpcp gives.
     pub(crate) fn store_domain(&mut self, domain: c_int, name: CText<'_>) -> Result<c_int> {
         let (status, sets) = libpcp::labels::domain(domain, name.c_str());
         self.store(sets);
@@ -249,7 +228,7 @@ impl<'call> LabelSets<'call> {
     }
 }
 
-/// The text and the array of a set, for C; there is no array without labels.
+/// The text and the array of a set, for C; no array without labels.
 struct Blocks {
     json: Block<c_char>,
     length: usize,
@@ -269,7 +248,7 @@ impl Blocks {
         Ok(Blocks { json, length, labels })
     }
 
-    /// Puts text and array into a set that has none, and gives the number of labels.
+    /// Moves text and array into an empty set, and returns the number of labels.
     fn fill(self, set: &mut pmLabelSet) -> c_int {
         set.set_jsonlen(self.length as u32);
         set.json = self.json.into_raw();
@@ -291,22 +270,14 @@ fn label(place: Span) -> pmLabel {
     label
 }
 
-/// An array of label sets that grows; freed with all that is in it unless it is handed over.
+/// An array of label sets that grows, freed with all sets unless it is handed over.
 pub(crate) struct LabelArray(Option<CVec<pmLabelSet>>);
 
 impl LabelArray {
-    /// An empty array with room for some sets.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
     pub(crate) fn new(room: usize) -> Result<LabelArray> {
         CVec::with_capacity(room).map(|sets| LabelArray(Some(sets)))
     }
 
-    /// Adds an empty set.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
     pub(crate) fn push(&mut self) -> Result<LabelSet<'_>> {
         let set = self.0.as_mut().ok_or(Error::GENERIC)?.push(pmLabelSet::zeroed())?;
         // SAFETY: the new set points to nothing but what is put into it through this view and by
@@ -314,7 +285,6 @@ impl LabelArray {
         unsafe { LabelSet::new(set) }.ok_or(Error::ENOMEM)
     }
 
-    /// The set that was added last.
     pub(crate) fn last(&mut self) -> Option<LabelSet<'_>> {
         let sets = self.0.as_mut()?;
         let last = sets.len().checked_sub(1)?;

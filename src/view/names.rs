@@ -1,5 +1,5 @@
-//! Names in C's memory: a tree of names and its new nodes; lists of names in one block, and
-//! instances as `pmdaInstance` gives them out, which C frees.
+//! Names in C's memory: a tree of names and its new nodes; lists of names in one block; instances
+//! as `pmdaInstance` gives them out.
 
 use std::ffi::{c_char, c_int};
 use std::mem::{ManuallyDrop, MaybeUninit, take};
@@ -20,20 +20,16 @@ use pmda_core::namespace::{self, InsertPoint, Node, Paths, Sink, Size, TreeWalk}
 /// `PMNS_LEAF_STATUS` and `PMNS_NONLEAF_STATUS`.
 const STATUS: [c_int; 2] = [0, 1];
 
-/// The names below a name.
 pub(crate) struct ChildNames {
     /// The number of names.
     pub(crate) count: usize,
-    /// The names in one block: pointers first, the strings right behind them (TREE-34).
+    /// The names in one block: pointers, then strings (TREE-34).
     pub(crate) names: Block<*mut c_char>,
-    /// For each name whether it is a leaf.
+    /// `PMNS_LEAF_STATUS` or `PMNS_NONLEAF_STATUS` of each name.
     pub(crate) states: CVec<c_int>,
 }
 
 /// The names right below a node.
-///
-/// # Errors
-/// `-E2BIG`, `-ENOMEM`.
 pub(crate) fn children<'t>(node: impl Node<'t>) -> Result<ChildNames> {
     let mut size = Size::default();
     namespace::children(node, &mut size)?;
@@ -41,9 +37,6 @@ pub(crate) fn children<'t>(node: impl Node<'t>) -> Result<ChildNames> {
 }
 
 /// The full names of all leaves below a node that is called `name`.
-///
-/// # Errors
-/// As [`children`].
 pub(crate) fn leaves<'t>(node: impl Node<'t>, name: &[u8]) -> Result<ChildNames> {
     let (mut walk, mut size) = (TreeWalk::default(), Size::default());
     walk.list(node, name, &mut size)?;
@@ -60,9 +53,6 @@ fn below(size: Size, list: impl FnOnce(&mut NameWriter<'_>) -> Result<()>) -> Re
 }
 
 /// The full names of an identifier in such a block.
-///
-/// # Errors
-/// `-ENOMEM`.
 pub(crate) fn pack_paths<'t>(paths: Paths<impl Node<'t>>) -> Result<Block<*mut c_char>> {
     packed(paths.size, None, |list| paths.list(list))
 }
@@ -87,7 +77,7 @@ fn packed(
     };
     let mut names = NameWriter { pointers, text, states };
     list(&mut names)?;
-    // As many as were measured: C reads them all.
+    // C reads as many as were measured.
     if names.pointers.is_empty() && names.text.is_empty() {
         Ok(block)
     } else {
@@ -95,7 +85,7 @@ fn packed(
     }
 }
 
-/// A block that names are written to, and beside it what they are. What is full takes no more.
+/// The rest of a block for names, and their states. What is full takes no more.
 struct NameWriter<'b> {
     pointers: &'b mut [MaybeUninit<*mut c_char>],
     text: &'b mut [MaybeUninit<u8>],
@@ -128,14 +118,14 @@ impl Sink for NameWriter<'_> {
     }
 }
 
-/// Writes bytes: a function, by whose parameters the compiler knows that nothing overlaps.
+/// Writes bytes: a function, so that the compiler knows that nothing overlaps.
 fn write(room: &mut [MaybeUninit<u8>], bytes: &[u8]) {
     for (place, byte) in room.iter_mut().zip(bytes) {
         place.write(*byte);
     }
 }
 
-/// A node for one component, which is no part of a tree yet.
+/// A node for one component, which is not in a tree yet.
 struct NewNode {
     node: Block<__pmnsNode>,
     name: Block<c_char>,
@@ -149,7 +139,6 @@ impl NewNode {
         })
     }
 
-    /// Fills the node in.
     fn put(&mut self, pmid: MetricId, parent: *mut __pmnsNode, next: *mut __pmnsNode, first: *mut __pmnsNode) {
         self.node.put(__pmnsNode {
             parent,
@@ -161,18 +150,15 @@ impl NewNode {
         });
     }
 
-    /// From now on it belongs to a tree.
+    /// Gives it to a tree.
     fn hand_over(self) -> *mut __pmnsNode {
         let _ = self.name.into_raw();
         self.node.into_raw()
     }
 }
 
-/// Adds the components of `name` below `parent`, each below the one before it. The first one comes
-/// in front of its siblings (TREE-13), of which none has its name.
-///
-/// # Errors
-/// `-ENOMEM`; the tree is as it was.
+/// Adds the components of `name` below `parent`, each below the one before it. The first one, which
+/// is new, comes in front of its siblings (TREE-13). Without memory the tree is as it was.
 fn add(parent: NodeRef<'_>, name: &[u8], pmid: MetricId) -> Result<()> {
     let mut components = name.split(|byte| *byte == b'.');
     let mut top = NewNode::called(components.next().unwrap_or_default())?;
@@ -181,7 +167,7 @@ fn add(parent: NodeRef<'_>, name: &[u8], pmid: MetricId) -> Result<()> {
         below.try_reserve(1).map_err(|_| Error::ENOMEM)?;
         below.push(NewNode::called(component)?);
     }
-    // From the last one up, of which each knows the node above and the one below.
+    // From the last one up.
     let (mut pmid, mut first) = (pmid, ptr::null_mut());
     while let Some(mut new) = below.pop() {
         let above = below.last().map_or(top.node.as_ptr(), |above| above.node.as_ptr());
@@ -196,30 +182,28 @@ fn add(parent: NodeRef<'_>, name: &[u8], pmid: MetricId) -> Result<()> {
     Ok(())
 }
 
-/// The receiver of the instances that a request asks for. No C code runs meanwhile.
+/// The receiver of instances. No C code runs meanwhile.
 pub(crate) trait InstanceSink {
-    /// Takes the name that belongs to an id.
+    /// Takes the name of an id.
     ///
     /// # Errors
-    /// `-ENOMEM` and whatever else the taker may say; so for the others.
+    /// `-ENOMEM` and those of the receiver; so for the others.
     fn name(self, name: &[u8]) -> Result<()>;
 
-    /// Takes the id that belongs to a name.
     fn id(self, inst: c_int) -> Result<()>;
 
-    /// Takes ids and names, at most `room` of them.
+    /// Takes at most `room` ids and names.
     fn all<'n>(self, room: usize, all: impl Iterator<Item = (c_int, &'n [u8])>) -> Result<()>;
 }
 
-/// The place where C wants a list of instances: a structure, lists of ids and names, and each name
-/// in a block of its own (INST-5).
+/// C's place for a list of instances: a structure, lists of ids and names, and each name in a block
+/// of its own (INST-5).
 pub(crate) struct InstanceList<'call> {
     indom: InDom,
     place: Out<'call, *mut pmInResult>,
 }
 
 impl<'call> InstanceList<'call> {
-    /// A list of instances of this domain, for this place.
     pub(crate) const fn new(indom: InDom, place: Out<'call, *mut pmInResult>) -> Self {
         InstanceList { indom, place }
     }
@@ -265,7 +249,7 @@ impl InstanceSink for InstanceList<'_> {
     }
 }
 
-/// Names under construction, freed with their list unless that is handed over.
+/// Names under construction, freed with their list.
 struct Names(CVec<*mut c_char>);
 
 impl Drop for Names {
@@ -278,8 +262,8 @@ impl Drop for Names {
     }
 }
 
-/// libpcp's answer for a name that is there already, with the same identifier; -1 before it was
-/// asked. Generations differ in that.
+/// libpcp's result for a known name with the same identifier, which depends on the release; -1
+/// before it was asked.
 static AGAIN: AtomicI32 = AtomicI32::new(-1);
 
 view! {
@@ -297,14 +281,12 @@ view! {
 }
 
 impl Tree<'_> {
-    /// The root, if the tree has one.
     pub(crate) fn root(&self) -> Option<NodeRef<'_>> {
         // SAFETY: a tree has valid nodes by the contract of `new`, for as long as the view is used.
         unsafe { NodeRef::new(self.root_ptr()) }
     }
 
-    /// Adds a name (TREE-11). What is to be said of it, of a name that is there already, and of
-    /// another identifier is libpcp's to say.
+    /// Adds a name (TREE-11). Messages, and results for names that exist, are libpcp's.
     ///
     /// # Errors
     /// `-EINVAL` for a tree without a root, `-ENOMEM`, and what libpcp gives.
@@ -318,7 +300,7 @@ impl Tree<'_> {
                 add(parent, rest, pmid)?;
                 Ok(0)
             }
-            // A leaf that is there already, with this identifier: libpcp says the same each time.
+            // libpcp's result for this is always the same.
             InsertPoint::Taken(node) if node.pmid() == pmid && pmid != MetricId::NULL => {
                 let known = AGAIN.load(Ordering::Relaxed);
                 if known >= 0 {
@@ -337,7 +319,7 @@ impl Tree<'_> {
         unsafe { pmns::insert(self.as_ptr(), pmid, name.c_str()) }
     }
 
-    /// Frees the tree with all that belongs to it.
+    /// Frees the tree.
     ///
     /// # Safety
     /// Nobody has another view of the tree, or of its nodes.
@@ -347,11 +329,8 @@ impl Tree<'_> {
         unsafe { __pmFreePMNS(self.as_ptr()) };
     }
 
-    /// Builds a table of `size` chains from identifiers to names, and the links from the nodes to
-    /// their parents.
-    ///
-    /// # Errors
-    /// `-ENOMEM`: the links were built, and the tree has no table.
+    /// Builds a table of `size` chains from identifiers to names, and the links from nodes to
+    /// parents. Without memory the tree has no table.
     pub(crate) fn rebuild(self, size: c_int) -> Result<()> {
         let table = usize::try_from(size)
             .map_err(|_| Error::ENOMEM)
@@ -378,12 +357,11 @@ impl Tree<'_> {
         outcome
     }
 
-    /// The node that is called `name`.
     pub(crate) fn find(&self, name: &[u8]) -> Option<NodeRef<'_>> {
         namespace::find(self.root()?, name)
     }
 
-    /// The first node of the chain that names of `pmid` are in.
+    /// The first node of the chain of `pmid`.
     pub(crate) fn chain(&self, pmid: MetricId) -> Option<NodeRef<'_>> {
         let table = self.table_ptr();
         let chain = namespace::chain(pmid, usize::try_from(self.table_len()).ok()?)?;
@@ -402,20 +380,17 @@ impl Tree<'_> {
     }
 }
 
-/// The place where an agent stores its tree of dynamic names. The place never moves, as the agent
-/// keeps its address.
+/// The place of an agent's tree of dynamic names. It never moves, as the agent keeps its address.
 ///
-/// What C stores there by its address is NULL, or a tree that stays valid while it is there: that
-/// is the contract of `pmdaUpdatePMNS`, whose callers alone hand out the address.
+/// C stores NULL there, or a tree that stays valid meanwhile: that is the contract of
+/// `pmdaUpdatePMNS`, whose callers alone hand out the address.
 pub(crate) struct TreePlace(AtomicPtr<pmdaNameSpace>);
 
 impl TreePlace {
-    /// A place that holds no tree yet.
     pub(crate) const fn new() -> TreePlace {
         TreePlace(AtomicPtr::new(ptr::null_mut()))
     }
 
-    /// The place as C sees it.
     pub(crate) fn as_ptr(&self) -> *mut *mut pmdaNameSpace {
         self.0.as_ptr()
     }

@@ -1,4 +1,4 @@
-//! The command line of an agent as C hands it around: `argc`, `argv` and `pmdaOptions`.
+//! The command line of an agent: `argc`, `argv` and `pmdaOptions`.
 
 use std::ffi::{c_char, c_int};
 use std::marker::PhantomData;
@@ -28,32 +28,30 @@ view! {
 }
 
 impl Options<'_> {
-    /// The argument of the option that was found; an empty text when a table says that it takes
-    /// none.
+    /// The argument of the found option; an empty text without one.
     pub(crate) fn argument(self) -> CText<'static> {
         self.given().unwrap_or(CText::EMPTY)
     }
 
-    /// The argument of the option that was found, if any.
+    /// The argument of the found option.
     pub(crate) fn given(self) -> Option<CText<'static>> {
         // SAFETY: one of the strings in `argv`, or a part of one, by the contract of `new`. They
         // stay as long as the process: agents and the C library keep pointers to them as well.
         unsafe { CText::new(self.optarg()) }
     }
 
-    /// Prints the messages that were collected, and how the agent is used, to stderr.
+    /// Prints the collected messages and the usage to stderr.
     pub(crate) fn show_usage(self) {
         // SAFETY: valid by the contract of `new`, and they begin with libpcp's part (INIT-3).
         unsafe { getopt::usage(self.as_ptr()) };
     }
 
-    /// Counts an error.
     pub(crate) fn count_error(self) {
         self.set_errors(self.errors().wrapping_add(1));
     }
 }
 
-/// A decimal number as `strtol` reads it, cut to an `int`, and whether nothing stands behind it.
+/// A decimal number as `strtol` reads it, cut to an `int`; true if nothing follows.
 pub(crate) fn number(text: CText<'_>) -> (c_int, bool) {
     let mut end = text.as_ptr();
     // SAFETY: a C string, of which `end` is a place afterwards: its NUL at the latest.
@@ -63,7 +61,6 @@ pub(crate) fn number(text: CText<'_>) -> (c_int, bool) {
     }
 }
 
-/// The arguments of a program.
 #[derive(Clone, Copy)]
 pub(crate) struct Arguments<'call> {
     count: c_int,
@@ -84,7 +81,7 @@ impl<'call> Arguments<'call> {
         })
     }
 
-    /// Finds the next option: its letter, or -1 at the end.
+    /// The letter of the next option, or -1 at the end.
     pub(crate) fn next(self, options: Options<'_>) -> c_int {
         // SAFETY: the arguments are C strings by the contract of `Arguments::new`, and the options
         // are valid by that of `Options::new`.
@@ -98,7 +95,7 @@ mod tests {
 
     use super::{CText, number};
 
-    /// INIT-20: what `strtol` makes of the argument of `-d`.
+    /// INIT-20.
     #[test]
     fn numbers() {
         for (text, expected) in [

@@ -1,5 +1,4 @@
-//! Replies from the structures that methods filled: C's memory is looked at once, and encoded at
-//! once.
+//! Replies from the structures that methods filled.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
@@ -18,9 +17,9 @@ use pmda_core::ident::InDom;
 use pmda_core::labels::Span;
 use pmda_core::wire::encode::{LabelSetData, Reply};
 
-/// DESC; what the method wrote is sent unchecked.
+/// DESC, unchecked.
 pub(crate) fn desc(reply: &mut Reply, desc: &pmDesc) -> Result<()> {
-    // The units are 32 bits, which are sent as one number (WIRE-42).
+    // The units are 32 bits, sent as one number (WIRE-42).
     let units = desc.units._bitfield_1.get(0, 32) as u32;
     reply.desc([desc.pmid, desc.type_ as u32, desc.indom, desc.sem as u32, units])
 }
@@ -50,12 +49,11 @@ type IntArray<'call> = Array<'call, c_int>;
 /// C strings, or NULL.
 type TextArray<'call> = Array<'call, Option<CText<'call>>>;
 
-/// An instance list that a method made: each name, both lists and the structure are blocks of their
-/// own.
+/// An instance list of a method: each name, both lists and the structure are blocks of their own.
 pub(crate) struct OwnedInstances(Option<Instances<'static>>);
 
 impl OwnedInstances {
-    /// Takes over what a method has handed over.
+    /// Takes over a method's list.
     ///
     /// # Safety
     /// All of the list is in blocks from malloc that nobody else frees.
@@ -63,10 +61,8 @@ impl OwnedInstances {
         OwnedInstances(list)
     }
 
-    /// INSTANCE; either list may be missing.
-    ///
-    /// # Errors
-    /// `PM_ERR_GENERIC` for NULL (WIRE-74); `PM_ERR_TOOBIG`.
+    /// INSTANCE, perhaps without one of the lists. `PM_ERR_GENERIC` for NULL (WIRE-74);
+    /// `PM_ERR_TOOBIG`.
     pub(crate) fn encode(&self, reply: &mut Reply) -> Result<()> {
         let list = self.0.ok_or(Error::GENERIC)?;
         let (ids, names) = (list.ids(), list.names());
@@ -97,7 +93,7 @@ impl Drop for OwnedInstances {
     }
 }
 
-/// Names that a method made: one block with pointers and strings, and one with states.
+/// Names of a method: one block with pointers and strings, and one with states.
 pub(crate) struct OwnedNames {
     names: *mut *mut c_char,
     states: *mut c_int,
@@ -105,7 +101,7 @@ pub(crate) struct OwnedNames {
 }
 
 impl OwnedNames {
-    /// Takes over what a method has stored that has returned `status`, also one that has failed.
+    /// Takes over the result of a method that has returned `status`, successful or not.
     ///
     /// # Safety
     /// Both are NULL or blocks from malloc that nobody else frees. With a status above 0 the names
@@ -114,11 +110,8 @@ impl OwnedNames {
         OwnedNames { names, states, status }
     }
 
-    /// PMNS_NAMES.
-    ///
-    /// # Errors
-    /// What the method has returned, if it has failed; `PM_ERR_GENERIC` when there are no names in
-    /// spite of the count (WIRE-74); `PM_ERR_TOOBIG`.
+    /// PMNS_NAMES. Errors are that of the method; `PM_ERR_GENERIC` for NULL with a count (WIRE-74);
+    /// `PM_ERR_TOOBIG`.
     pub(crate) fn encode(&self, reply: &mut Reply, with_states: bool) -> Result<()> {
         let count = Error::check(self.status)?;
         if self.names.is_null() && count > 0 {
@@ -144,19 +137,15 @@ impl Drop for OwnedNames {
     }
 }
 
-/// TEXT.
-///
-/// # Errors
-/// `PM_ERR_TEXT` without a text (WIRE-74); `PM_ERR_TOOBIG`.
+/// TEXT. `PM_ERR_TEXT` without a text (WIRE-74); `PM_ERR_TOOBIG`.
 pub(crate) fn text(reply: &mut Reply, ident: u32, text: Option<CText<'_>>) -> Result<()> {
     reply.text(ident, text.as_ref().ok_or(Error::TEXT)?.bytes())
 }
 
-/// The bits that say whose labels are asked for.
 const LABEL_KINDS: c_int =
     PM_LABEL_CONTEXT | PM_LABEL_DOMAIN | PM_LABEL_INDOM | PM_LABEL_CLUSTER | PM_LABEL_ITEM | PM_LABEL_INSTANCES;
 
-/// Label sets that a method has made. All of them are freed, not only those that are sent.
+/// Label sets of a method. All of them are freed, not only those that are sent.
 pub(crate) struct OwnedLabels {
     sets: PcpLabelSets,
     /// The number of sets that are sent.
@@ -165,15 +154,13 @@ pub(crate) struct OwnedLabels {
 }
 
 impl OwnedLabels {
-    /// Takes over the sets of a method that has succeeded with `count` of them, for a request of
-    /// type `kind`.
+    /// Takes over `count` sets of a method, for a request of type `kind`.
     ///
     /// # Safety
     /// `first` is NULL or has `count` valid sets, as `pmFreeLabelSets` frees them, and nobody else
     /// frees them.
     pub(crate) unsafe fn new(first: *mut pmLabelSet, count: c_int, kind: c_int) -> OwnedLabels {
-        // libpcp's labels of a context may come with a 0 (L-11): what is in the set is to be freed
-        // all the same.
+        // libpcp's labels of a context may come with a 0 (L-11), and are to be freed.
         let owned = if kind & LABEL_KINDS == PM_LABEL_CONTEXT && !first.is_null() {
             count.max(1)
         } else {
@@ -191,10 +178,7 @@ impl OwnedLabels {
         OwnedLabels { sets, sent, kind }
     }
 
-    /// LABEL.
-    ///
-    /// # Errors
-    /// `PM_ERR_GENERIC` for NULL with a count; `PM_ERR_TOOBIG`.
+    /// LABEL. `PM_ERR_GENERIC` for NULL with a count; `PM_ERR_TOOBIG`.
     pub(crate) fn encode(&self, reply: &mut Reply, ident: u32) -> Result<()> {
         let (sets, sent, kind) = (&self.sets, self.sent, self.kind);
         if log::debug(Debug::Labels) {
@@ -207,7 +191,6 @@ impl OwnedLabels {
     }
 }
 
-/// A label set as the codec takes it.
 fn label_set(set: LabelSetRef<'_>) -> LabelSetData<'_, impl ExactSizeIterator<Item = Span>> {
     let (json, labels) = set.parts();
     LabelSetData {

@@ -1,8 +1,7 @@
-//! The tables of an agent: metrics, instance domains, the instances of a domain, and the profile,
-//! which says which of them are selected.
+//! The tables of an agent: metrics, instance domains, instances, and the profile.
 //!
-//! A table is seen as it was at one moment: its address and its length. Agents exchange, move and
-//! rewrite their tables in callbacks, so a view is made anew after each call into C.
+//! A table is seen as it was at one moment. Agents exchange, move and rewrite their tables in
+//! callbacks, so a view is made anew after each call into C.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_int};
@@ -29,7 +28,7 @@ pub type IndomTable<'call> = Array<'call, pmdaIndom>;
 pub type InstanceTable<'call> = Array<'call, pmdaInstid>;
 
 view! {
-    /// One metric of an agent's table, or one that stands in for it during a fetch.
+    /// One metric of an agent's table, or a stand-in during a fetch.
     Metric of pmdaMetric, contract "`pointer` is NULL or points to a metric."
     fields {
         /// The description.
@@ -44,25 +43,23 @@ view! {
 }
 
 impl<'call> Metric<'call> {
-    /// The identifier in the description.
     #[inline(always)]
     pub(crate) fn pmid(self) -> MetricId {
         MetricId(self.pmid_number())
     }
 
-    /// The instance domain in the description.
     #[inline(always)]
     pub(crate) fn indom(self) -> InDom {
         InDom(self.indom_number())
     }
 
-    /// The view of a metric in a frame of ours, which is used through the view alone.
+    /// The view of a metric in our frame, used through the view alone.
     #[inline(always)]
     pub(crate) fn in_frame(metric: &'call mut pmdaMetric) -> Metric<'call> {
         Metric(ptr::NonNull::from(metric), PhantomData)
     }
 
-    /// The address of the description, for a method that fills it in.
+    /// The description, for a method that fills it in.
     #[inline(always)]
     pub(crate) fn desc_place(self) -> Out<'call, pmDesc> {
         // SAFETY: the metric is valid for writes by the contract of `new`, and its description with
@@ -70,7 +67,6 @@ impl<'call> Metric<'call> {
         unsafe { Out::new(&raw mut (*self.as_ptr()).m_desc) }
     }
 
-    /// Makes all of it zero: a metric of which nothing is known yet.
     pub(crate) fn clear(self) {
         // SAFETY: the metric is valid for writes by the contract of `new`; zero is a valid one.
         unsafe { self.as_ptr().write(pmdaMetric::zeroed()) };
@@ -78,23 +74,20 @@ impl<'call> Metric<'call> {
 }
 
 impl<'call> MetricTable<'call> {
-    /// The identifier of an entry.
-    ///
-    /// # Panics
-    /// When the place is not in the table.
+    /// The identifier of an entry, whose place is in the table.
     #[inline(always)]
     pub(crate) fn pmid(self, place: usize) -> MetricId {
         MetricId(self.at(place).m_desc.pmid)
     }
 
-    /// The entry that the item of a metric tells: only the cluster is compared (FETCH-20, F-13).
+    /// The entry whose place is the metric's item, if the cluster is equal (FETCH-20, F-13).
     #[inline(always)]
     pub(crate) fn direct(self, wanted: MetricId) -> Option<Metric<'call>> {
         let metric = self.entry(wanted.item() as usize)?;
         (metric.pmid().cluster() == wanted.cluster()).then_some(metric)
     }
 
-    /// The first entry that has the identifier, looked for from the start.
+    /// The first entry with the identifier.
     #[inline(always)]
     pub(crate) fn find(self, wanted: MetricId) -> Option<Metric<'call>> {
         let mut entries = self.entries().iter();
@@ -103,7 +96,6 @@ impl<'call> MetricTable<'call> {
         unsafe { Metric::new(found.as_ptr()) }
     }
 
-    /// An entry, if the place is in the table.
     #[inline(always)]
     pub(crate) fn entry(self, place: usize) -> Option<Metric<'call>> {
         // SAFETY: a place in the table, whose entries are valid by the contract of `new`.
@@ -112,7 +104,7 @@ impl<'call> MetricTable<'call> {
 }
 
 view! {
-    /// One classic instance domain, or the node that stands for a cached one during a walk.
+    /// One classic instance domain, or the node for a cached one during a walk.
     Indom of pmdaIndom, contract "`pointer` is NULL or points to an instance domain with its instances."
     fields {
         /// The number of instances as the agent gives it, negative for an error.
@@ -127,17 +119,14 @@ view! {
 }
 
 impl Indom<'_> {
-    /// The identifier.
     #[inline(always)]
     pub(crate) fn indom(self) -> InDom {
         InDom(self.indom_number())
     }
 }
 
-/// The node that `e_idp` points to while a cached domain is walked: it holds the domain's number
-/// and nothing else (INST-30).
-///
-/// It is written by `stamp`, one plain number, and read by walks over the same `pmdaExt`.
+/// The node that `e_idp` points to while a cached domain is walked: it has the domain's number
+/// alone (INST-30). `stamp` writes it, and walks of the same `pmdaExt` read it.
 #[repr(C)]
 pub(crate) struct IndomNode {
     indom: AtomicU32,
@@ -152,7 +141,6 @@ const _: () = {
 };
 
 impl IndomNode {
-    /// A node for no domain yet.
     pub(crate) const fn new() -> IndomNode {
         IndomNode {
             indom: AtomicU32::new(0),
@@ -161,7 +149,6 @@ impl IndomNode {
         }
     }
 
-    /// Makes the node one for a domain.
     #[inline(always)]
     pub(crate) fn stamp(&self, indom: InDom) {
         self.indom.store(indom.0, Ordering::Relaxed);
@@ -170,11 +157,10 @@ impl IndomNode {
     /// The node as `e_idp` leads to it.
     #[inline(always)]
     pub(crate) fn view(&'static self) -> Indom<'static> {
-        // The node is laid out as the structure, stays for good, and is written by `stamp` alone.
+        // Laid out as the structure, static, and written by `stamp` alone.
         Indom(ptr::NonNull::from(self).cast(), PhantomData)
     }
 
-    /// Returns whether it is this node that is seen.
     #[inline(always)]
     pub(crate) fn is(&self, seen: Indom<'_>) -> bool {
         ptr::eq(seen.as_ptr().cast(), self)
@@ -182,16 +168,12 @@ impl IndomNode {
 }
 
 impl<'call> IndomTable<'call> {
-    /// The identifier of an entry.
-    ///
-    /// # Panics
-    /// When the place is not in the table.
+    /// The identifier of an entry, whose place is in the table.
     #[inline(always)]
     pub(crate) fn indom(self, place: usize) -> InDom {
         InDom(self.at(place).it_indom)
     }
 
-    /// An entry, if the place is in the table.
     pub(crate) fn entry(self, place: usize) -> Option<Indom<'call>> {
         // SAFETY: a place in the table, whose entries are valid by the contract of `new`.
         (place < self.len()).then(|| unsafe { Indom::new(self.first().add(place)) })?
@@ -199,39 +181,31 @@ impl<'call> IndomTable<'call> {
 }
 
 impl<'call> InstanceTable<'call> {
-    /// The identifier of the instance at a place, if there is one.
+    /// The identifier of the instance at a place.
     #[inline(always)]
     pub(crate) fn inst_at(self, place: c_int) -> Option<c_int> {
-        // As C has both, with a sign: one comparison less for each instance of a fetch.
+        // With signs, as in C: one comparison less for each instance of a fetch.
         if place < 0 || place >= self.count() {
             return None;
         }
         Some(self.get(place as usize)?.i_inst)
     }
 
-    /// The identifier of an instance.
-    ///
-    /// # Panics
-    /// When the place is not in the table.
+    /// The identifier of an instance, whose place is in the table.
     #[inline(always)]
     pub(crate) fn inst(self, place: usize) -> c_int {
         self.at(place).i_inst
     }
 
-    /// The name of an instance.
-    ///
-    /// # Panics
-    /// When the place is not in the table.
+    /// The name of an instance, whose place is in the table.
     #[inline(always)]
     pub(crate) fn name(self, place: usize) -> Option<CText<'call>> {
         // SAFETY: the name of a valid entry is NULL or a C string.
         unsafe { CText::new(self.at(place).i_name) }
     }
 
-    /// The bytes of a name, none where it is NULL; good until control goes back to C.
-    ///
-    /// # Panics
-    /// When the place is not in the table.
+    /// The bytes of a name, none where it is NULL; good until control goes back to C. Its place is
+    /// in the table.
     #[inline(always)]
     pub(crate) fn name_bytes(&self, place: usize) -> &[u8] {
         let name = self.at(place).i_name;
@@ -243,11 +217,11 @@ impl<'call> InstanceTable<'call> {
     }
 }
 
-/// `PM_PROFILE_INCLUDE`; any other number counts as exclude (INST-51).
+/// `PM_PROFILE_INCLUDE`; any other number means exclude (INST-51).
 const INCLUDE: c_int = 0;
 
 view! {
-    /// A profile as it was received last. Agents may exchange it at any time.
+    /// The last profile. Agents may exchange it at any time.
     Profile of pmProfile, contract
     "`pointer` is NULL, or a profile with the number of elements that it tells, and their lists."
     fields {
@@ -262,10 +236,9 @@ view! {
     }
 }
 
-/// The elements of a profile.
 type Elements<'call> = Array<'call, pmInDomProfile>;
 
-/// A profile's element for one domain, copied out.
+/// A copy of a profile's element for one domain.
 #[derive(Clone, Copy)]
 pub(crate) struct ProfileElement<'call> {
     element: pmInDomProfile,
@@ -274,8 +247,8 @@ pub(crate) struct ProfileElement<'call> {
     call: PhantomData<&'call c_int>,
 }
 
-/// The place of an element's list. Two lists at one place are not the same list for that alone:
-/// so each place is forgotten when another list may be there.
+/// The place of an element's list. Another list may be at the same place, so each place is
+/// forgotten when that may have happened.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ListPlace {
     profile: usize,
@@ -283,12 +256,12 @@ pub(crate) struct ListPlace {
     state: c_int,
     list: usize,
     len: c_int,
-    /// The number of times that such places were forgotten before.
+    /// The number of times that places were forgotten.
     forgotten: u32,
 }
 
 impl<'call> Profile<'call> {
-    /// The element for a domain: the first of its elements for that, if it has one.
+    /// The first element for a domain.
     pub(crate) fn element(self, indom: InDom, forgotten: u32) -> Option<ProfileElement<'call>> {
         let elements = self.elements();
         let mut elements = elements.entries().iter().map(Cell::get);
@@ -321,7 +294,6 @@ impl<'call> Profile<'call> {
 }
 
 impl ProfileElement<'_> {
-    /// Returns whether instances are listed.
     pub(crate) fn has_list(self) -> bool {
         self.element.instances_len > 0 && !self.element.instances.is_null()
     }
@@ -331,7 +303,7 @@ impl ProfileElement<'_> {
         self.element.state == INCLUDE
     }
 
-    /// The largest number of instances that can be selected.
+    /// The greatest possible number of selected instances.
     pub(crate) fn most(self) -> c_int {
         if self.includes() {
             c_int::MAX
@@ -351,8 +323,8 @@ impl ProfileElement<'_> {
     }
 }
 
-/// A metric table that the library has made for an agent, and not freed yet. There is one of each,
-/// and it is not dropped: the agent uses the table by its address.
+/// A metric table that the library has made for an agent, and not freed yet. It is not dropped: the
+/// agent uses it by address.
 ///
 /// ```
 /// # use pcp_pmda::view::table::MadeTable;
@@ -398,12 +370,11 @@ impl MadeTable {
 pub(crate) struct MadeTables(Vec<MadeTable>);
 
 impl MadeTables {
-    /// None yet.
     pub(crate) const fn new() -> MadeTables {
         MadeTables(Vec::new())
     }
 
-    /// Notes a table that an agent gets now.
+    /// Notes a table that an agent gets.
     ///
     /// # Errors
     /// `-ENOMEM`; the table is freed.
@@ -416,7 +387,7 @@ impl MadeTables {
         Ok(unsafe { Lasting::new(first, count) })
     }
 
-    /// Takes out a table that was made here, to be freed; any other is left alone.
+    /// Takes out a table that was made here, to be freed.
     pub(crate) fn take(&mut self, table: MetricTable<'_>) -> Option<MadeTable> {
         let place = self.0.iter().position(|made| ptr::eq(made.0.as_ptr(), table.first()))?;
         Some(self.0.swap_remove(place))
@@ -430,7 +401,7 @@ mod tests {
     use crate::view::types::pmdaMetric;
     use pmda_core::ident::MetricId;
 
-    /// F-13: the direct lookup ignores the domain and the entry's own item.
+    /// F-13.
     #[test]
     fn direct_compares_the_cluster_alone() {
         let mut table = CVec::with_capacity(2).expect("memory");
@@ -447,8 +418,7 @@ mod tests {
         assert_eq!(find(0x3e80_0402), None);
     }
 
-    /// N-6: a table has as many entries as were written, also where more were announced than it had
-    /// room for.
+    /// N-6.
     #[test]
     fn made_tables_have_what_they_say() {
         let mut tables = MadeTables::new();

@@ -55,7 +55,7 @@ pub fn root(env: &Env) -> String {
     env.option("root").unwrap_or(env.name()).to_owned()
 }
 
-/// The folder with the sources: below that of the agent, or one beside it with the name of the root.
+/// The folder with the sources: below that of the agent, or beside it under the name of the root.
 #[must_use]
 pub fn folder(env: &Env) -> PathBuf {
     let own = match env.option("root") {

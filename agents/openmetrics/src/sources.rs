@@ -1,7 +1,7 @@
 //! The files that name sources: `*.url` and executables in a folder and those below it.
 //!
-//! A folder is read again when its time has changed. The time of a file itself matters only where
-//! names are asked for: it may have become an executable.
+//! A folder is read again when its time has changed. The time of a file matters only where names
+//! are asked for: it may have become an executable.
 
 use std::collections::HashMap;
 use std::fs::{self, Metadata};
@@ -149,7 +149,6 @@ impl Folder {
         }
     }
 
-    /// The source that a file names, if it does.
     fn source(&self, path: PathBuf, root: &str) -> Option<Found> {
         let metadata = fs::metadata(&path).ok().filter(Metadata::is_file)?;
         let kind = if metadata.mode() & EXECUTABLE != 0 {
@@ -185,8 +184,7 @@ impl Folder {
     }
 }
 
-/// Whether a name can be part of the names of metrics: parts between dots, each a letter and then
-/// letters, digits and underscores.
+/// Parts of names of metrics: a letter and then letters, digits and underscores, between dots.
 fn is_name(name: &str) -> bool {
     name.split('.').all(|part| {
         part.starts_with(|first: char| first.is_ascii_alphabetic())
@@ -263,7 +261,7 @@ mod tests {
             "it was read in the tick in which it had changed"
         );
         assert_eq!(folder.changed(false, "openmetrics"), None);
-        // The time of the folder is the same.
+        // The folder's time is the same.
         fs::set_permissions(at("below/x.url"), fs::Permissions::from_mode(0o755)).expect("its own");
         assert_eq!(folder.changed(false, "openmetrics"), None);
         assert_eq!(

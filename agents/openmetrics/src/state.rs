@@ -19,7 +19,7 @@ const RETRY: Duration = Duration::from_secs(10);
 /// The first scan gives each source so many times the usual time.
 const PATIENCE: u32 = 10;
 
-/// The files themselves, not only their folders, are looked at after so long.
+/// Files, not only folders, are looked at after so long.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Name of the agent's own metrics, and of what has the sums of all sources.
@@ -59,7 +59,6 @@ pub(crate) struct Changes {
 }
 
 impl OpenMetrics {
-    /// Starts the agent: what is known of sources, and a first fetch of each.
     pub(crate) fn new(env: &Env) -> Result<OpenMetrics> {
         log::info!("Initializing ... currently in notready state.");
         let timeout = options::timeout(env).map_err(|wrong| {
@@ -117,24 +116,20 @@ impl OpenMetrics {
         self.fetch(wanted, now, self.timeout);
     }
 
-    /// A source.
     pub(crate) fn source(&self, cluster: u32) -> Option<&Source> {
         self.sources.get(&cluster)
     }
 
-    /// A source, to be changed.
     pub(crate) fn source_mut(&mut self, cluster: u32) -> Option<&mut Source> {
         self.sources.get_mut(&cluster)
     }
 
-    /// The instances of a metric.
     pub(crate) fn rows(&mut self, cluster: u32, place: usize) -> &mut Indom<Row> {
         let source = self.sources.get_mut(&cluster);
         let rows = source.and_then(|source| source.metric(place)?.rows());
         rows.unwrap_or(&mut self.nothing)
     }
 
-    /// Debug messages are wanted, or not.
     pub(crate) fn set_debug(&mut self, is_debug: bool) {
         self.is_debug = is_debug;
         log::set_max_level(if is_debug {
@@ -145,7 +140,6 @@ impl OpenMetrics {
         log::info!("{}.{CONTROL}.debug: set to {}", self.root, u32::from(is_debug));
     }
 
-    /// Looks for sources, if something has changed.
     fn look(&mut self, now: Instant) {
         let with_files = self
             .looked
@@ -191,7 +185,7 @@ impl OpenMetrics {
         self.changes.sources.push(cluster);
     }
 
-    /// The instances of the control metrics are the names of all sources there ever were.
+    /// The control metrics have all sources there ever were.
     fn show_sources(&mut self) {
         self.clusters.save();
         for (inst, name) in (0_i32..).zip(self.clusters.names()) {
@@ -217,7 +211,6 @@ impl OpenMetrics {
         }
     }
 
-    /// Fetches sources, and takes their documents as they come.
     fn fetch(&mut self, clusters: Vec<u32>, now: Instant, limit: Duration) {
         let mut targets: Vec<(u32, Arc<Target>)> = Vec::new();
         for cluster in clusters {
@@ -247,7 +240,6 @@ impl OpenMetrics {
         }
     }
 
-    /// Takes what has become of a source.
     fn take(&mut self, outcome: Outcome) {
         let cluster = outcome.source;
         let Some(source) = self.sources.get_mut(&cluster) else {

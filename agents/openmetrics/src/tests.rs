@@ -264,7 +264,7 @@ fn labels_of_a_metric() {
     );
 }
 
-/// OM-64: a cluster has its labels for the very first request, too; its number is known from before.
+/// OM-64: a cluster whose number is known has its labels for the very first request, too.
 #[test]
 fn labels_of_a_source_are_there_at_once() {
     let host = Host::new();

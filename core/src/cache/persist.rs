@@ -1,6 +1,5 @@
-//! Where cache files are, when they are written, and saving: under the cache's lock a save only
-//! collects what the file will say ([`Snapshot`]). It is written without the lock, and what changes
-//! meanwhile is saved by the next one.
+//! Saving: under the cache's lock a save only collects the file's text ([`Snapshot`]). It is
+//! written without the lock, and what changes meanwhile is saved by the next one.
 
 use std::fmt::Pointer;
 use std::io;
@@ -25,9 +24,9 @@ pub enum Write {
     Always,
 }
 
-/// The path of the directory of all cache files below PCP's variable directory, at its first use:
-/// its last component is made if it is missing (CACHE-72, CACHE-73), and what killed agents have
-/// left there is removed.
+/// The path of the directory of all cache files below PCP's variable directory; its last component
+/// is made if it is missing (CACHE-72, CACHE-73), and what killed agents have left there is
+/// removed.
 ///
 /// # Errors
 /// `-ENOMEM`.
@@ -39,7 +38,7 @@ pub fn directory_below(variable: &[u8]) -> Result<FilePath> {
     Ok(path)
 }
 
-/// The file of a domain's cache in the directory.
+/// The path of a domain's cache file.
 ///
 /// # Errors
 /// `-ENOMEM`.
@@ -56,18 +55,18 @@ pub struct Snapshot {
     written: usize,
     /// Instances that a file cannot hold.
     skipped: usize,
-    /// Slots whose time stamps were 0, and are `now`.
+    /// Slots with the stamp 0, which becomes `now`.
     stamped: Vec<u32>,
     now: i64,
-    /// The marks of what had changed: instances, stamps.
+    /// What had changed: instances, stamps.
     dirty: (bool, bool),
     when: Write,
-    /// The number of saves that had ended when this one began.
+    /// The number of saves before this one.
     saves: u32,
 }
 
 impl Snapshot {
-    /// Writes the file. This is the part that waits for the disk.
+    /// Writes the file.
     ///
     /// # Errors
     /// What the system says; the old file is as it was, unless it had to be written in place.
@@ -77,7 +76,7 @@ impl Snapshot {
 }
 
 impl<T: Copy + Pointer> Cache<T> {
-    /// The file of this cache in a directory with this path.
+    /// The path of this cache's file.
     ///
     /// # Errors
     /// `-ENOMEM`.
@@ -95,9 +94,9 @@ impl<T: Copy + Pointer> Cache<T> {
         }
     }
 
-    /// Collects what the file at `path` is to say; `None` if it is not due (CACHE-70). `now` is in
-    /// seconds. From here on the cache counts as saved, so that all that changes before
-    /// [`Cache::saved`] is known to be newer.
+    /// Collects the text of the file at `path`; `None` if it is not due (CACHE-70). `now` is in
+    /// seconds. From here on the cache counts as saved, so that later changes are known to be
+    /// newer.
     ///
     /// # Errors
     /// `-ENOMEM`; nothing has changed.
@@ -126,12 +125,12 @@ impl<T: Copy + Pointer> Cache<T> {
         Ok(Some(snapshot))
     }
 
-    /// Ends a save: `result` is what [`Snapshot::write`] has said. Returns the number of instances
-    /// written (CACHE-71); `None` when another save has ended meanwhile: which of the two is in the
-    /// file is not known, so the caller is to save again.
+    /// Ends a save: `result` is that of [`Snapshot::write`]. Returns the number of instances
+    /// written (CACHE-71); `None` when another save has ended meanwhile: the caller has to save
+    /// again, as either may be in the file.
     ///
     /// # Errors
-    /// `-errno` of what failed; then the marks of what had changed are back (DEF-1).
+    /// `-errno`; what had changed is marked again (DEF-1).
     pub fn saved(&mut self, snapshot: &Snapshot, result: io::Result<()>) -> Result<Option<usize>> {
         let is_alone = self.saves == snapshot.saves;
         self.saves = self.saves.wrapping_add(1);
@@ -171,11 +170,11 @@ impl<T: Copy + Pointer> Cache<T> {
         Ok(Some(snapshot.written))
     }
 
-    /// Collects the bytes of the file (CACHE-74, DEF-9).
+    /// Collects the text of the file (CACHE-74, DEF-9).
     fn collect(&mut self, snapshot: &mut Snapshot) -> Result<()> {
         let (mode, maximum) = (self.mode, self.maximum);
         write_header(&mut snapshot.text, FileHeader { mode, maximum })?;
-        // That of the last line: most instances have the same.
+        // Of the last line: most are equal.
         let mut stamp = Decimal::new(snapshot.now);
         for place in self.order.iter() {
             let entry = self.slab.get(place.slot);
@@ -212,15 +211,13 @@ impl<T: Copy + Pointer> Cache<T> {
         Ok(())
     }
 
-    /// Returns whether an instance of the cache has the name or the id of one above the limit,
-    /// which then is not kept.
+    /// Returns whether an instance of the cache has the name or the id of one above the limit.
     fn is_replaced(&self, other: &OverLimitRecord) -> bool {
         let name = other.name.bytes();
         self.find_id(other.id).is_some() || self.find_short(name, self.short(name)).is_some()
     }
 
-    /// Forgets the records above the limit that instances of the cache have replaced, not without a
-    /// word.
+    /// Forgets the records above the limit that instances have replaced, and reports them.
     fn drop_replaced(&mut self, path: &[u8]) {
         let before = self.over_limit.len();
         let mut over_limit = std::mem::take(&mut self.over_limit);
@@ -238,7 +235,7 @@ impl<T: Copy + Pointer> Cache<T> {
         }
     }
 
-    /// The dump that follows a transfer when debugging is on.
+    /// The dump after a transfer, when debugging.
     pub(super) fn trace_after(&mut self, what: std::fmt::Arguments<'_>) {
         if self.debug {
             let dump = self.dump(false);

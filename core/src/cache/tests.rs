@@ -36,8 +36,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// CACHE-3, CACHE-21, CACHE-33, CACHE-40, CACHE-42, DEF-2, DEF-3, DEF-5, DEF-14: unique ids,
-    /// the lowest free one on reuse, states, counts and order after any sequence of operations.
+    /// CACHE-3, CACHE-21, CACHE-33, CACHE-40, CACHE-42, DEF-2, DEF-3, DEF-5, DEF-14.
     #[test]
     fn as_the_model(steps in prop::collection::vec(step(), 0..600)) {
         let mut cache = Cache::<u8>::new(InDom::new(1, 1), Seed::process());
@@ -86,7 +85,6 @@ proptest! {
         let walked: Vec<i32> = std::iter::from_fn(|| cache.walk()).collect();
         prop_assert_eq!(&walked, &active);
         prop_assert_eq!((cache.active(), cache.active() + cache.inactive()), (active.len(), model.len()));
-        // After everything culled is gone, the lowest free id is the next one.
         cache.reorganize().expect("memory");
         cache.reuse();
         let lowest = (0..).find(|id| model.values().all(|known| known.0 != *id)).expect("there are ids");
@@ -94,8 +92,8 @@ proptest! {
     }
 }
 
-/// A cache of so many instances, `n0` and so on, of which some were written at second 1 and not
-/// stored since.
+/// A cache of `count` instances, `n0` and so on, some of them written at second 1 and not stored
+/// since.
 fn aged(count: u32, is_aged: impl Fn(u32) -> bool) -> Cache<*const u8> {
     let mut cache = Cache::new(InDom::new(1, 2), Seed::process());
     for number in 0..count {
@@ -112,7 +110,6 @@ fn add(cache: &mut Cache<*const u8>, name: &str) -> i32 {
     added.expect("there are ids")
 }
 
-/// Begins a save that is due.
 fn begin(cache: &mut Cache<*const u8>, directory: &FilePath, now: i64) -> Snapshot {
     let snapshot = cache.begin_save(Write::Sync, cache.path(directory).expect("memory"), now);
     snapshot.expect("memory").expect("a save is due")
@@ -125,7 +122,6 @@ fn directory() -> (tempfile::TempDir, FilePath) {
     (directory, files)
 }
 
-/// Loads a good file; returns the number of its records.
 fn load(cache: &mut Cache<*const u8>, directory: &FilePath) -> usize {
     let mut file = CacheFile::open(cache.path(directory).expect("memory")).expect("there");
     loop {
@@ -136,14 +132,12 @@ fn load(cache: &mut Cache<*const u8>, directory: &FilePath) -> usize {
     }
 }
 
-/// The lines of the file behind the first one.
 fn lines(path: &Path) -> Vec<String> {
     let text = fs::read_to_string(path).expect("written");
     text.lines().skip(1).map(str::to_owned).collect()
 }
 
-/// CACHE-70, DEF-1: a save writes what there was when it began; what changes while nothing is
-/// locked stays to be saved.
+/// CACHE-70, DEF-1.
 #[test]
 fn changes_meanwhile_stay_dirty() {
     let (_directory, files) = directory();
@@ -160,7 +154,6 @@ fn changes_meanwhile_stay_dirty() {
     assert_eq!(cache.saved(&snapshot, result), Ok(Some(2)));
     assert!(cache.is_due(Write::Save));
     assert_eq!(lines(path.as_ref()), ["0 100 a", "1 100 b"]);
-    // The stamp of what was stored meanwhile is that of the next save.
     let snapshot = begin(&mut cache, &files, 200);
     let result = snapshot.write();
     assert_eq!(cache.saved(&snapshot, result), Ok(Some(3)));
@@ -168,8 +161,7 @@ fn changes_meanwhile_stay_dirty() {
     assert!(!cache.is_due(Write::Sync));
 }
 
-/// DEF-1: after a failure all is to be saved as before, and no stamp has changed but those of later
-/// stores.
+/// DEF-1.
 #[test]
 fn failures_change_nothing() {
     let (_directory, files) = directory();
@@ -181,22 +173,19 @@ fn failures_change_nothing() {
     let full = || Err(io::Error::from_raw_os_error(28));
     assert!(cache.saved(&snapshot, full()).is_err());
     assert!(cache.is_due(Write::Save));
-    // Nothing is old, since nothing was written.
     assert_eq!(cache.purge(i64::MAX, None), Ok(0));
     let snapshot = begin(&mut cache, &files, 300);
     let path = cache.path(&files).expect("memory");
     let result = snapshot.write();
     assert_eq!(cache.saved(&snapshot, result), Ok(Some(3)));
     assert_eq!(lines(path.as_ref()), ["0 300 a", "1 300 b", "2 300 c"]);
-    // Stamps only: the mark of the failed save is the same one.
     add(&mut cache, "a");
     let snapshot = begin(&mut cache, &files, 400);
     assert!(cache.saved(&snapshot, full()).is_err());
     assert!(cache.is_due(Write::Sync) && !cache.is_due(Write::Save));
 }
 
-/// CACHE-7: of two saves at a time, the one that ends last writes the file again, as nobody knows
-/// which of them is in it.
+/// CACHE-7.
 #[test]
 fn two_saves_at_a_time() {
     let (_directory, files) = directory();
@@ -216,7 +205,7 @@ fn two_saves_at_a_time() {
     assert_eq!(cache.saved(&again, Ok(())), Ok(Some(2)));
     let path = cache.path(&files).expect("memory");
     assert_eq!(lines(path.as_ref()), ["0 1 a", "1 1 b"]);
-    // One that was left in the middle, by a jump for instance, is in nobody's way.
+    // A save that was left in the middle, by a jump for instance, does no harm.
     add(&mut cache, "c");
     let _ = begin(&mut cache, &files, 1);
     add(&mut cache, "d");
@@ -224,7 +213,7 @@ fn two_saves_at_a_time() {
     assert_eq!(cache.saved(&last, Ok(())), Ok(Some(4)));
 }
 
-/// CACHE-74: each line has the stamp of its own instance, not that of the line before.
+/// CACHE-74: each line has the stamp of its own instance.
 #[test]
 fn stamps() {
     let (_directory, files) = directory();
@@ -233,7 +222,6 @@ fn stamps() {
     for number in 0..900_u32 {
         let name = format!("n{number}");
         add(&mut cache, &name);
-        // Some have that of the one before, and some were never written.
         let stamp = i64::from(number / 3 % 9 * (number % 3));
         let slot = cache.find_id(number).expect("it was just stored");
         cache.slab.get_mut(slot).stamp = stamp;
@@ -246,7 +234,7 @@ fn stamps() {
     assert_eq!(lines(path.as_ref()), expected);
 }
 
-/// CACHE-65, CACHE-91: what is above the limit is not loaded, and stays in the file.
+/// CACHE-65, CACHE-91.
 #[test]
 fn beyond_the_limit() {
     let (_directory, files) = directory();
@@ -264,8 +252,7 @@ fn beyond_the_limit() {
     assert!(cache.journal.messages.is_empty());
 }
 
-/// CACHE-30, CACHE-36, CACHE-62: what a purge has culled is not found until it is stored again, the
-/// table of names does not grow for it, and has none that is reclaimed.
+/// CACHE-30, CACHE-36, CACHE-62.
 #[test]
 fn purged_names() {
     for (count, step) in [(3_u32, 1), (60, 3), (60, 40), (5000, 3), (5000, 40)] {
@@ -292,8 +279,7 @@ fn purged_names() {
     }
 }
 
-/// CACHE-36: an instance that comes and goes has one place in the table of names, however many of
-/// its entries are still to be reclaimed.
+/// CACHE-36.
 #[test]
 fn one_place_for_a_name() {
     let mut cache = aged(1, |_| false);
@@ -309,7 +295,7 @@ fn one_place_for_a_name() {
     }
 }
 
-/// CACHE-31: a file may give one key to many; the one with the lowest id is found.
+/// CACHE-31.
 #[test]
 fn shared_keys() {
     let (_directory, files) = directory();
@@ -332,8 +318,7 @@ fn shared_keys() {
     }
 }
 
-/// CACHE-25: a name has one address, however many entries come after it; DEF-14: the size of an
-/// entry.
+/// CACHE-25, DEF-14.
 #[test]
 fn entries_stay_where_they_are() {
     let entry = || Entry::<usize> {
@@ -373,8 +358,7 @@ fn short(name: &[u8], strings: bool) -> ShortName {
     super::entry::short(Seed::new(5, 7), name, strings)
 }
 
-/// CACHE-4: the short name ends at the first blank, wherever that is, and has the hash that it
-/// has alone.
+/// CACHE-4.
 #[test]
 fn short_names() {
     let text: Vec<u8> = (0..40).map(|n| b'!' + n).collect();
@@ -391,7 +375,7 @@ fn short_names() {
     }
 }
 
-/// CACHE-4: no other byte is taken for a blank.
+/// CACHE-4.
 #[test]
 fn only_blanks() {
     for byte in (0..=255).filter(|byte| *byte != b' ') {
@@ -403,11 +387,9 @@ fn only_blanks() {
     }
 }
 
-/// Names that meet in one place of a table when the seed is known, as somebody can make who
-/// chooses names (of files, of containers): with any other seed they are names like all others.
+/// Names made to collide for a known seed (of files, of containers) do not for any other.
 #[test]
 fn collisions_need_the_seed() {
-    // Random numbers, for all that counts here.
     let random = |number: u64| {
         number
             .wrapping_mul(0x2545_f491_4f6c_dd1d)
@@ -434,7 +416,7 @@ fn collisions_need_the_seed() {
     };
     assert_eq!(hashes(known), 1);
     assert!(hashes(other) > 1990, "{}", hashes(other));
-    // What a table does with them: entries looked at until each name was found once.
+    // The entries looked at until each name was found once.
     let looks = |seed: Seed| {
         let hash = |slot: u32| super::entry::short(seed, &names[slot as usize], false).hash;
         let (mut index, mut looks) = (crate::index::Index::new(), 0);
@@ -457,7 +439,6 @@ fn collisions_need_the_seed() {
     );
 }
 
-/// CACHE-4, CACHE-92: the first one is found, at any place, whatever stands around it.
 #[test]
 fn finds() {
     for length in 0..30 {
@@ -471,7 +452,6 @@ fn finds() {
     }
 }
 
-/// CACHE-10: each byte counts, and the length.
 #[test]
 fn equals() {
     let text: Vec<u8> = (0..40).collect();

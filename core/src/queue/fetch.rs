@@ -1,4 +1,4 @@
-//! One fetch of one client from one queue, and the events that it shows to filters and decoders.
+//! One fetch of one client from one queue.
 
 use super::backlog::{Event, Events};
 use super::one::{Access, Queue, QueueReader};
@@ -7,7 +7,7 @@ use super::{Queues, in_use, trace};
 use crate::error::{Error, Result};
 use crate::log::Journal;
 
-/// A fetch. It names queue and client by handle, slot and generation, so it outlives both (E-14).
+/// A fetch. It names queue and client by generation, so it outlives both (E-14).
 #[derive(Clone, Copy, Debug)]
 pub struct FetchSession<V, F> {
     /// The handle of the queue.
@@ -15,7 +15,7 @@ pub struct FetchSession<V, F> {
     context: i32,
     client: usize,
     queue_generation: u64,
-    /// The generation of the reader, which belongs to this queue and this client.
+    /// The generation of the reader.
     generation: u64,
     /// The event array that the fetch fills.
     pub array: i32,
@@ -26,8 +26,7 @@ pub struct FetchSession<V, F> {
 /// The state of a fetch.
 #[derive(Clone, Copy, Debug)]
 pub enum FetchState<V, F> {
-    /// An event is shown, to the filter that has to let it pass if there is one: the client has not
-    /// seen it to the end.
+    /// An event is shown, first to the filter if there is one.
     Showing(Event<V>, Option<F>),
     /// There is no other.
     Ended(End),
@@ -36,9 +35,9 @@ pub enum FetchState<V, F> {
 /// The end of a fetch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// The queue is still there; how many events were evicted before the client saw them.
+    /// The queue is still there, with the number of events that the client missed.
     Missed(u64),
-    /// The queue has gone, and its event array with it.
+    /// The queue has gone, with its event array.
     Gone,
 }
 
@@ -67,7 +66,7 @@ impl<V, F> FetchSession<V, F> {
         }
     }
 
-    /// The reader of its client, if queue and client are still those that it began with.
+    /// The client's reader, unless queue or client have gone.
     #[inline(always)]
     fn reader<'q>(&self, readers: &'q mut [Option<QueueReader<F>>]) -> Option<&'q mut QueueReader<F>> {
         let reader = readers.get_mut(self.client)?.as_mut()?;
@@ -76,9 +75,9 @@ impl<V, F> FetchSession<V, F> {
 }
 
 impl<P: Payload, F: Copy> Queues<P, F> {
-    /// Begins a fetch, has the event array prepared, and shows what comes first. The first fetch of
-    /// a client makes it active, in a place that was kept for a client or in addition to the others
-    /// (QUEUE-23, E-8); it begins with the oldest event.
+    /// Begins a fetch, has `prepare` prepare the event array, and shows the first event. The first
+    /// fetch of a client makes it active, in a place that was kept for it or beside the others
+    /// (QUEUE-23, E-8).
     ///
     /// # Errors
     /// `-EINVAL` for an unknown client or queue (QUEUE-30), `-ENOMEM`, what `prepare` fails with.
@@ -91,7 +90,6 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         let queue = in_use(&mut self.slots, session.handle)?.1;
         let context = session.context as u32;
         let near = self.by_context.get_at(context, self.last);
-        // Behind the last one the first one has its turn again.
         let near = near.or_else(|| self.by_context.get_at(context, 0));
         let found = near.or_else(|| self.by_context.get_anywhere(context));
         let (place, client) = found.ok_or(Error::EINVAL)?;
@@ -113,12 +111,9 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         Ok(())
     }
 
-    /// Takes note that the client is done with the event that it was shown, and puts the next one
-    /// in its place; or ends the fetch, which takes the number of missed events to report
-    /// (QUEUE-35). Events that the client has no access to count as seen (E-18); of those it has
-    /// missed none.
-    ///
-    /// Events that arrive during the fetch take part in it.
+    /// Counts the event that was shown as seen, and shows the next one; or ends the fetch, which
+    /// takes the number of missed events to report (QUEUE-35). Events without access count as seen,
+    /// not missed (E-18). Events that arrive during the fetch take part in it.
     #[inline(always)]
     pub fn advance(&mut self, session: &mut FetchSession<P::EventData, F>) {
         let queue = in_use(&mut self.slots, session.handle).ok();
@@ -148,8 +143,8 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         }
     }
 
-    /// Ends a fetch at the event that it is shown, which the client has not seen to the end. What
-    /// it has missed is for the next one to report.
+    /// Ends a fetch at the event that is shown; it is not seen, and what was missed is reported by
+    /// the next fetch.
     #[cold]
     #[inline(never)]
     pub fn break_off(&mut self, session: &mut FetchSession<P::EventData, F>) {
@@ -179,7 +174,7 @@ impl<F: Copy> Queue<F> {
                 session.state = FetchState::Ended(End::Gone);
                 let event = events.get_mut(slot);
                 event.holders -= 1;
-                // Else a fetch inside of a callback of this one was faster.
+                // Unless a fetch inside of a callback was faster.
                 if reader.cursor == number {
                     reader.cursor += 1;
                     if let (true, Some(journal)) = (backlog.seen(number, event), &mut *journal) {
@@ -190,7 +185,6 @@ impl<F: Copy> Queue<F> {
                     events.free(slot);
                 }
             }
-            // What is in front of the oldest event was evicted.
             let oldest = backlog.oldest;
             if reader.cursor < oldest {
                 reader.missed += oldest - reader.cursor;
@@ -230,15 +224,11 @@ impl<F: Copy> Queue<F> {
 }
 
 impl<F> Queue<F> {
-    /// A client has its first fetch; `generation` counts.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
+    /// Makes a client active; `generation` counts.
     #[cold]
     #[inline(never)]
     fn activate<P: Payload>(&mut self, client: usize, generation: &mut u64, events: &mut Events<P>) -> Result<()> {
-        // A place has been waiting since the queue was made, so all that was evicted since then was
-        // missed.
+        // A place has waited since the queue was made: all evicted events are missed.
         let cursor = if self.places > 0 { 0 } else { self.backlog.oldest };
         self.enter(client, generation)?.cursor = cursor;
         self.places = self.places.saturating_sub(1);

@@ -3,17 +3,15 @@
 //! Each client sees each event at most once, and an active client exactly once unless the memory
 //! limit takes the event away before; then the client is told how many it has missed (E-7). A
 //! client becomes active with its first fetch. What an ended client has not seen stays for the next
-//! client (QUEUE-27). A queue may be created with a number of places, clients that are known to
-//! come: events are kept for them, and the first fetches of clients fill them (E-8).
+//! client (QUEUE-27). A queue may have places for clients that are known to come: events are kept
+//! for their first fetches (E-8).
 //!
-//! The queue stores payloads of type `P` without looking at them; `F` is a filter. Both belong to
-//! the caller, who also calls decoders, filters and the functions that release them: nothing here
-//! runs foreign code, so a caller can keep all queues behind one lock and release it around each
+//! The queue stores payloads of type `P` without looking at them; `F` is a filter. The caller calls
+//! decoders, filters and the functions that release them, so it can release a lock around each
 //! callback. A [`FetchSession`] survives whatever a callback does to queue or client, and what a
 //! callback looks at stays where it is (E-14).
 //!
-//! When memory runs out, a call fails with `-ENOMEM` and has changed nothing (E-17); what gives
-//! something back needs none.
+//! When memory runs out, a call fails with `-ENOMEM` and has changed nothing (E-17).
 
 mod backlog;
 mod fetch;
@@ -52,8 +50,7 @@ pub struct Counters {
     pub memory: u64,
 }
 
-/// The work that is left for the caller when a queue has gone: to release its filters, which this
-/// gives one by one.
+/// What the caller has to release of a queue that has gone: its filters, one by one, and the array.
 #[derive(Debug)]
 pub struct Leftovers<F> {
     readers: vec::IntoIter<Option<QueueReader<F>>>,
@@ -72,9 +69,9 @@ impl<F> Iterator for Leftovers<F> {
 /// The progress of ending a client: see [`Queues::end`].
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Ending {
-    /// The slot of the queue whose turn it is.
+    /// The slot of the queue to go on with.
     queue: usize,
-    /// True if the filter there was given out to be released.
+    /// True if its filter was given out.
     released: bool,
 }
 
@@ -83,17 +80,17 @@ pub struct Ending {
 pub struct Queues<P, F> {
     /// Debug output, if it is wanted (`-Dlibpmda`, QUEUE-60).
     pub journal: Option<Journal>,
-    /// True if it is said in the words of PCP 6.0.5 and later.
+    /// True for the wording of PCP 6.0.5 and later.
     pub revised: bool,
     slots: Handles<Queue<F>>,
     events: Events<P>,
-    /// The slots of clients by their contexts, ...
+    /// The slots of clients by their contexts.
     by_context: Map<usize>,
-    /// ... and which are taken.
+    /// The slots of clients that are taken.
     clients: Handles<()>,
-    /// The place in the map of the client that fetched last: they mostly come in turn.
+    /// The place in the map behind the client that fetched last: they mostly come in turn.
     last: usize,
-    /// The number of queues and readers that there were.
+    /// The number of queues and readers so far.
     generation: u64,
 }
 
@@ -103,7 +100,6 @@ impl<P: Payload, F: Copy> Default for Queues<P, F> {
     }
 }
 
-/// The queue of a handle, and its slot (QUEUE-4).
 #[inline(always)]
 fn in_use<F>(slots: &mut Handles<Queue<F>>, handle: i32) -> Result<(usize, &mut Queue<F>)> {
     let slot = handles::slot(handle).ok_or(Error::EINVAL)?;
@@ -127,8 +123,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     }
 
     /// Makes a queue that stores `limit` bytes at most and expects `places` clients; `array` makes
-    /// the event array that its fetches fill. Gives the lowest free handle (QUEUE-1). Other queues
-    /// keep their events (E-9).
+    /// the event array that its fetches fill. Returns the lowest free handle (QUEUE-1).
     ///
     /// # Errors
     /// `-EINVAL` for a limit of 0, `-EEXIST` when a queue of this name is in use, `-ENOMEM`, what
@@ -178,7 +173,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         handles::handle(queue.ok_or(Error::ESRCH)?.0)
     }
 
-    /// Returns whether a handle belongs to a queue that has gone.
+    /// Returns whether no queue has the handle.
     #[must_use]
     pub fn is_vacant(&self, handle: i32) -> bool {
         handles::slot(handle).is_some_and(|slot| self.slots.is_vacant(slot))
@@ -199,15 +194,13 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         })
     }
 
-    /// An event of `size` bytes has come; `store` makes its payload if it is to be kept (QUEUE-10),
-    /// from one that is not needed any more if there is one.
-    ///
-    /// One that nobody listens to is dropped, and so is one that is larger than the limit; both
-    /// count.
+    /// Adds an event of `size` bytes; `store` makes its payload if it is to be kept (QUEUE-10),
+    /// from a used one if there is one. One that nobody listens to or that is larger than the limit
+    /// is dropped, but counts.
     ///
     /// # Errors
     /// `PM_ERR_TOOBIG` for an event larger than the limit. `-EINVAL` for a handle that is not in
-    /// use; what `store` fails with, and `-ENOMEM`: then nothing has changed.
+    /// use; that of `store`, and `-ENOMEM`: then nothing has changed.
     pub fn append(&mut self, handle: i32, size: usize, store: impl FnOnce(Option<P>) -> Result<P>) -> Result<()> {
         let (_, queue) = in_use(&mut self.slots, handle)?;
         if let Some(journal) = &mut self.journal {
@@ -242,7 +235,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         Ok(())
     }
 
-    /// The words for an event that was too large.
+    /// The message about an event that was too large.
     ///
     /// # Errors
     /// `-EINVAL` for a handle that is not in use, `-ENOMEM`.
@@ -260,7 +253,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         Ok(text)
     }
 
-    /// Lets the queue go: now if it has no clients, else with the last of them (QUEUE-40).
+    /// Frees the queue: now if it has no clients, else with the last of them (QUEUE-40).
     ///
     /// # Errors
     /// `-EINVAL` for a handle that is not in use.
@@ -274,15 +267,14 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         Ok(self.release(slot))
     }
 
-    /// Takes out one of the queues that were shut down and have no clients any more; to be called
-    /// until there is none.
+    /// Takes out one of the queues that were shut down and have no clients; call it until there is
+    /// none.
     pub fn reap(&mut self) -> Option<Leftovers<F>> {
         (0..self.slots.slots()).find_map(|slot| self.release(slot))
     }
 
-    /// Frees a queue with its events if it was shut down and has no clients, and forgets what
-    /// clients had to do with it: a new queue in the same slot starts afresh (QUEUE-41, E-10,
-    /// E-11).
+    /// Frees a queue that was shut down and has no clients, with its events and readers (QUEUE-41,
+    /// E-10, E-11).
     fn release(&mut self, slot: usize) -> Option<Leftovers<F>> {
         let done = |queue: &&Queue<F>| queue.closing && queue.clients() == 0;
         self.slots.get(slot).filter(done)?;
@@ -294,8 +286,8 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         })
     }
 
-    /// Registers a client: any number is a context, and a new one gets the lowest free slot. Gives
-    /// the client's slot (QUEUE-20).
+    /// Registers a client of any context number and returns its slot, the lowest free one
+    /// (QUEUE-20).
     ///
     /// # Errors
     /// `-ENOMEM` when slots or memory run out.
@@ -326,9 +318,8 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         self.by_context.get(context as u32).copied()
     }
 
-    /// Ends what a client has to do with the queues, one after the other, up to the next filter:
-    /// gives it, to be released, and is to be called again until there is none; then the client is
-    /// gone (QUEUE-26), and [`Queues::reap`] gives the queues that have lost their last client.
+    /// Ends a client in all queues (QUEUE-26). Each call gives one filter to be released; the last
+    /// one `None`. Then [`Queues::reap`] gives the queues that have lost their last client.
     pub fn end(&mut self, context: i32, ending: &mut Ending) -> Option<F> {
         let client = self.client(context);
         if let (Some(journal), 0, false) = (&mut self.journal, ending.queue, ending.released) {
@@ -369,7 +360,6 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// `-EINVAL` for an unknown client or queue, `-ENOMEM`.
     pub fn set_access(&mut self, context: i32, handle: i32, allowed: bool) -> Result<()> {
         let reader = self.reader(context, handle)?;
-        // A filter decides as before.
         if reader.access != Access::Filtered {
             reader.access = if allowed { Access::Allowed } else { Access::Denied };
         }
@@ -377,8 +367,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     }
 
     /// Installs a filter, and grants access (QUEUE-25). One with `filtering` false only takes the
-    /// place of the one before. Gives the filter that it replaces if that one was filtering: it is
-    /// to be released.
+    /// place of the one before. Returns the filter that is to be released.
     ///
     /// # Errors
     /// `-EINVAL` for an unknown client or queue, `-ENOMEM`.

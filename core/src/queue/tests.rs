@@ -1,5 +1,4 @@
-//! The queues against a model that is simple enough to be seen to be right, and what a model of
-//! counts cannot tell: which memory is in use.
+//! The queues against a simple model, and the memory in use.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -22,7 +21,7 @@ impl Payload for u64 {
 #[derive(Clone, Debug)]
 enum Step {
     Append(usize),
-    /// A fetch by a client that stops after so many events.
+    /// A fetch by a client that stops after this number of events.
     Fetch(i32, usize),
     End(i32),
 }
@@ -36,7 +35,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 0..120)
 }
 
-/// An event knows by name who is owed it, and how many unnamed consumptions are open.
+/// Knows by name who is owed it, and the number of unnamed consumptions.
 #[derive(Debug)]
 struct Event {
     size: usize,
@@ -78,8 +77,7 @@ impl Model {
         }
     }
 
-    /// The events that the client sees, and whether it got to the end; then the number it has
-    /// missed.
+    /// The events that the client sees, and the number of missed ones at the end, if it got there.
     fn fetch(&mut self, client: i32, stop: usize) -> (Vec<u64>, Option<u64>) {
         if self.active.insert(client) {
             let place = self.places > 0;
@@ -142,7 +140,6 @@ fn ended<V, F>(session: &FetchSession<V, F>) -> Option<End> {
     }
 }
 
-/// Ends a client that has no filters.
 fn end<P: Payload>(queues: &mut Queues<P, ()>, client: i32) {
     assert_eq!(queues.end(client, &mut Ending::default()), None);
 }
@@ -150,9 +147,7 @@ fn end<P: Payload>(queues: &mut Queues<P, ()>, client: i32) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// E-7, E-8, QUEUE-5, QUEUE-10, QUEUE-26, QUEUE-27, QUEUE-34, QUEUE-35: each client sees each
-    /// event once or has it counted as missed, and memory and the number of clients are what the
-    /// model says.
+    /// E-7, E-8, QUEUE-5, QUEUE-10, QUEUE-26, QUEUE-27, QUEUE-34, QUEUE-35.
     #[test]
     fn as_the_model(places in 0_u32..3, steps in steps()) {
         let mut queues = Queues::new();
@@ -182,7 +177,7 @@ proptest! {
     }
 }
 
-/// QUEUE-10: without memory for an event, the older ones stay.
+/// QUEUE-10.
 #[test]
 fn nothing_is_evicted_for_nothing() {
     let mut queues = Queues::<u64, ()>::new();
@@ -196,14 +191,14 @@ fn nothing_is_evicted_for_nothing() {
     assert_eq!(fetch(&mut queues, queue, 1, 9), (vec![7], Some(0)));
 }
 
-/// An event that is dropped when its last owner is.
+/// Counts its owners.
 impl Payload for Rc<()> {
     type EventData = ();
 
     fn view(&self) {}
 }
 
-/// A queue with the number of clients 1 to `clients`, which have fetched.
+/// A queue with clients 1 to `clients`, which have fetched.
 fn with_clients<P: Payload>(queues: &mut Queues<P, ()>, name: &[u8], limit: usize, clients: i32) -> i32 {
     let queue = queues.create(name, limit, 0, || Ok(0)).expect("a new name");
     for client in 1..=clients {
@@ -214,8 +209,7 @@ fn with_clients<P: Payload>(queues: &mut Queues<P, ()>, name: &[u8], limit: usiz
     queue
 }
 
-/// E-14: an event that is evicted while fetches show it stays until the last of them is done with
-/// it, also when the queue has gone, and no other event goes with it.
+/// E-14.
 #[test]
 fn kept_until_the_last_fetch_is_done() {
     const LARGE: usize = 1000;
@@ -253,8 +247,7 @@ fn kept_until_the_last_fetch_is_done() {
     assert_eq!(counts(&events), [1, 1]);
 }
 
-/// QUEUE-27: an old event that waits for a client does not make the queue grow with what others
-/// have seen behind it; the next client gets it, and what is new.
+/// QUEUE-27.
 #[test]
 fn waiting_in_front_of_the_others() {
     let mut queues = Queues::<u64, ()>::new();
@@ -273,11 +266,10 @@ fn waiting_in_front_of_the_others() {
     assert_eq!(fetch(&mut queues, queue, 3, 9), (vec![0, 10_000], Some(0)));
     assert_eq!(fetch(&mut queues, queue, 1, 9), (vec![10_000], Some(0)));
     assert_eq!(queues.counters(queue).expect("a queue").memory, 0);
-    // What has gone makes room for what comes.
     assert_eq!(queues.events.slots(), 2);
 }
 
-/// QUEUE-20: any number is a context; the lowest free slot is taken; a known client keeps its slot.
+/// QUEUE-20.
 #[test]
 fn slots_of_clients() {
     let mut queues = Queues::<u64, ()>::new();

@@ -1,7 +1,7 @@
-//! What wakes an agent beside requests: other threads, timers, and descriptors that can be read.
+//! The sources that wake an agent beside requests: other threads, timers, and readable descriptors.
 //!
-//! A daemon waits for pmcd and for all of these at once. A shared object has no loop of its own: it
-//! looks for them at the next request.
+//! A daemon waits for pmcd and all of these at once. A shared object looks for them at each
+//! request.
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
@@ -22,21 +22,20 @@ mod tests;
 
 pub use tail::Tail;
 
-/// The time that descriptors rest after the agent has failed to serve them: they would wake it
-/// again at once.
+/// The pause of descriptors after the agent has failed to serve them: they would wake it at once.
 const REST: Duration = Duration::from_secs(1);
 
-/// The longest wait of one call, in milliseconds: waiting is gone on with afterwards.
+/// Maximum time of one poll, in milliseconds.
 const LONGEST_WAIT: u128 = 60_000;
 
-/// The sources that may wake an agent. Each [`Waker`], [`Timer`] and [`Watch`] has a share of it.
+/// The sources of an agent, shared by each [`Waker`], [`Timer`] and [`Watch`].
 #[derive(Clone)]
 pub(crate) struct Reactor(Arc<Shared>);
 
 struct Shared {
-    /// Ends the waiting of the agent's thread; `None` if the process has no descriptor left.
+    /// Ends the waiting of the agent's thread; `None` without a descriptor left.
     bell: Option<EventFd>,
-    /// Somebody has called [`Waker::wake`].
+    /// [`Waker::wake`] was called.
     woken: AtomicBool,
     sources: Mutex<Sources>,
 }
@@ -47,25 +46,24 @@ struct Sources {
     next: u64,
     timers: BTreeMap<u64, TimerState>,
     watches: BTreeMap<u64, Arc<OwnedFd>>,
-    /// The time by which a harness has moved the clock.
+    /// The harness has moved the clock by this time.
     ahead: Duration,
-    /// Descriptors are not looked at before.
+    /// The end of the descriptors' pause.
     rest_until: Option<Instant>,
 }
 
 struct TimerState {
     due: Instant,
     interval: Duration,
-    /// The number of passed intervals that the agent has not been told of.
+    /// The number of passed intervals that the agent was not told.
     passed: u64,
 }
 
-/// Why waiting has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Ready {
     /// The agent is to be woken.
     pub(crate) wakes: bool,
-    /// There is something to read for whoever waits.
+    /// The input can be read.
     pub(crate) input: bool,
 }
 
@@ -82,23 +80,20 @@ impl Reactor {
         }))
     }
 
-    /// Returns true if anything may wake the agent, now or later. This share belongs to the one who
-    /// waits.
+    /// Returns whether anything may wake the agent, now or later: somebody else has a share.
     pub(crate) fn is_used(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }
 
-    /// Moves the clock of timers forward.
     pub(crate) fn advance(&self, time: Duration) {
         self.0.sources.lock().ahead += time;
     }
 
-    /// Lets descriptors rest, as the agent has failed to serve them.
     pub(crate) fn rest(&self) {
         self.0.sources.lock().rest_until = Some(Instant::now() + REST);
     }
 
-    /// Returns true if the waiting of another thread can be ended.
+    /// Returns whether the waiting of another thread can be ended.
     pub(crate) fn can_ring(&self) -> bool {
         self.0.bell.is_some()
     }
@@ -106,12 +101,12 @@ impl Reactor {
     /// Ends the waiting of another thread without waking the agent.
     pub(crate) fn ring(&self) {
         if let Some(bell) = &self.0.bell {
-            // It cannot be full: that takes 2^64 rings.
+            // Full only after 2^64 rings.
             let _ = bell.write(1);
         }
     }
 
-    /// Waits until something wakes the agent, `input` can be read, or so much time has passed.
+    /// Waits until something wakes the agent, `input` can be read, or `limit` has passed.
     pub(crate) fn wait(&self, input: Option<BorrowedFd<'_>>, limit: Option<Duration>) -> Ready {
         let (watches, until_timer) = self.0.sources.lock().awaited();
         let is_woken = self.0.woken.load(Ordering::Acquire);
@@ -126,11 +121,11 @@ impl Reactor {
             .chain(input)
             .chain(watches.iter().map(|watch| watch.as_fd()));
         let mut all: Vec<_> = all.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
-        // After an interruption whoever waits calls again.
+        // After an interruption the caller waits again.
         let is_ready = poll(&mut all, timeout(wait)).is_ok_and(|ready| ready > 0);
         let mut ready = all.iter().map(|one| is_ready && one.any() == Some(true));
         if bell.is_some() && ready.next() == Some(true) {
-            // First this: who wakes the agent from now on rings again.
+            // First this: later wakes ring again.
             let _ = self.0.bell.as_ref().map(EventFd::read);
         }
         let has_input = input.is_some() && ready.next() == Some(true);
@@ -151,7 +146,7 @@ impl Reactor {
             kind(&mut sources).insert(number, source);
             number
         };
-        // The thread that waits does not know of it.
+        // So that the waiting thread sees it.
         self.ring();
         Registration {
             reactor: self.clone(),
@@ -184,7 +179,7 @@ impl Reactor {
 }
 
 impl Sources {
-    /// The descriptors to wait for, and how long it is until the next timer.
+    /// The descriptors to wait for, and the time until the next timer.
     fn awaited(&mut self) -> (Vec<Arc<OwnedFd>>, Option<Duration>) {
         let now = Instant::now();
         self.rest_until = self.rest_until.filter(|until| *until > now);
@@ -199,7 +194,7 @@ impl Sources {
         }
     }
 
-    /// Counts the intervals that have passed, and tells whether there are any.
+    /// Counts the intervals that have passed; returns whether there are any.
     fn fire(&mut self) -> bool {
         let now = Instant::now() + self.ahead;
         let mut is_due = false;
@@ -219,7 +214,6 @@ impl Sources {
     }
 }
 
-/// An interval that a timer can have.
 fn at_least(interval: Duration) -> Duration {
     interval.max(Duration::from_millis(1))
 }
@@ -231,7 +225,7 @@ fn shorter(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
     }
 }
 
-/// The time as poll takes it, rounded up: a timer is not looked at before it is due.
+/// The time for poll, rounded up: not before a timer is due.
 fn timeout(wait: Option<Duration>) -> PollTimeout {
     wait.map_or(PollTimeout::NONE, |wait| {
         let milliseconds = wait.as_nanos().div_ceil(1_000_000).min(LONGEST_WAIT);
@@ -239,7 +233,7 @@ fn timeout(wait: Option<Duration>) -> PollTimeout {
     })
 }
 
-/// A source, as long as somebody has it.
+/// A source until it is dropped.
 struct Registration {
     reactor: Reactor,
     number: u64,
@@ -275,19 +269,19 @@ impl fmt::Debug for Waker {
     }
 }
 
-/// A timer that wakes its agent again and again, until it is dropped.
+/// A timer that wakes its agent at an interval, until it is dropped.
 pub struct Timer(Registration);
 
 impl Timer {
-    /// The number of intervals that have passed since this was asked last; 0 while the timer is not
-    /// due. An agent that was busy is woken once for all that it has missed.
+    /// The number of intervals that have passed since the last call of this. A busy agent is woken
+    /// once for all that it has missed.
     pub fn passed(&mut self) -> u64 {
         let mut sources = self.0.reactor.0.sources.lock();
         let timer = sources.timers.get_mut(&self.0.number);
         timer.map_or(0, |timer| std::mem::take(&mut timer.passed))
     }
 
-    /// Changes the interval, which begins now. One of less than a millisecond is one millisecond.
+    /// Changes the interval, at least a millisecond, which begins now.
     pub fn set_interval(&mut self, interval: Duration) {
         let mut sources = self.0.reactor.0.sources.lock();
         let now = Instant::now() + sources.ahead;
@@ -306,10 +300,10 @@ impl fmt::Debug for Timer {
     }
 }
 
-/// A socket or another descriptor that wakes its agent while it can be read, until it is dropped.
+/// A descriptor that wakes its agent while it can be read, until it is dropped.
 ///
-/// It never blocks (`O_NONBLOCK`): the agent reads until it gets [`io::ErrorKind::WouldBlock`], and
-/// drops what has come to its end, which would wake it for ever. If the agent fails to serve its
+/// It never blocks (`O_NONBLOCK`): the agent reads until [`io::ErrorKind::WouldBlock`], and drops
+/// what has come to its end, which would wake it for ever. If the agent fails to serve its
 /// descriptors, they rest for a second.
 pub struct Watch<F> {
     source: F,
@@ -317,7 +311,7 @@ pub struct Watch<F> {
 }
 
 impl<F> Watch<F> {
-    /// Gives back what was watched; it wakes the agent no more.
+    /// Returns what was watched.
     pub fn into_inner(self) -> F {
         self.source
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fs, io};
 
-/// A folder, which goes with this if it was made for it.
+/// A folder; it is removed with this if it was made for it.
 #[derive(Debug)]
 pub(super) struct Folder {
     path: PathBuf,
@@ -12,19 +12,17 @@ pub(super) struct Folder {
 }
 
 impl Folder {
-    /// A new folder.
     pub(super) fn own() -> io::Result<Folder> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("pmda-harness-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(name);
-        // One that a process with the same number has left is not taken over.
+        // Left by a process with the same number.
         let _ = fs::remove_dir_all(&path);
         fs::create_dir(&path)?;
         Folder::with(path, true)
     }
 
-    /// A folder that stays.
     pub(super) fn of(path: &Path) -> io::Result<Folder> {
         Folder::with(path.to_owned(), false)
     }
@@ -42,7 +40,6 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         if self.is_own {
-            // What cannot be removed stays.
             let _ = fs::remove_dir_all(&self.path);
         }
     }

@@ -12,12 +12,12 @@
 //! .
 //! ```
 //!
-//! Of the language that a pickle is, this reads what makes lists, texts and truth values in
-//! protocols 0 to 4, and nothing that would call a function.
+//! Of this language, lists, texts and truth values in protocols 0 to 4 are read, and nothing that
+//! would call a function.
 
 use std::fmt::Write as _;
 
-/// A list of names, and whether clients see the number of each in front of it.
+/// A list of names.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Names {
     /// In the order of their numbers, from 0.
@@ -112,7 +112,6 @@ struct Reader<'f> {
 }
 
 impl<'f> Reader<'f> {
-    /// The next value, up to the end of its pickle.
     fn value(&mut self) -> Option<Value> {
         let mut stack: Vec<Value> = Vec::new();
         loop {
@@ -191,7 +190,6 @@ impl<'f> Reader<'f> {
         Some(bytes)
     }
 
-    /// Up to the end of the line.
     fn line(&mut self) -> Option<&'f [u8]> {
         let end = self.rest.iter().position(|byte| *byte == b'\n')?;
         let line = self.bytes(end)?;
@@ -199,7 +197,6 @@ impl<'f> Reader<'f> {
         Some(line)
     }
 
-    /// A number of so many bytes.
     fn number(&mut self, width: usize) -> Option<u32> {
         let bytes = self.bytes(width)?;
         Some(
@@ -232,7 +229,6 @@ impl<'f> Reader<'f> {
     }
 }
 
-/// What is above the last mark on the stack, which goes.
 fn above_mark(stack: &mut Vec<Value>) -> Option<Vec<Value>> {
     let mark = stack.iter().rposition(|value| matches!(value, Value::Mark))?;
     let items = stack.split_off(mark + 1);

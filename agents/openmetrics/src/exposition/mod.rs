@@ -1,10 +1,9 @@
 //! The text formats of Prometheus (0.0.4) and OpenMetrics (1.0), as far as PCP's agent reads them
 //! (docs/spec/openmetrics.md, section 3).
 //!
-//! A document is lines: comments, some of which describe the samples that follow, and samples. The
-//! [`Parser`] walks over it once and borrows everything from the text: a sample costs no memory.
-//! What a sample means for PCP is the matter of [`crate::names`]; a value stays a word until somebody
-//! fetches it ([`value`]).
+//! The [`Parser`] walks over a document once and borrows from its text: a sample costs no memory.
+//! What it means for PCP is the matter of [`crate::names`]; a value stays a word until it is
+//! fetched ([`value`]).
 //!
 //! ```
 //! use pmda_openmetrics::exposition::Parser;
@@ -42,11 +41,9 @@ pub use sample::{Label, Sample};
 pub fn text(document: &[u8]) -> Cow<'_, str> {
     let mark = "\u{feff}".as_bytes();
     let document = document.strip_prefix(mark).unwrap_or(document);
-    // Much faster than to replace what is not there.
     str::from_utf8(document).map_or_else(|_| String::from_utf8_lossy(document), Cow::Borrowed)
 }
 
-/// Blanks at both ends of a line do not count.
 fn trim(line: &str) -> &str {
     line.trim_matches(|letter: char| letter.is_ascii() && is_blank(letter as u8))
 }
@@ -56,9 +53,9 @@ fn trim(line: &str) -> &str {
 pub struct Parser<'t> {
     rest: &'t str,
     metadata: Metadata<'t>,
-    /// Whether the last line was a sample: then the next comment begins a new description.
+    /// The last line was a sample: the next comment begins a new description.
     below_sample: bool,
-    /// Labels of the current sample: one allocation for the whole document.
+    /// Labels of the current sample, kept for their memory.
     labels: Vec<Label<'t>>,
 }
 
@@ -75,8 +72,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Returns the next sample, or what is wrong with its line; `None` at the end of the document.
-    /// Nothing follows a line that is wrong (OM-38, OM-39): the rest of such a document is no more
-    /// to be trusted than the line.
+    /// Nothing follows a wrong line (OM-38, OM-39).
     ///
     /// It is not an `Iterator`, as a sample borrows the parser's list of labels.
     pub fn next_sample(&mut self) -> Option<Result<Sample<'_, 't>, Fault<'t>>> {

@@ -1,8 +1,8 @@
 //! Fetches the documents of sources, all those of a request side by side.
 //!
 //! Threads take the sources one after the other. There are few, since most sources answer at once;
-//! if none does for a while, each source that waits gets a thread, so that one that hangs does not
-//! delay the others. Whatever a source does, the request goes on when the time is over.
+//! if none does for a while, each waiting source gets a thread. Whatever a source does, the request
+//! goes on when the time is over.
 
 mod document;
 mod http;
@@ -21,19 +21,19 @@ use parking_lot::{Condvar, Mutex};
 
 pub use document::{Document, Failure, Memory};
 
-/// So many threads there are at first, and as long as nobody hangs.
+/// Number of threads as long as no source hangs.
 const FEW: usize = 4;
 
-/// If no source has answered for so long, there are twice as many threads.
+/// If no source has answered for so long, the number of threads doubles.
 const STALL: Duration = Duration::from_millis(5);
 
 /// How long a thread beyond the first few waits for work.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// A source that has its own limit of time gets so much more to tell what was wrong.
+/// Time for a source with its own limit to tell what was wrong.
 const GRACE: Duration = Duration::from_millis(50);
 
-/// The stack of a thread, in bytes. TLS and decompression are what needs most.
+/// The stack of a thread, in bytes: for TLS and decompression.
 const STACK: usize = 512 << 10;
 
 /// Where a document comes from.
@@ -52,7 +52,7 @@ pub enum Target {
     Script(PathBuf),
 }
 
-/// As the log shows it at level `debug`; what a header says to prove who asks is left out.
+/// As the log shows it at level `debug`, without credentials in headers.
 impl fmt::Display for Target {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -173,8 +173,7 @@ impl Fetcher {
         self.employ(FEW);
     }
 
-    /// What becomes of the sources, in the order in which they come; `None` when all have come,
-    /// which is at the latest a moment after their time is over.
+    /// What becomes of the sources, in the order in which they come; `None` when all have come.
     pub fn next(&mut self) -> Option<Outcome> {
         while self.known.is_empty() && !self.waiting.is_empty() {
             let left = (self.until + GRACE).saturating_duration_since(Instant::now());
@@ -195,7 +194,6 @@ impl Fetcher {
         self.known.pop()
     }
 
-    /// The time is over.
     fn give_up(&mut self) {
         let not_begun: HashSet<u32> = self.shared.queue.lock().jobs.drain(..).map(|job| job.source).collect();
         for source in std::mem::take(&mut self.waiting) {
@@ -206,7 +204,7 @@ impl Fetcher {
         }
     }
 
-    /// Sees to it that threads do what is to be done, if need be so many of them.
+    /// Has threads do what is to be done, at most so many.
     fn employ(&self, most: usize) {
         let mut queue = self.shared.queue.lock();
         let wanted = queue.jobs.len();
@@ -240,7 +238,6 @@ fn late(source: u32, reason: &str, took: Duration) -> Outcome {
 }
 
 impl Shared {
-    /// What a thread does: one source after the other.
     fn work(&self, results: &Sender<(u64, Outcome)>) {
         while let Some(job) = self.next() {
             let begun = Instant::now();

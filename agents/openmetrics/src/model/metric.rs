@@ -1,8 +1,7 @@
 //! A metric of a source: its instances, and their values in the last document.
 //!
-//! Each fetch brings the same series as the one before, nearly always in the same order. So a metric
-//! remembers them in that order by the text of their labels, and expects the next one there; only a
-//! series that is new has its labels taken apart.
+//! Each fetch brings the same series, nearly always in the same order. So a metric remembers them
+//! in that order by the text of their labels, and expects the next one there.
 
 use std::cell::Cell;
 use std::collections::hash_map::RandomState;
@@ -19,10 +18,9 @@ use crate::filter::Config;
 use crate::limits;
 use crate::names::{self, Definition, LabelSet};
 
-/// What the instances of a metric have in common.
 #[derive(Debug, Default)]
 struct Common {
-    /// The number of the last document, by which an instance knows whether it is in it.
+    /// The number of the last document.
     document: Cell<u64>,
     /// Whether that document has a value.
     has_values: Cell<bool>,
@@ -39,7 +37,7 @@ struct Common {
 pub struct Row {
     number: u32,
     value: Value,
-    /// The document that it is of.
+    /// The number of its document.
     document: u64,
     common: Rc<Common>,
     /// The text of its last series' labels.
@@ -80,8 +78,7 @@ impl Row {
     }
 }
 
-/// The labels that name an instance, from the text of its series. Clients ask for them seldom, so
-/// they are not kept.
+/// The labels that name an instance, from the text of its series.
 fn labels_of(text: &str, config: &Config) -> LabelSet {
     let line = format!("name{{{text}}} 0");
     let mut parser = Parser::new(&line);
@@ -91,14 +88,13 @@ fn labels_of(text: &str, config: &Config) -> LabelSet {
     }
 }
 
-/// Whether PCP allows a label of this name.
+/// PCP allows no other names of labels.
 fn is_label(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_alphabetic())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         && name.len() <= 255
 }
 
-/// What samples with the same labels, written in the same way, have been found to be.
 #[derive(Debug)]
 struct Series {
     text: Rc<str>,
@@ -107,20 +103,19 @@ struct Series {
     is_of_labels: bool,
 }
 
-/// A metric with instances.
 #[derive(Debug)]
 struct Instances {
     table: Table,
     rows: Indom<Row>,
-    /// Instances that are not in the rows yet: their numbers follow those of the rows.
+    /// Instances that are not in the rows yet, numbered behind those.
     new: Vec<Row>,
     series: Vec<Series>,
     /// Their places by the hash of their texts.
     by_text: HashTable<u32>,
     /// The series that is expected next.
     next: usize,
-    /// The series of the last sample that is named by its labels, and whether these are those of the
-    /// metric already.
+    /// The series of the last sample that is named by its labels, and whether the metric has these
+    /// already.
     last: Option<(usize, bool)>,
 }
 
@@ -202,7 +197,7 @@ impl Metric {
         }
     }
 
-    /// A new document begins: what there was of the last one is forgotten.
+    /// Forgets the last document.
     pub(super) fn begin(&mut self) {
         self.common.document.set(self.common.document.get() + 1);
         self.common.has_values.set(false);
@@ -242,8 +237,8 @@ impl Metric {
         Ok(())
     }
 
-    /// The document has ended: new instances are there, and their numbers are saved. Tells whether
-    /// the metric's labels have changed.
+    /// Ends the document: shows new instances, and saves their numbers. Tells whether the metric's
+    /// labels have changed.
     pub(super) fn end(&mut self) -> bool {
         let Some(instances) = &mut self.instances else {
             return false;
@@ -298,7 +293,7 @@ impl Metric {
     }
 }
 
-/// Takes labels over into others. Tells whether that changes any.
+/// Merges labels into others. Tells whether that changes any.
 fn merge(labels: &mut LabelSet, new: &LabelSet) -> bool {
     let mut has_changed = false;
     for (name, value) in new {
@@ -363,7 +358,7 @@ impl Instances {
             return Err(Refusal::NoLabels);
         }
         let (name, is_of_labels) = names::instance_name(&labels.naming, has_pcp_line);
-        // Roughly: the text, the name twice, the labels, and what all that hangs on.
+        // Roughly: the text, the name twice, the labels, and their overhead.
         let size = 2 * (sample.label_text.len() + name.len()) + 400;
         *memory = memory.checked_sub(size).ok_or(Refusal::Memory)?;
         let number = self.table.number(&name).ok_or(Refusal::Instances)?;
@@ -388,7 +383,6 @@ impl Instances {
         Ok(place)
     }
 
-    /// The value of a series.
     fn set(&mut self, place: usize, value: Value, document: u64) {
         let Some(series) = self.series.get(place) else { return };
         let shown = self.rows.len();
@@ -409,7 +403,7 @@ impl Instances {
         }
     }
 
-    /// Clients see the new instances, and all under other names if these have numbers now (OM-62).
+    /// Shows the new instances, and all under other names if these have numbers now (OM-62).
     fn show_new(&mut self, common: &Rc<Common>) {
         let has_prefix = self.table.has_prefix();
         if has_prefix != common.has_prefix.replace(has_prefix) {
@@ -433,7 +427,6 @@ impl Instances {
 }
 
 impl Row {
-    /// An instance that no document has had yet.
     fn absent(number: u32, common: &Rc<Common>) -> Row {
         Row {
             number,

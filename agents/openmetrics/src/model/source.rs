@@ -20,7 +20,6 @@ use crate::sources::{Changed, EXECUTABLE, Found, Kind};
 /// One more than the greatest serial of an instance domain.
 const SERIALS: u32 = 1 << 22;
 
-/// What the name of a sample has been found to be.
 #[derive(Clone, Copy, Debug)]
 enum Known {
     /// A metric, by its place.
@@ -91,7 +90,7 @@ impl Source {
         }
     }
 
-    /// Another file has its name now, or the same one is something else. Tells whether it is so.
+    /// Takes another file of its name, or another kind. Tells whether there is one.
     pub fn moved(&mut self, found: &Found) -> bool {
         if (&self.path, self.kind) == (&found.path, found.kind) {
             return false;
@@ -112,7 +111,7 @@ impl Source {
         self.metrics.get_mut(place)
     }
 
-    /// A new fetch: what there was of the last document is forgotten.
+    /// Forgets the last document.
     pub fn begin(&mut self) {
         self.metrics.iter_mut().for_each(Metric::begin);
     }
@@ -156,7 +155,7 @@ impl Source {
                 }
             }
         };
-        // A time that is nearly now may stand for one more change.
+        // Else it may change once more in the same time.
         self.read = changed.is_settled().then_some(changed);
         let target = Arc::new(target);
         self.target = Some(Arc::clone(&target));
@@ -208,10 +207,8 @@ impl Source {
         news
     }
 
-    /// A name that was not seen before.
     fn meet(&mut self, sample: &Sample<'_, '_>, files: &Files, news: &mut News) -> Result<Known, String> {
         let name = sample.name;
-        // The name is kept, and what hangs on it.
         let Some(memory) = self.memory.checked_sub(2 * name.len() + 400) else {
             self.meet_memory();
             return Ok(Known::Ignored);
@@ -286,7 +283,7 @@ impl Source {
         );
     }
 
-    /// A limit is met: what is beyond it is not shown.
+    /// Says once that what is beyond a limit is not shown.
     fn meet_limit(&mut self, what: &str, limit: &'static str) {
         if !self.met.contains(&limit) {
             log::error!(
@@ -297,7 +294,6 @@ impl Source {
         }
     }
 
-    /// A document has ended.
     fn end(&mut self, news: &mut News) {
         for (place, metric) in self.metrics.iter_mut().enumerate() {
             if metric.end() {

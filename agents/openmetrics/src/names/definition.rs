@@ -84,7 +84,7 @@ impl Help {
 }
 
 /// The definition by a line such as `PCP5 NAME PMID TYPE INDOM SEMANTICS UNITS…`. What is missing
-/// has the same value as without a line; `None` without a name (OM-35).
+/// is as without a line; `None` without a name (OM-35).
 fn described(line: &str, notes: &mut Vec<Note>) -> Option<Definition> {
     let words: Vec<_> = line.split(' ').collect();
     let word = |at: usize| words.get(at).copied();
@@ -94,8 +94,8 @@ fn described(line: &str, notes: &mut Vec<Note>) -> Option<Definition> {
         incomplete("the name of the metric, and is ignored");
         return None;
     };
-    // `PCP5` has a PMID that counts for nothing, `METADATA` has none, `PCP` has neither type nor
-    // instance domain.
+    // `PCP5` has a PMID that is ignored, `METADATA` has none, `PCP` has neither type nor instance
+    // domain.
     let (kind, semantics) = match words[0] {
         "PCP5" => (word(3), 5),
         "METADATA" => (word(2), 4),

@@ -1,5 +1,4 @@
-//! A RESULT that is written while its values are being asked for: their number is known only at its
-//! end.
+//! A RESULT that is written while its values are being asked for.
 
 use super::{Reply, put_block};
 use crate::constants::{PM_VAL_DPTR, PM_VAL_INSITU, PM_VAL_SPTR};
@@ -8,17 +7,15 @@ use crate::ident::MetricId;
 use crate::wire::builder::KEPT;
 use crate::wire::{HEADER, Kind, PADDING, block, number, padded};
 
-/// Bytes in front of the first entry: the header, the two words of the time stamp, and the number
-/// of metrics.
+/// Bytes in front of the first entry: header, time stamp, number of metrics.
 const FIRST: usize = HEADER + 12;
 
 /// Bytes of an entry in front of its values.
 const HEAD: usize = 12;
 
-/// A RESULT under construction. Entries go to the reply, blocks to a buffer of their own that is
-/// put behind the entries in the end; until then a value holds the place of its block in that
-/// buffer. Nothing is allocated once the buffers have grown to the size of the agent's largest
-/// reply.
+/// A RESULT under construction. Entries go to the reply, blocks to a buffer that is put behind the
+/// entries in the end; until then a value holds the block's place in that buffer. Nothing is
+/// allocated once the buffers have the size of the agent's largest reply.
 #[derive(Default, Debug)]
 pub struct ResultBuilder {
     reply: Reply,
@@ -27,7 +24,7 @@ pub struct ResultBuilder {
     deferred: Vec<DeferredBlock>,
     /// The start of the entry that is being written.
     entry: usize,
-    /// The bytes of blocks, and the number of blocks to be copied in the end, at its start.
+    /// Bytes of blocks and number of deferred blocks at the entry's start.
     before: (usize, usize),
     /// Its `valfmt`: blocks that are copied at once are `PM_VAL_DPTR`, those that are copied in the
     /// end `PM_VAL_SPTR`, unless the caller says otherwise.
@@ -186,7 +183,7 @@ impl ResultBuilder {
         })
     }
 
-    /// Adds a value with a block that `add` puts behind the others.
+    /// Adds a value whose block `add` appends.
     fn copied(&mut self, inst: i32, add: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
         let place = u32::try_from(self.blocks.len() / 4).map_err(|_| Error::TOOBIG)?;
         reserve(&mut self.reply.pdu.bytes, 8)?;
@@ -195,7 +192,8 @@ impl ResultBuilder {
         self.pair(inst, place)
     }
 
-    /// Adds a block that is copied in the end: the agent may fill it until then.
+    /// Adds a block of the agent's, which may fill it until it is copied by
+    /// [`ResultBuilder::finish`].
     ///
     /// # Errors
     /// As [`ResultBuilder::word`].
@@ -213,8 +211,7 @@ impl ResultBuilder {
         self.format = format;
     }
 
-    /// Ends the set with its `numval`: the number of values that were added, or what it is without
-    /// any.
+    /// Ends the set with its `numval`: the number of its values, or an error.
     pub fn close(&mut self, numval: i32) {
         let bytes = &mut self.reply.pdu.bytes;
         let words = u64::from(numval as u32) << 32 | u64::from(self.format as u32);
@@ -228,7 +225,7 @@ impl ResultBuilder {
         }
     }
 
-    /// Ends the set without values, whatever was added: `code` says why, or is 0.
+    /// Ends the set without values: `code` is the error, or 0.
     pub fn fail(&mut self, code: i32) {
         let (blocks, deferred) = self.before;
         self.blocks.truncate(blocks);
@@ -236,8 +233,7 @@ impl ResultBuilder {
         self.close(code.min(0));
     }
 
-    /// Puts the blocks behind the entries. `find` gives the bytes of a block that was to be copied
-    /// in the end.
+    /// Puts the blocks behind the entries. `find` returns the bytes of a deferred block.
     ///
     /// # Errors
     /// `PM_ERR_GENERIC` for a block that is missing or shorter than its type or than what it says
@@ -277,7 +273,7 @@ impl ResultBuilder {
                 continue;
             }
             if deferred.peek().is_none_or(|next| next.pair != pairs.start) {
-                // The deferred blocks in front push these blocks back.
+                // Deferred blocks in front push these back.
                 let shift = bytes.len() - copied;
                 add_to_places(bytes.get_mut(pairs).ok_or(Error::GENERIC)?, shift)?;
                 continue;
@@ -302,7 +298,6 @@ impl ResultBuilder {
     }
 }
 
-/// Adds `bytes` to the places of the blocks of one set.
 fn add_to_places(pairs: &mut [u8], bytes: usize) -> Result<()> {
     let words = u32::try_from(bytes / 4).map_err(|_| Error::TOOBIG)?;
     for pair in pairs.chunks_exact_mut(8) {
@@ -313,7 +308,6 @@ fn add_to_places(pairs: &mut [u8], bytes: usize) -> Result<()> {
     Ok(())
 }
 
-/// Makes room for more bytes.
 fn reserve(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
     if bytes.capacity() - bytes.len() < more {
         return bytes.try_reserve(more).map_err(|_| Error::ENOMEM);
@@ -321,7 +315,6 @@ fn reserve(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
     Ok(())
 }
 
-/// Adds a few bytes.
 fn append(bytes: &mut Vec<u8>, more: &[u8]) -> Result<()> {
     if bytes.capacity() - bytes.len() < more.len() {
         return append_to_full(bytes, more);
