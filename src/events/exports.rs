@@ -121,15 +121,12 @@ pub unsafe extern "C" fn pmdaEventAddHighResMissedRecord(idx: c_int, ts: In<'_, 
     guard(|token| with(token, idx, |array| array.add_missed(high(ts)?, nmissed)))
 }
 
-/// Adds a parameter. Its type is judged before the atom is looked at, as in the C library
-/// (EVENT-22).
-///
-/// # Errors
-/// `PM_ERR_TYPE` for a type that no parameter has, `-EINVAL` without a value; as
+/// Adds a parameter. As in the C library, the type is checked before the atom (EVENT-22).
+/// `PM_ERR_TYPE` for a type that no parameter has, `-EINVAL` without a value; errors of
 /// [`EventArray::add_parameter`].
 fn add_parameter(array: &mut EventArray, metric: pmID, kind: c_int, atom: Option<Parameter<'_>>) -> Result<()> {
     let atom = || atom.ok_or(Error::EINVAL);
-    // The types that are known are small numbers.
+    // Known types are small numbers.
     let code = kind as u8;
     match kind as u32 {
         pcp::PM_TYPE_32 | pcp::PM_TYPE_U32 | pcp::PM_TYPE_FLOAT => {

@@ -1,7 +1,7 @@
 //! A fetch, step by step.
 //!
 //! A fetch callback may do anything: call this library again for the same agent, rewrite its
-//! tables, or leave in any way. So whatever is needed after it is read afresh.
+//! tables, or leave in any way. So what is needed after it is read afresh.
 
 pub(crate) mod exports;
 pub(crate) mod messages;
@@ -24,26 +24,21 @@ use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{self, CHANGE_FLAGS, Encoding, FetchStatus};
 use pmda_core::ident::{self, InDom, Interface, MetricId};
 
-/// The answer of a call.
 pub(crate) enum FetchAnswer {
     /// The callback's return value, and the atom that it has stored.
     Value(Atom),
-    /// The desc method has run. Its status is ignored: only a PMID in the description counts
-    /// (F-13).
+    /// The desc method has run. Only a PMID in the description counts (F-13).
     Described,
 }
 
-/// The arguments of the next call into the agent. A step itself says only that there is one: the
-/// arguments are read when the call is made.
+/// The arguments of the next call into the agent, read when the call is made.
 #[derive(Clone, Copy)]
 pub(crate) struct PendingCallback<'call> {
-    /// The fetch callback is asked for a value; without it, the desc method for a description,
-    /// which goes into the spare metric.
+    /// The fetch callback; without it, the desc method is asked for a description, which goes into
+    /// the spare metric.
     pub(crate) callback: pmdaFetchCallBack,
-    /// The metric that a value is asked for. Only its place goes to the agent again: the agent may
-    /// move or free its table while it gives a value (F-14).
+    /// The metric that a value is asked for. The agent may move or free its table meanwhile (F-14).
     pub(crate) metric: Metric<'call>,
-    /// The encoding of a value of that metric.
     pub(crate) encoding: Encoding,
     /// The instance that a value is asked for, -1 for a metric that has none.
     pub(crate) inst: c_int,
@@ -64,11 +59,9 @@ pub(crate) struct Fetch<'call, L, O> {
     /// The place in the list.
     place: usize,
     current: Current,
-    /// What has become of it, in the end.
     pub(crate) outcome: Result<()>,
 }
 
-/// The next step of a fetch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     /// With the value of an instance.
@@ -172,8 +165,8 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
         }
     }
 
-    /// Prepares the fetch: the check of the agent's record, the context (FETCH-11), and the head of
-    /// the result.
+    /// Prepares the fetch: checks the agent's record, sets the context (FETCH-11) and writes the
+    /// head of the result.
     fn begin(&mut self, token: &mut Token) -> Result<()> {
         if log::debug(Debug::Libpmda) && log::debug(Debug::Desperate) {
             messages::trace_call(&self.list);
@@ -184,7 +177,6 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
         self.output.begin(token, self.list.len(), || stamp(ext, interface))
     }
 
-    /// The arguments of the call that was asked for.
     #[inline(always)]
     pub(crate) fn asked(&self) -> PendingCallback<'call> {
         self.asked
@@ -217,7 +209,6 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
         self.open(token, wanted, self.spare)
     }
 
-    /// Goes on with the metric that the desc method was asked for.
     #[cold]
     #[inline(never)]
     fn described(&mut self, token: &mut Token) -> Next {
@@ -242,7 +233,7 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
         if !indom.is_null() {
             return self.open_instances(token, wanted, indom);
         }
-        // A metric with one value (FETCH-30).
+        // FETCH-30.
         self.asked.inst = -1;
         match self.output.open(wanted, 1, self.asked.encoding) {
             Ok(()) => Next::Value,
@@ -264,16 +255,14 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
         Next::Metric
     }
 
-    /// A metric with instances. One pass over them does: the room is estimated, and grows
-    /// (FETCH-31).
+    /// One pass over the instances does: the room is estimated, and grows (FETCH-31).
     #[inline(never)]
     fn open_instances(&mut self, token: &mut Token, wanted: MetricId, indom: InDom) -> Next {
         let mut ordinal = Ordinal::Any;
         if log::debug(Debug::Indom) {
-            // Debug output shows the pass in which instances are counted, and ordinals (FETCH-111).
+            // FETCH-111.
             ordinal = Ordinal::Examined;
             if !self.shown_pass(token, indom) {
-                // Nothing is selected: there is no second pass.
                 if let Err(error) = self.output.open(wanted, 0, self.asked.encoding) {
                     return self.fail(token, error);
                 }
@@ -290,7 +279,7 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
         self.next_instance(token)
     }
 
-    /// A pass over the instances for debug output alone; whether there are any.
+    /// A pass over the instances for debug output; returns whether there are any.
     #[cold]
     #[inline(never)]
     fn shown_pass(&mut self, token: &mut Token, indom: InDom) -> bool {
@@ -302,7 +291,6 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
         any
     }
 
-    /// Goes on with the next instance.
     #[inline(always)]
     fn next_instance(&mut self, token: &mut Token) -> Next {
         let Some(inst) = iterate::next(token, self.agent, self.ext, self.steps) else {
@@ -319,7 +307,6 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
         self.place += 1;
     }
 
-    /// Stores what the callback has given, behind the values that the set has, and goes on.
     #[inline(always)]
     fn store(&mut self, token: &mut Token, atom: Atom) -> Next {
         if atom.returned() != PMDA_FETCH_STATIC {
@@ -353,7 +340,7 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
         Ok(())
     }
 
-    /// Handles the answer of a callback, other than a value that stays its own.
+    /// Handles an answer that is no value of the callback's own.
     ///
     /// # Errors
     /// As [`Fetch::not_stored`].
@@ -396,7 +383,6 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
         self.other_step(token, next)
     }
 
-    /// [`Fetch::step`] where no value is asked for.
     #[inline(never)]
     fn other_step(&mut self, token: &mut Token, next: Next) -> bool {
         match next {

@@ -14,8 +14,7 @@ use pmda_core::queue::{End, FetchSession, FetchState, Queues};
 
 /// Walks through the events that a client has not seen (QUEUE-31, QUEUE-32).
 ///
-/// The fetch begins under the lock of its first event, and ends under that of the last: most
-/// fetches find one event.
+/// The fetch begins under the lock of its first event, and ends under that of the last.
 ///
 /// An event that is shown stays alive without anything of ours on the stack, so a decoder may leave
 /// as it likes.
@@ -42,7 +41,6 @@ impl QueueFetch {
         }
     }
 
-    /// Goes no further, after an error of a decoder.
     #[cold]
     #[inline(never)]
     fn break_off(&mut self, queues: &mut Queues<EventBlock, Filter>, arrays: &mut EventArrays, error: Error) -> bool {
@@ -86,7 +84,7 @@ impl QueueFetch {
         });
         first.unwrap_or_else(|error| {
             if error == Error::NOCONTEXT {
-                // Somebody has released the array through its handle, so there is nothing to fill.
+                // The array was released through its handle.
                 self.shown = Some(None);
             }
             // Queue and client are looked up one after the other.
@@ -121,7 +119,7 @@ impl QueueFetch {
     }
 }
 
-/// Adds the record of missed events (QUEUE-35).
+/// QUEUE-35.
 #[cold]
 fn add_missed(array: &mut EventArray, count: u64) -> Result<()> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The lock of the library: there is one, and it guards all state that C keeps in globals.
+//! The lock of the library: the only one, for all state in globals.
 //!
 //! Nearly every agent has one thread. While the process has one, which the C library's own
 //! `__libc_single_threaded` says, taking the lock is a load and a store, and so is freeing it. With
@@ -13,23 +13,17 @@
 //!
 //! # Forks
 //!
-//! A fork copies one thread, and the state as it is. So it claims the lock before, and gives it
-//! back behind. Nobody waits long for the other: a fork goes on without the lock when its holder
-//! does not free it in [`PATIENCE`] (the holder may wait for a lock of an allocator, which another
-//! handler of this fork has taken already), and a thread that wants the lock takes it from a fork
-//! that does not give it back (which may wait in another handler for a lock of that thread). In
-//! either case the patience is halved, so that a process in which that happens with each fork soon
-//! waits a moment only. It stays longer than a busy machine keeps a thread from running: a holder
-//! that frees the lock as soon as it runs is waited for, as it may be in the middle of a change.
+//! A fork copies one thread, and the state as it is. So it claims the lock before, and frees it
+//! afterwards. Neither waits long for the other: a fork goes on without the lock when its holder
+//! does not free it in [`PATIENCE`] (it may wait for a lock of an allocator, which another handler
+//! of this fork holds), and a thread takes the lock from a fork that does not free it (which may
+//! wait in another handler for a lock of that thread). Either halves the patience, down to what a
+//! busy machine keeps a thread from running: a holder that frees the lock as soon as it runs is
+//! waited for, as it may be in the middle of a change.
 //!
-//! In the child the lock is free. A fork that went on without it has met a thread that was stuck
-//! while it held the lock. The library waits for nothing there but for memory. Wherever it asks for
-//! memory it may be refused, so its state is whole there, and the child goes on with it.
-//!
-//! # What is made at first use
-//!
-//! What a [`OnceBox`](once_cell::race::OnceBox) holds stays until the process ends, and is read
-//! without the lock.
+//! In the child the lock is free. A fork that went on without it has met a thread that waited for
+//! memory, as the holder waits for nothing else. Wherever the library asks for memory it may be
+//! refused, so its state is whole there.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_long, c_void};
@@ -40,26 +34,24 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Nobody holds the lock.
 const FREE: usize = 0;
 /// The only thread of the process holds it. If there are others now, a signal handler has left that
 /// call by `siglongjmp`, as no call starts a thread while it holds the lock.
 const ALONE: usize = 4;
 /// Beside the address of the thread that holds it: others may sleep.
 const CONTENDED: usize = 1;
-/// Beside the address of a thread: its fork holds the lock.
+/// Added to the address of a thread: its fork holds the lock.
 const CLAIMED: usize = 2;
 
-/// Time that a fork and the other threads wait for each other at first, in microseconds, and in the
-/// end.
+/// Time that a fork and other threads wait for each other, in microseconds: at first, and at least.
 const PATIENCE: u32 = 200_000;
 const LEAST_PATIENCE: u32 = 20_000;
 
 /// A lock that threads wait for in the kernel.
 #[repr(align(64))]
 struct FutexLock {
-    /// The lock and its holder in one word, which change at once: a signal handler may end the
-    /// thread between any two instructions.
+    /// The lock and its holder in one word: a signal handler may end the thread between any two
+    /// instructions.
     state: AtomicUsize,
     /// In microseconds.
     patience: AtomicU32,
@@ -98,12 +90,10 @@ impl FutexLock {
         self.state.compare_exchange(from, to, success, failure).is_ok()
     }
 
-    /// Takes the lock when it is not free.
     #[cold]
     #[inline(never)]
     fn wait(&self) {
-        // Others may sleep still when it is taken, so the next to give it back is to wake one of
-        // them.
+        // Others may still sleep, so the next to free it wakes one of them.
         let taken = me() | CONTENDED;
         loop {
             let state = self.state.load(Ordering::Relaxed);
@@ -151,7 +141,7 @@ impl FutexLock {
         }
     }
 
-    /// Gives the lock back behind a fork, unless another thread has taken it.
+    /// Frees the lock after a fork, unless another thread has taken it.
     fn unclaim(&self) {
         let claimed = me() | CLAIMED;
         if !self.exchange(claimed, FREE) && self.exchange(claimed | CONTENDED, FREE) {
@@ -159,8 +149,8 @@ impl FutexLock {
         }
     }
 
-    /// In the child of a fork: the holder of the lock is not there, unless it is this thread, and a
-    /// signal handler on top of it has forked.
+    /// In the child of a fork, frees the lock, unless this thread holds it and a signal handler has
+    /// forked.
     fn start_again(&self) {
         let state = match self.state.load(Ordering::Relaxed) {
             ALONE => ALONE,
@@ -184,15 +174,15 @@ impl FutexLock {
         self.patience.store(half.max(LEAST_PATIENCE), Ordering::Relaxed);
     }
 
-    /// The address of the lower half of the state, which the kernel looks at. A thread that frees
-    /// the lock wakes a thread whenever the upper half alone was different.
+    /// The address of the lower half of the state, for the kernel. A thread that frees the lock
+    /// wakes a thread whenever the upper half alone was different.
     fn futex(&self) -> *mut u32 {
         let halves = self.state.as_ptr().cast::<u32>();
         let last = size_of::<usize>() / size_of::<u32>() - 1;
         halves.wrapping_add(if cfg!(target_endian = "big") { last } else { 0 })
     }
 
-    /// Sleeps until somebody wakes this thread; returns early for any reason.
+    /// Sleeps until a wake, or for any other reason not so long.
     fn sleep(&self, state: usize, limit: Option<Duration>) {
         let limit = limit.map(|limit| libc::timespec {
             tv_sec: 0,
@@ -220,8 +210,8 @@ impl FutexLock {
 
 type Syscall = unsafe extern "C" fn(c_long, ...) -> c_long;
 
-/// The C library's own `syscall`. What a wrapper like uid_wrapper puts in front of it takes a lock
-/// that the wrapper's handlers hold around a fork, while ours have to ask the kernel.
+/// The C library's own `syscall`: a wrapper like uid_wrapper takes a lock in front of it that its
+/// handlers hold around a fork, when ours ask the kernel.
 static SYSCALL: OnceLock<Syscall> = OnceLock::new();
 
 unsafe extern "C" {
@@ -229,13 +219,12 @@ unsafe extern "C" {
     safe static __libc_single_threaded: AtomicU8;
 }
 
-/// Returns whether there is no other thread in this process.
 #[inline(always)]
 pub(crate) fn single_threaded() -> bool {
     __libc_single_threaded.load(Ordering::Relaxed) != 0
 }
 
-/// This thread's block. `capi/shim.c` has it, in initial-exec TLS, so that it never allocates: Rust
+/// This thread's block: in initial-exec TLS of `capi/shim.c`, so that it never allocates. Rust
 /// cannot ask for that, and the first use may be in a signal handler on top of malloc.
 #[repr(C)]
 pub(crate) struct Thread {
@@ -243,8 +232,7 @@ pub(crate) struct Thread {
     pub(super) frame: AtomicPtr<u8>,
 }
 
-/// True if [`thread`] is two instructions. Elsewhere it is a call, which a process with one thread
-/// does without.
+/// True if [`thread`] is two instructions rather than a call.
 pub(super) const NEAR: bool = cfg!(target_arch = "x86_64");
 
 /// The block of this thread.
@@ -278,7 +266,7 @@ pub(crate) fn thread() -> &'static Thread {
     unsafe { &*pcp_pmda_thread() }
 }
 
-/// The identity of this thread among the others: its block is aligned, so the lowest bits are free.
+/// The identity of this thread: its block is aligned, so the lowest bits are free.
 #[inline(always)]
 fn me() -> usize {
     const { assert!(align_of::<Thread>() > (CONTENDED | CLAIMED)) };
@@ -299,8 +287,8 @@ pub(super) fn abandon() {
     }
 }
 
-/// The right to take the lock of the library, of which a step of the library has one. Who takes the
-/// lock borrows it as long as the lock is held, so the compiler refuses to take it twice:
+/// The right of a step to take the lock of the library. It is borrowed as long as the lock is held,
+/// so the compiler refuses to take it twice:
 ///
 /// ```
 /// # use pcp_pmda::sys::lock::{Mutex, Token};
@@ -326,18 +314,16 @@ pub(super) fn abandon() {
 /// }
 /// ```
 pub struct Token {
-    /// It stays in the thread of the step.
     thread: PhantomData<*const ()>,
 }
 
 impl Token {
-    /// For a step that begins.
     pub(super) const fn new() -> Token {
         Token { thread: PhantomData }
     }
 }
 
-/// A value that is guarded by the lock of the library.
+/// A value guarded by the lock of the library.
 #[derive(Default)]
 pub struct Mutex<T>(UnsafeCell<T>);
 
@@ -346,7 +332,6 @@ pub struct Mutex<T>(UnsafeCell<T>);
 unsafe impl<T: Send> Sync for Mutex<T> {}
 
 impl<T> Mutex<T> {
-    /// Guards a value.
     pub(crate) const fn new(value: T) -> Mutex<T> {
         Mutex(UnsafeCell::new(value))
     }
@@ -387,10 +372,10 @@ impl<T> Mutex<T> {
     }
 }
 
-/// The value that a [`Mutex`] guards, as long as this thread has the lock.
+/// The value of a [`Mutex`], while this thread has the lock.
 pub struct Guard<'a, T> {
     value: &'a mut T,
-    /// Freed by the thread that has taken it.
+    /// The taking thread frees it.
     thread: PhantomData<*const ()>,
 }
 
@@ -456,7 +441,7 @@ extern "C" fn loaded() {
 mod tests {
     use super::*;
 
-    /// CACHE-7, H-8: with several threads nothing is lost.
+    /// CACHE-7, H-8.
     #[test]
     fn threads_take_turns() {
         static COUNT: Mutex<u64> = Mutex::new(0);
@@ -485,7 +470,7 @@ mod tests {
         assert_eq!(*VALUES[1].lock(&mut Token::new()), 2);
     }
 
-    /// A lock that a thread has held and left with is free again for the others.
+    /// A lock that was left is free for others.
     #[test]
     fn abandoned() {
         static VALUE: Mutex<u8> = Mutex::new(1);

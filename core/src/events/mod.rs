@@ -1,5 +1,5 @@
-//! Packed arrays of event records, as clients of `PM_TYPE_EVENT` and `PM_TYPE_HIGHRES_EVENT`
-//! metrics get them.
+//! Packed arrays of event records: the values of `PM_TYPE_EVENT` and `PM_TYPE_HIGHRES_EVENT`
+//! metrics.
 //!
 //! ```text
 //! array      length and type | number of records | record …
@@ -10,14 +10,13 @@
 //! parameter  metric | length and type | value, padded to a multiple of four with zeros
 //! ```
 //!
-//! Everything is a multiple of four bytes and nothing is aligned to eight (EVENT-1, EVENT-2), so an
-//! array is a vector of 32-bit words in native byte order.
+//! Everything is a multiple of four bytes and nothing is aligned to eight (EVENT-1, EVENT-2).
 
 use crate::constants::{PM_TYPE_EVENT, PM_TYPE_HIGHRES_EVENT};
 use crate::error::{Error, Result};
 use crate::handles::{self, Handles};
 
-/// Bit of a record's flags: not an event, but the number of events that were missed.
+/// Record flag: no event, but the number of missed events.
 pub const PM_EVENT_FLAG_MISSED: u32 = 1 << 31;
 
 /// Every length field has 24 bits (E-4).
@@ -26,15 +25,14 @@ const LENGTH_LIMIT: usize = 0xff_ffff;
 /// The `size` bytes of a message that shows `data`: printable text, one NUL, and dots up to the end
 /// (QUEUE-50).
 ///
-/// The NUL takes the place of the last byte that was copied, so that byte is never shown. White
-/// space becomes a space, what cannot be printed a dot. Without data the message is empty (E-16).
+/// The NUL takes the place of the last byte copied. White space becomes a space, what cannot be
+/// printed a dot. Without data the message is empty (E-16).
 pub fn printable(data: &[u8], size: usize) -> impl Iterator<Item = u8> {
     let shown = data.len().min(size).saturating_sub(1);
     let text = data.iter().take(shown).map(|byte| printed(*byte));
     text.chain([0]).chain(std::iter::repeat(b'.')).take(size)
 }
 
-/// A byte of an event as it is shown: white space as a blank, what cannot be printed as a dot.
 pub(crate) const fn printed(byte: u8) -> u8 {
     match byte {
         b' ' | 0x09..=0x0d => b' ',
@@ -43,8 +41,8 @@ pub(crate) const fn printed(byte: u8) -> u8 {
     }
 }
 
-/// All arrays of the process by handle. Arrays of either form and the private arrays of queues
-/// share one table (EVENT-10, EVENT-11).
+/// All arrays of the process by handle, the private arrays of queues among them (EVENT-10,
+/// EVENT-11).
 #[derive(Debug, Default)]
 pub struct EventArrays(Handles<EventArray>);
 
@@ -55,7 +53,7 @@ impl EventArrays {
         EventArrays(Handles::new())
     }
 
-    /// Makes a new array and gives the lowest free handle (EVENT-12).
+    /// Makes an array and returns the lowest free handle (EVENT-12).
     ///
     /// # Errors
     /// `-ENOMEM` when handles or memory run out; nothing has changed then.
@@ -74,7 +72,7 @@ impl EventArrays {
         slot.and_then(|slot| self.0.get_mut(slot)).ok_or(Error::NOCONTEXT)
     }
 
-    /// Frees an array; its handle is given to the next one (EVENT-15, E-15).
+    /// Frees an array and its handle (EVENT-15, E-15).
     ///
     /// # Errors
     /// `PM_ERR_NOCONTEXT` when there is none.
@@ -87,13 +85,11 @@ impl EventArrays {
 
 /// Words of an array's header: length with type, number of records.
 const HEADER: u32 = 2;
-/// Words that a new array has room for: 512 bytes (EVENT-24).
+/// Words of a new array: 512 bytes (EVENT-24).
 const ROOM: usize = 128;
-/// No word has this index.
 const NOWHERE: u32 = u32::MAX;
 
-/// The kind of array that a reader is told to see. The number is the `PM_TYPE_*` code
-/// (EVENT-5).
+/// The type that a published array has: a `PM_TYPE_*` code (EVENT-5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// `PM_TYPE_EVENT`: microseconds.
@@ -102,11 +98,10 @@ pub enum Form {
     High = PM_TYPE_HIGHRES_EVENT as isize,
 }
 
-/// The time of an event; it decides the form of the record.
+/// The time of an event, which decides the form of the record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stamp {
-    /// Seconds and microseconds. The format has 32 bits for each, so later seconds than 2038 are
-    /// cut (EVENT-20).
+    /// Seconds and microseconds, 32 bits each: cut after 2038 (EVENT-20).
     Low(i64, i64),
     /// Seconds and nanoseconds.
     High(i64, i64),
@@ -119,22 +114,18 @@ pub enum ParameterValue<'a> {
     Word(u32),
     /// Eight bytes: `PM_TYPE_64`, `PM_TYPE_U64`, `PM_TYPE_DOUBLE`.
     Long(u64),
-    /// As many bytes as there are: `PM_TYPE_STRING` (without a NUL) and `PM_TYPE_AGGREGATE`.
+    /// `PM_TYPE_STRING` (without a NUL) and `PM_TYPE_AGGREGATE`.
     Bytes(&'a [u8]),
 }
 
 /// A packed array under construction.
 #[derive(Debug)]
 pub struct EventArray {
-    /// The words that were added, and zeros behind them: the room for more is there already, so one
-    /// comparison decides whether something fits. Never longer than the length field can tell.
+    /// The words that were added, and zeros up to the memory's end.
     words: Vec<u32>,
-    /// The number of words that were added.
     used: u32,
-    /// The place of the number of parameters of the newest record; [`NOWHERE`] when there is no
-    /// record that a parameter could belong to: at the start, and after a missed record (E-1, E-2).
-    /// Remembering the place rather than the form lets both kinds of calls meet either form of
-    /// record (E-3).
+    /// The place of the newest record's number of parameters; [`NOWHERE`] at the start and after a
+    /// missed record (E-1, E-2). Either form of record counts there (E-3).
     parameters: u32,
 }
 
@@ -153,8 +144,7 @@ impl EventArray {
         })
     }
 
-    /// Empties the array. Its memory stays where it is, and so does the length that was last
-    /// published (EVENT-14).
+    /// Empties the array. Its memory and the length last published stay (EVENT-14).
     pub fn reset(&mut self) {
         self.used = HEADER;
         self.parameters = NOWHERE;
@@ -177,7 +167,7 @@ impl EventArray {
         Ok(())
     }
 
-    /// Adds a record that says that `count` events were missed (EVENT-21). It takes no parameters.
+    /// Adds a record that says that `count` events were missed (EVENT-21).
     ///
     /// # Errors
     /// `PM_ERR_TOOBIG` when the array is full, `-ENOMEM`.
@@ -202,7 +192,7 @@ impl EventArray {
         Ok(())
     }
 
-    /// Starts a record if it fits, without allocating; `false` if anything is in the way.
+    /// Starts a record if it fits, without allocating; `false` if it does not, or is wrong.
     #[inline(always)]
     pub fn fit_record(&mut self, stamp: Stamp, flags: u32) -> bool {
         let fits = flags & PM_EVENT_FLAG_MISSED == 0
@@ -221,8 +211,8 @@ impl EventArray {
         fits
     }
 
-    /// Adds a parameter that is no bytes, if it fits, without allocating; `false` if anything is in
-    /// the way.
+    /// Adds a parameter that is a number, if it fits, without allocating; `false` if it does not,
+    /// or is wrong.
     #[inline(always)]
     pub fn fit_parameter(&mut self, metric: u32, kind: u8, value: ParameterValue<'_>) -> bool {
         let fits = self.parameters != NOWHERE
@@ -243,8 +233,8 @@ impl EventArray {
     /// Adds a parameter to the newest record. `kind` is its `PM_TYPE_*` code (EVENT-22).
     ///
     /// # Errors
-    /// `-EINVAL` when there is no record that it could belong to, `PM_ERR_TOOBIG` when a length
-    /// field would not hold the length, `-ENOMEM`. The array is then as it was.
+    /// `-EINVAL` without a record that it could belong to, `PM_ERR_TOOBIG` when a length field
+    /// overflows, `-ENOMEM`. The array is then as it was.
     #[inline(always)] // The kind of value is known to each caller.
     pub fn add_parameter(&mut self, metric: u32, kind: u8, value: ParameterValue<'_>) -> Result<()> {
         if self.parameters == NOWHERE {
@@ -291,14 +281,13 @@ impl EventArray {
         Ok(())
     }
 
-    /// One more record (`place` 1) or parameter (where the newest record counts them).
+    /// Counts a record (`place` 1) or a parameter.
     fn count(&mut self, place: u32) {
         if let Some(count) = self.words.get_mut(place as usize) {
             *count = count.wrapping_add(1);
         }
     }
 
-    /// Adds a few words.
     fn push<const N: usize>(&mut self, words: [u32; N]) -> Result<()> {
         if !self.fit(words) {
             self.grow(N)?;
@@ -307,7 +296,7 @@ impl EventArray {
         Ok(())
     }
 
-    /// Adds a few words if there is room for them.
+    /// Adds words if there is room for them.
     #[inline(always)]
     fn fit<const N: usize>(&mut self, words: [u32; N]) -> bool {
         let rest = self.words.get_mut(self.used as usize..);
@@ -319,11 +308,7 @@ impl EventArray {
         true
     }
 
-    /// Makes room for `more` words, and doubles the memory: growing costs a constant time a word on
-    /// average.
-    ///
-    /// # Errors
-    /// `PM_ERR_TOOBIG` when the array's length field could not tell them, `-ENOMEM`.
+    /// Makes room for `more` words, by doubling. `PM_ERR_TOOBIG` beyond the length field.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, more: usize) -> Result<()> {
@@ -344,26 +329,22 @@ impl EventArray {
     }
 }
 
-/// Makes a vector `size` words long.
 fn enlarge(words: &mut Vec<u32>, size: usize) -> Result<()> {
     words.try_reserve_exact(size - words.len()).map_err(|_| Error::ENOMEM)?;
     words.resize(size, 0);
     Ok(())
 }
 
-/// A bit-field of 24 bits of length and 8 bits of type: the type has the high bits in either byte
-/// order.
+/// A word of 24 bits of length and, in the high bits, 8 bits of type.
 fn length_and_type(length: usize, kind: u8) -> u32 {
     // Lengths were compared with LENGTH_LIMIT before they come here.
     u32::try_from(length).unwrap_or(u32::MAX) & 0xff_ffff | u32::from(kind) << 24
 }
 
-/// The low 32 bits: the low-resolution format has no room for more.
 fn low_word(value: i64) -> u32 {
     value as u32
 }
 
-/// A 64-bit number as the two words that hold it in memory, in either byte order.
 fn two_words([a, b, c, d, e, f, g, h]: [u8; 8]) -> [u32; 2] {
     [u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h])]
 }
@@ -386,8 +367,7 @@ mod tests {
         assert_eq!(print(b"\x80\xff\x7f ", 5), b"...\0.");
     }
 
-    /// EVENT-10, EVENT-13, EVENT-15: lowest free handle first; released and unknown ones are
-    /// refused.
+    /// EVENT-10, EVENT-13, EVENT-15: lowest free handle first; others are refused.
     #[test]
     fn handles() {
         let mut arrays = EventArrays::new();
@@ -404,7 +384,7 @@ mod tests {
         words.iter().flat_map(|word| word.to_ne_bytes()).collect()
     }
 
-    /// EVENT-1, EVENT-2, EVENT-3, EVENT-5: headers, no gaps, lengths.
+    /// EVENT-1, EVENT-2, EVENT-3, EVENT-5.
     #[test]
     fn layout_of_a_low_resolution_record() {
         let mut array = EventArray::new().expect("memory");
@@ -419,8 +399,7 @@ mod tests {
         assert_eq!(words[10..], [98, (1 << 24) | 8, 5]);
     }
 
-    /// EVENT-2: a high-resolution record behind a 4-byte parameter starts at offset 44, which 8
-    /// does not divide. E-6: all 64 bits of a missed record's stamp are kept.
+    /// EVENT-2: a record at offset 44. E-6: all 64 bits of a missed record's stamp are kept.
     #[test]
     fn high_resolution_records_are_not_aligned() {
         let mut array = EventArray::new().expect("memory");
@@ -447,7 +426,7 @@ mod tests {
         }
     }
 
-    /// E-1, E-2, EVENT-14: parameters need a record, and a missed record is none.
+    /// E-1, E-2, EVENT-14.
     #[test]
     fn a_parameter_needs_a_record() {
         let mut array = EventArray::new().expect("memory");
@@ -461,7 +440,7 @@ mod tests {
         assert_eq!(array.publish(Form::Low), [(9 << 24) | 8, 0]);
     }
 
-    /// E-3: both kinds of calls count in the record that is there.
+    /// E-3.
     #[test]
     fn forms_may_be_mixed() {
         let mut array = EventArray::new().expect("memory");
@@ -475,7 +454,7 @@ mod tests {
         assert_eq!((words[7], words[15]), (1, 1));
     }
 
-    /// E-4: a length that does not fit is refused, and the array is as it was.
+    /// E-4.
     #[test]
     fn lengths_do_not_wrap() {
         let mut array = EventArray::new().expect("memory");

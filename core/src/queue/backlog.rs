@@ -1,17 +1,15 @@
-//! The events that a queue stores, oldest first, and who is still owed each of them; and the memory
-//! for the events of all queues.
+//! The events that a queue stores, and by whom each is still to be seen; and the memory for the
+//! events of all queues.
 
 use super::payload::Payload;
 use crate::error::{Error, Result};
 
-/// Number of slots of events that have gone that keep their payload, to be used again, ...
+/// Number of free slots that keep their payload, to be used again, ...
 const SPARES: usize = 1024;
-/// ... if the event was not larger than this, in bytes: copying larger ones takes longer than
-/// asking for memory.
+/// ... if it is not larger than this, in bytes.
 const SMALL: usize = 128;
 
-/// An event that a client sees. Its payload stays alive until the fetch is done with it, whatever
-/// happens to the queue.
+/// An event that a client sees. Its payload lives until the fetch is done with it.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<V> {
     pub(super) slot: u32,
@@ -23,33 +21,31 @@ pub struct Event<V> {
     pub payload: V,
 }
 
-/// One stored event.
 #[derive(Debug)]
 pub(super) struct StoredEvent<P> {
-    /// The data. A free slot may still have some, to be used again.
+    /// The data; in a free slot memory to be used again.
     payload: Option<P>,
     pub(super) size: usize,
-    /// The number of active clients that have not seen it; none are owed one that was evicted.
+    /// The number of active clients that have not seen it; 0 once it was evicted.
     owed: u32,
-    /// The number of consumptions that it waits for beyond those: by clients that were announced
-    /// but have not fetched yet, and in place of clients that have ended (QUEUE-27).
+    /// The number of other consumptions that it waits for: by announced clients, and in place of
+    /// ended ones (QUEUE-27).
     spare: u32,
-    /// The number of its holders: its queue, and each fetch that shows it at this moment.
+    /// The number of its holders: its queue, and fetches that show it.
     pub(super) holders: u32,
 }
 
 impl<P: Payload> StoredEvent<P> {
-    /// The payload; there is one as long as anybody holds the event.
+    /// The payload, as long as anybody holds the event.
     pub(super) fn payload(&self) -> Option<&P> {
         self.payload.as_ref()
     }
 }
 
-/// The events of all queues by their slots. One that has left its queue stays as long as a fetch
-/// shows it (E-14).
+/// The events of all queues by slot. One that has left its queue stays as long as a fetch shows it
+/// (E-14).
 ///
-/// A callback that leaves with `longjmp` never says that it is done: the event is kept for ever,
-/// which harms nothing else.
+/// A callback that leaves with `longjmp` keeps its event for ever.
 #[derive(Debug)]
 pub(super) struct Events<P> {
     slots: Vec<StoredEvent<P>>,
@@ -65,7 +61,6 @@ impl<P: Payload> Events<P> {
         }
     }
 
-    /// The number of slots: of the events that there were at a time.
     #[cfg(test)]
     pub(super) fn slots(&self) -> usize {
         self.slots.len()
@@ -80,11 +75,8 @@ impl<P: Payload> Events<P> {
         &mut self.slots[slot as usize]
     }
 
-    /// Stores an event that a queue holds; `store` makes its payload, from one that is not needed
-    /// any more if there is one.
-    ///
-    /// # Errors
-    /// What `store` fails with, `-ENOMEM`.
+    /// Stores an event that a queue holds; `store` makes its payload, from a used one if there is
+    /// one.
     #[inline(always)]
     fn store(
         &mut self,
@@ -112,7 +104,7 @@ impl<P: Payload> Events<P> {
     #[cold]
     fn add_slot(&mut self) -> Result<u32> {
         let slot = u32::try_from(self.slots.len()).map_err(|_| Error::ENOMEM)?;
-        // None is free now; all may be.
+        // All may become free.
         let all = self.slots.len() + 1;
         self.free.try_reserve(all).map_err(|_| Error::ENOMEM)?;
         self.slots.try_reserve(1).map_err(|_| Error::ENOMEM)?;
@@ -126,7 +118,6 @@ impl<P: Payload> Events<P> {
         Ok(slot)
     }
 
-    /// One that has held an event does not any more.
     pub(super) fn release(&mut self, slot: u32) {
         let event = self.get_mut(slot);
         event.holders -= 1;
@@ -135,7 +126,6 @@ impl<P: Payload> Events<P> {
         }
     }
 
-    /// An event without a holder goes.
     #[inline(always)]
     pub(super) fn free(&mut self, slot: u32) {
         let event = &mut self.slots[slot as usize];
@@ -147,17 +137,16 @@ impl<P: Payload> Events<P> {
     }
 }
 
-/// Stored events by number: each has the number behind that of the event in front of it.
+/// Stored events by consecutive numbers.
 ///
-/// An event that is consumed is owed to no active client, so that all of them are beyond it; those
-/// in front of it move up by one, where nobody is who could mix them up. So what a client has not
-/// seen below the oldest event was lost to the memory limit: the number of missed events is a
-/// difference of two numbers, and eviction does no work per client.
+/// A consumed event was seen by all active clients; those in front of it move up by one. So what a
+/// client has not seen below the oldest event was lost to the memory limit: the number of missed
+/// events is a difference of two numbers.
 #[derive(Debug)]
 pub(super) struct Backlog {
     /// The slots of the events, oldest first.
     slots: Vec<u32>,
-    /// The number of the oldest one; those in front of it have gone.
+    /// The index of the oldest one.
     first: usize,
     /// Its number, or that of the next event to come.
     pub(super) oldest: u64,
@@ -175,13 +164,11 @@ impl Backlog {
         }
     }
 
-    /// The slot of an event that is not older than the oldest one.
     #[inline(always)]
     fn index(&self, number: u64) -> usize {
         self.first + (number - self.oldest) as usize
     }
 
-    /// The slot of such an event, if it has come.
     #[inline(always)]
     pub(super) fn get(&self, number: u64) -> Option<u32> {
         self.slots.get(self.index(number)).copied()
@@ -192,11 +179,8 @@ impl Backlog {
         self.slots[self.first..].iter().copied()
     }
 
-    /// Stores an event of `size` bytes that is to be put behind all others; `listeners` are the
-    /// active clients and the places for which it waits.
-    ///
-    /// # Errors
-    /// As [`Events::store`]; nothing has changed then.
+    /// Stores an event of `size` bytes, to be [pushed](Backlog::push); `listeners` are `owed` and
+    /// `spare` of it. Changes nothing if it fails.
     #[inline(always)]
     pub(super) fn store<P: Payload>(
         &mut self,
@@ -215,8 +199,6 @@ impl Backlog {
         events.store(size, listeners, store)
     }
 
-    /// Room for one more: where others have gone if these are half of all, so that a slot is moved
-    /// once on average.
     #[cold]
     fn make_room(&mut self) -> Result<()> {
         if self.first > self.slots.len() / 2 {
@@ -234,7 +216,7 @@ impl Backlog {
         self.memory += size as u64;
     }
 
-    /// Takes out the oldest event, for which the limit of memory leaves no room (QUEUE-10).
+    /// Takes out the oldest event for the memory limit (QUEUE-10).
     pub(super) fn evict<P: Payload>(&mut self, events: &mut Events<P>) {
         if let Some(slot) = self.slots.get(self.first) {
             (self.first, self.oldest) = (self.first + 1, self.oldest + 1);
@@ -245,8 +227,8 @@ impl Backlog {
         }
     }
 
-    /// A client has seen an event that it was owed, unless it was evicted meanwhile. Tells whether
-    /// it was the last one, so that the event has left the queue.
+    /// Counts that a client has seen an event. Returns whether the event has left the queue with
+    /// that.
     #[inline(always)]
     pub(super) fn seen<P>(&mut self, number: u64, event: &mut StoredEvent<P>) -> bool {
         if event.owed == 0 {
@@ -277,8 +259,7 @@ impl Backlog {
         }
     }
 
-    /// A client that has seen everything below `from` has ended: what it was owed waits for
-    /// somebody else.
+    /// Leaves to others what an ended client, which has seen everything below `from`, has not seen.
     pub(super) fn abandon<P: Payload>(&self, from: u64, events: &mut Events<P>) {
         let seen = from.saturating_sub(self.oldest);
         for slot in self.slots().skip(seen as usize) {
