@@ -13,6 +13,11 @@ use crate::limits;
 /// How long a connection may wait for its next use: pmlogger asks once a minute.
 const KEPT: Duration = Duration::from_secs(300);
 
+/// The buffers of a connection, in bytes, which it keeps as long as it lives: the headers of a reply
+/// have to fit into one, and those of a request into the other.
+const INPUT: usize = 32 << 10;
+const OUTPUT: usize = 16 << 10;
+
 /// A client that keeps its connections.
 #[derive(Debug, Default)]
 pub(super) struct Client {
@@ -100,6 +105,8 @@ fn make(certificates: Vec<Certificate<'static>>) -> Agent {
         .max_redirects(limits::REDIRECTS)
         .redirect_auth_headers(RedirectAuthHeaders::SameHost)
         .max_idle_age(KEPT)
+        .input_buffer_size(INPUT)
+        .output_buffer_size(OUTPUT)
         .max_idle_connections(limits::SOURCES as usize)
         .max_idle_connections_per_host(limits::SOURCES as usize)
         .build();
