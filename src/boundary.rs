@@ -86,8 +86,8 @@ pub(crate) fn short<T, R>(state: &Mutex<T>, work: impl FnOnce(&mut T) -> Option<
     if PROVOKED.is_some() {
         return None;
     }
-    let entered = ReentrancyGuard::enter_unmarked()?;
-    let outcome = state.alone(work);
+    let mut entered = ReentrancyGuard::enter_unmarked()?;
+    let outcome = state.alone(&mut entered.token).and_then(work);
     entered.leave();
     outcome
 }

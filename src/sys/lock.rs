@@ -1,15 +1,15 @@
 //! The lock of the library: the only one, for all state in globals.
 //!
-//! Nearly every agent has one thread. While the process has one, which the C library's own
-//! `__libc_single_threaded` says, taking the lock is a load and a store, and so is freeing it. With
-//! several threads it is a futex: an exchange to take it, an exchange to free it, and the kernel to
-//! wait. Nothing is locked while a callback, a disk or a descriptor is waited for, so it is held
-//! for some hundred instructions.
+//! Each step of the library has one [`Token`], and lends it to what takes the lock: so a thread
+//! does not take it twice, and the compiler sees to that. Two steps of one thread are kept apart
+//! by `reentrancy`.
 //!
-//! Each step of the library has one [`Token`], and lends it to what takes the lock: so it is not
-//! taken twice, and the compiler sees to that. Two steps of one thread are kept apart by
-//! `reentrancy`. Where that fails, the second is refused with a panic, in every build; the panic
-//! guard of the call makes an error of it.
+//! Nearly every agent has one thread. While the process has one, which the C library's own
+//! `__libc_single_threaded` says, the token is all that the lock takes. With several threads it is
+//! a futex: an exchange to take it, an exchange to free it, and the kernel to wait. A thread that
+//! has it already is refused with a panic, in every build; the panic guard of the call makes an
+//! error of it. Nothing is locked while a callback, a disk or a descriptor is waited for, so it is
+//! held for some hundred instructions.
 //!
 //! # Forks
 //!
@@ -35,9 +35,6 @@ use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 const FREE: usize = 0;
-/// The only thread of the process holds it. If there are others now, a signal handler has left that
-/// call by `siglongjmp`, as no call starts a thread while it holds the lock.
-const ALONE: usize = 4;
 /// Beside the address of the thread that holds it: others may sleep.
 const CONTENDED: usize = 1;
 /// Added to the address of a thread: its fork holds the lock.
@@ -65,12 +62,7 @@ static LOCK: FutexLock = FutexLock {
 impl FutexLock {
     #[inline(always)]
     fn take(&self) {
-        if single_threaded() {
-            if self.state.load(Ordering::Relaxed) != FREE {
-                refuse();
-            }
-            self.state.store(ALONE, Ordering::Relaxed);
-        } else if !self.exchange(FREE, me()) {
+        if !single_threaded() && !self.exchange(FREE, me()) {
             self.wait();
         }
     }
@@ -78,6 +70,7 @@ impl FutexLock {
     #[inline(always)]
     fn give(&self) {
         if single_threaded() {
+            // It was taken as one of several if a handler on top of this call has forked.
             self.state.store(FREE, Ordering::Release);
         } else if self.state.swap(FREE, Ordering::Release) & CONTENDED != 0 {
             self.wake(1);
@@ -97,7 +90,7 @@ impl FutexLock {
         let taken = me() | CONTENDED;
         loop {
             let state = self.state.load(Ordering::Relaxed);
-            if state == FREE || state == ALONE || state & !CONTENDED == me() | CLAIMED {
+            if state == FREE || state & !CONTENDED == me() | CLAIMED {
                 if self.exchange(state, taken) {
                     return;
                 }
@@ -125,7 +118,7 @@ impl FutexLock {
         let (start, patience) = (Instant::now(), self.patience());
         loop {
             let state = self.state.load(Ordering::Relaxed);
-            if state == FREE || state == ALONE {
+            if state == FREE {
                 if self.exchange(state, me() | CLAIMED) {
                     return;
                 }
@@ -152,11 +145,7 @@ impl FutexLock {
     /// In the child of a fork, frees the lock, unless this thread holds it and a signal handler has
     /// forked.
     fn start_again(&self) {
-        let state = match self.state.load(Ordering::Relaxed) {
-            ALONE => ALONE,
-            _ if self.is_held_here() => me(),
-            _ => FREE,
-        };
+        let state = if self.is_held_here() { me() } else { FREE };
         self.state.store(state, Ordering::Relaxed);
     }
 
@@ -339,15 +328,16 @@ impl<T> Mutex<T> {
     /// Takes the lock of the library.
     ///
     /// # Panics
-    /// When this thread has it, by the token of another step.
+    /// When this thread, one of several, has it by the token of another step.
     #[inline(always)]
     pub fn lock<'a>(&'a self, _: &'a mut Token) -> Guard<'a, T> {
         LOCK.take();
         // SAFETY: nobody else has the lock. With several threads the exchange of the state sees to
-        // that. With one, the state tells whether it has the lock already; it cannot start another
-        // thread meanwhile, as nothing is locked during a call into C, and this library starts
-        // none; and a signal handler on top of it does not get here (`reentrancy`). The lock is
-        // freed when the guard goes, so this is the only reference to the value.
+        // that. With one, the guard borrows the token, of which the thread has one: a step has one,
+        // and the thread is in one step, as a signal handler on top of it does not get here
+        // (`reentrancy`). It cannot start another thread meanwhile, as nothing is locked during a
+        // call into C, and this library starts none. The lock is freed when the guard goes, so this
+        // is the only reference to the value.
         let value = unsafe { &mut *self.0.get() };
         Guard {
             value,
@@ -357,18 +347,11 @@ impl<T> Mutex<T> {
 }
 
 impl<T> Mutex<T> {
-    /// Does work that cannot panic, with the lock, if this is the only thread and the lock is free.
+    /// The value, for a step that cannot panic, if this is the only thread.
     #[inline(always)]
-    pub(crate) fn alone<R>(&self, work: impl FnOnce(&mut T) -> Option<R>) -> Option<R> {
-        if !single_threaded() || LOCK.state.load(Ordering::Relaxed) != FREE {
-            return None;
-        }
-        LOCK.state.store(ALONE, Ordering::Relaxed);
-        // SAFETY: as in `lock`. If the work panicked after all, the lock would stay taken, and
-        // refuse every other call.
-        let result = work(unsafe { &mut *self.0.get() });
-        LOCK.state.store(FREE, Ordering::Release);
-        result
+    pub(crate) fn alone<'a>(&'a self, _: &'a mut Token) -> Option<&'a mut T> {
+        // SAFETY: as in `lock`, with one thread.
+        single_threaded().then(|| unsafe { &mut *self.0.get() })
     }
 }
 
@@ -453,11 +436,13 @@ mod tests {
         assert_eq!(*COUNT.lock(&mut Token::new()), 40_000);
     }
 
-    /// A thread that takes the lock twice, by the tokens of two steps, is refused, also for another
-    /// value; afterwards the lock is free.
+    /// One of several threads that takes the lock twice, by the tokens of two steps, is refused,
+    /// also for another value; afterwards the lock is free.
     #[test]
     fn taken_twice() {
         static VALUES: [Mutex<u8>; 2] = [Mutex::new(1), Mutex::new(2)];
+        // From here on there are several.
+        let other = std::thread::spawn(std::thread::park);
         for second in &VALUES {
             let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 let (mut outer, mut inner) = (Token::new(), Token::new());
@@ -468,6 +453,7 @@ mod tests {
         }
         assert_eq!(*VALUES[0].lock(&mut Token::new()), 1);
         assert_eq!(*VALUES[1].lock(&mut Token::new()), 2);
+        other.thread().unpark();
     }
 
     /// A lock that was left is free for others.
