@@ -96,11 +96,11 @@ impl<T> Handles<T> {
     }
 }
 
-/// The slot of a handle of C; `None` for a negative one.
+/// The slot of a handle of C. No table has that of a negative one ([`Handles::vacant`]).
 #[inline]
 #[must_use]
-pub fn slot(handle: i32) -> Option<usize> {
-    usize::try_from(handle).ok()
+pub fn slot(handle: i32) -> usize {
+    handle as u32 as usize
 }
 
 /// The handle of a slot.
@@ -137,6 +137,6 @@ mod tests {
         }
         let values: Vec<_> = handles.iter().map(|(slot, value)| (slot, *value)).collect();
         assert_eq!(values, [(0, 10), (1, 1), (2, 10), (3, 3), (4, 10)]);
-        assert_eq!((slot(-1), slot(3), handle(3)), (None, Some(3), Ok(3)));
+        assert_eq!((handles.get(slot(-1)), slot(3), handle(3)), (None, 3, Ok(3)));
     }
 }

@@ -251,7 +251,10 @@ fn show_all(fetch: &mut QueueFetch, decoder: pmdaEventDecodeCallBack, data: *mut
     let mut is_showing = guarded(|token| fetch.start(token))?;
     while is_showing {
         let answer = show(fetch, decoder, data);
-        is_showing = guarded(|token| fetch.resume(token, answer))?;
+        is_showing = match fetch.resume_short(answer) {
+            Some(is_showing) => is_showing,
+            None => guarded(|token| fetch.resume(token, answer))?,
+        };
     }
     Ok(fetch.status.into_c())
 }

@@ -5,6 +5,8 @@ use std::ptr::NonNull;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::queues::{Filter, log_vacant, with};
+use crate::state::{self, Globals};
+use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::lock::Token;
 use crate::view::event_block::{EventBlock, EventView};
 use pmda_core::constants::{PMDA_FETCH_NOVALUES, PMDA_FETCH_STATIC};
@@ -48,14 +50,19 @@ impl QueueFetch {
         self.outcome(arrays, Err(error))
     }
 
-    /// Returns true if there is a call to be made about the event that is shown. At the end of the
-    /// fetch stores the address of the array: NULL when no decoder has found anything worth a
-    /// record.
+    /// Returns true if there is a call to be made about the event that is shown.
     #[inline(always)]
-    fn outcome(&mut self, arrays: &mut EventArrays, mut status: Result<()>) -> bool {
-        let FetchState::Ended(end) = self.session.state else {
-            return true;
-        };
+    fn outcome(&mut self, arrays: &mut EventArrays, status: Result<()>) -> bool {
+        match self.session.state {
+            FetchState::Showing(..) => true,
+            FetchState::Ended(end) => self.end(arrays, end, status),
+        }
+    }
+
+    /// At the end of the fetch stores the address of the array: NULL when no decoder has found
+    /// anything worth a record. There is no call to be made then.
+    #[inline(always)]
+    fn end(&mut self, arrays: &mut EventArrays, end: End, mut status: Result<()>) -> bool {
         let mut array = arrays.get(self.session.array);
         if let End::Missed(count @ 1..) = end {
             status = match &mut array {
@@ -92,6 +99,19 @@ impl QueueFetch {
             log_vacant(token, self.session.handle);
             self.status = Err(error);
             false
+        })
+    }
+
+    /// [`QueueFetch::resume`] behind a decoder, as a short call.
+    #[inline(never)]
+    pub(crate) fn resume_short(&mut self, answer: c_int) -> Option<bool> {
+        state::short(|Globals { queues, arrays, .. }| {
+            if answer < 0 || log::debug(Debug::Libpmda) {
+                return None;
+            }
+            let is_showing = queues.first_mut()?.pass(&mut self.session)?;
+            self.found |= answer != 0;
+            Some(is_showing || self.end(arrays, End::Missed(0), Ok(())))
         })
     }
 

@@ -30,7 +30,7 @@ impl Databases {
     }
 
     pub(crate) fn get(&self, handle: c_int) -> Option<&Database> {
-        self.slots.get(handles::slot(handle)?)
+        self.slots.get(handles::slot(handle))
     }
 
     /// A free slot, with a row for it (HELP-11, H-5).
@@ -52,7 +52,7 @@ impl Databases {
     }
 
     pub(crate) fn remove(&mut self, handle: c_int) -> Option<Database> {
-        let slot = handles::slot(handle)?;
+        let slot = handles::slot(handle);
         let base = self.slots.take(slot)?;
         self.table[slot] = HelpRow::closed();
         Some(base)

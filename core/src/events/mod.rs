@@ -68,8 +68,7 @@ impl EventArrays {
     /// # Errors
     /// `PM_ERR_NOCONTEXT` when there is none (EVENT-13).
     pub fn get(&mut self, handle: i32) -> Result<&mut EventArray> {
-        let slot = handles::slot(handle);
-        slot.and_then(|slot| self.0.get_mut(slot)).ok_or(Error::NOCONTEXT)
+        self.0.get_mut(handles::slot(handle)).ok_or(Error::NOCONTEXT)
     }
 
     /// Frees an array and its handle (EVENT-15, E-15).
@@ -77,8 +76,7 @@ impl EventArrays {
     /// # Errors
     /// `PM_ERR_NOCONTEXT` when there is none.
     pub fn release(&mut self, handle: i32) -> Result<()> {
-        let slot = handles::slot(handle);
-        slot.and_then(|slot| self.0.take(slot)).ok_or(Error::NOCONTEXT)?;
+        self.0.take(handles::slot(handle)).ok_or(Error::NOCONTEXT)?;
         Ok(())
     }
 }
@@ -299,11 +297,11 @@ impl EventArray {
     /// Adds words if there is room for them.
     #[inline(always)]
     fn fit<const N: usize>(&mut self, words: [u32; N]) -> bool {
-        let rest = self.words.get_mut(self.used as usize..);
-        let Some(place) = rest.and_then(<[u32]>::first_chunk_mut) else {
+        let start = self.used as usize;
+        let Some(place) = self.words.get_mut(start..start + N) else {
             return false;
         };
-        *place = words;
+        place.copy_from_slice(&words);
         self.used += N as u32;
         true
     }
@@ -322,10 +320,11 @@ impl EventArray {
 
     /// Writes length and type into the header and gives the array for reading. The memory stays in
     /// place until something is added or the array is dropped (EVENT-25).
+    #[inline(always)]
     pub fn publish(&mut self, form: Form) -> &mut [u32] {
-        let words = &mut self.words[..self.used as usize];
-        words[0] = length_and_type(words.len() * 4, form as u8);
-        words
+        let head = length_and_type(self.used as usize * 4, form as u8);
+        self.words.iter_mut().take(1).for_each(|first| *first = head);
+        self.words.get_mut(..self.used as usize).unwrap_or_default()
     }
 }
 

@@ -249,6 +249,55 @@ impl Backlog {
         true
     }
 
+    /// [`Backlog::seen`], and the event behind it as the client sees it, if there is one. `None`
+    /// where that frees or moves anything, and at the end for one who has `missed` some; then
+    /// nothing has changed.
+    #[inline(always)]
+    pub(super) fn pass<P: Payload>(
+        &mut self,
+        seen: Event<P::EventData>,
+        missed: &u64,
+        events: &mut Events<P>,
+    ) -> Option<Option<Event<P::EventData>>> {
+        let Events { slots, free } = events;
+        let event = slots.get(seen.slot as usize)?;
+        let owed = event.owed;
+        if owed == 0 {
+            return None;
+        }
+        let place = self.index(seen.number);
+        let is_kept = || event.holders <= 2 && event.size <= SMALL && free.len() < SPARES;
+        if owed == 1 && event.spare == 0 && (place != self.first || !is_kept()) {
+            return None;
+        }
+        let mut shown = None;
+        if let Some(&slot) = self.slots.get(place + 1) {
+            let next = slots.get_mut(slot as usize)?;
+            shown = Some(Event {
+                slot,
+                number: seen.number + 1,
+                size: next.size,
+                payload: next.payload()?.view(),
+            });
+            next.holders += 1;
+        } else if *missed > 0 {
+            return None;
+        }
+        let event = slots.get_mut(seen.slot as usize)?;
+        event.owed = owed - 1;
+        event.holders -= 1;
+        if event.owed | event.spare == 0 {
+            event.holders = 0;
+            self.memory -= event.size as u64;
+            (self.first, self.oldest) = (self.first + 1, self.oldest + 1);
+            // Always: `add_slot`.
+            if free.len() < free.capacity() {
+                free.push(seen.slot);
+            }
+        }
+        Some(shown)
+    }
+
     /// A client has become active: it is owed what is stored. Where a place or an ended client left
     /// a consumption open, the client takes that over.
     pub(super) fn claim<P: Payload>(&self, events: &mut Events<P>) {

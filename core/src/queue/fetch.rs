@@ -123,6 +123,29 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         }
     }
 
+    /// [`Queues::advance`] from an event that was decoded to one that is to be decoded (`true`), or
+    /// to the end of a fetch that has missed none, without allocating or freeing; `None` if
+    /// anything is in the way, and nothing has changed.
+    #[inline(always)]
+    pub fn pass(&mut self, session: &mut FetchSession<P::EventData, F>) -> Option<bool> {
+        let queue = in_use(&mut self.slots, session.handle).ok()?.1;
+        let reader = session.reader(&mut queue.readers)?;
+        let FetchState::Showing(event, None) = &mut session.state else {
+            return None;
+        };
+        if reader.cursor != event.number || reader.access != Access::Allowed {
+            return None;
+        }
+        let next = queue.backlog.pass(*event, &reader.missed, &mut self.events)?;
+        reader.cursor += 1;
+        if let Some(next) = next {
+            *event = next;
+            return Some(true);
+        }
+        session.state = FetchState::Ended(End::Missed(0));
+        Some(false)
+    }
+
     /// The payload of an event that a fetch shows.
     pub fn payload(&self, event: &Event<P::EventData>) -> Option<&P> {
         self.events.get(event.slot).payload()

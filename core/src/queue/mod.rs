@@ -102,7 +102,7 @@ impl<P: Payload, F: Copy> Default for Queues<P, F> {
 
 #[inline(always)]
 fn in_use<F>(slots: &mut Handles<Queue<F>>, handle: i32) -> Result<(usize, &mut Queue<F>)> {
-    let slot = handles::slot(handle).ok_or(Error::EINVAL)?;
+    let slot = handles::slot(handle);
     Ok((slot, slots.get_mut(slot).ok_or(Error::EINVAL)?))
 }
 
@@ -176,7 +176,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// Returns whether no queue has the handle.
     #[must_use]
     pub fn is_vacant(&self, handle: i32) -> bool {
-        handles::slot(handle).is_some_and(|slot| self.slots.is_vacant(slot))
+        self.slots.is_vacant(handles::slot(handle))
     }
 
     /// Returns the counters of a queue.
@@ -184,8 +184,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// # Errors
     /// `-EINVAL` for a handle that is not in use.
     pub fn counters(&self, handle: i32) -> Result<Counters> {
-        let queue = handles::slot(handle).and_then(|slot| self.slots.get(slot));
-        let queue = queue.ok_or(Error::EINVAL)?;
+        let queue = self.slots.get(handles::slot(handle)).ok_or(Error::EINVAL)?;
         Ok(Counters {
             clients: queue.clients(),
             count: queue.count,

@@ -129,7 +129,9 @@ fn fetch<P: Payload>(
             }
             FetchState::Showing(event, _) => shown.push(event.payload),
         }
-        queues.advance(&mut session);
+        if queues.pass(&mut session).is_none() {
+            queues.advance(&mut session);
+        }
     }
 }
 
