@@ -149,19 +149,24 @@ fn add_parameter(array: &mut EventArray, metric: pmID, kind: c_int, atom: Option
     }
 }
 
+/// Adds a number that fits, as a short call.
+#[inline(always)]
+fn fit(idx: c_int, pmid: pmID, kind: c_int, number: ParameterValue<'_>) -> Option<()> {
+    // The types that are known are small numbers.
+    short(idx, |array| array.fit_parameter(pmid, kind as u8, number))
+}
+
 /// The body of the three functions that add a parameter, each by a jump here.
 extern "C" fn parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option<Parameter<'_>>) -> c_int {
-    let number = match (kind as u32, value) {
+    let added = match (kind as u32, value) {
         (pcp::PM_TYPE_32 | pcp::PM_TYPE_U32 | pcp::PM_TYPE_FLOAT, Some(atom)) => {
-            Some(ParameterValue::Word(atom.word()))
+            fit(idx, pmid, kind, ParameterValue::Word(atom.word()))
         }
         (pcp::PM_TYPE_64 | pcp::PM_TYPE_U64 | pcp::PM_TYPE_DOUBLE, Some(atom)) => {
-            Some(ParameterValue::Long(atom.long()))
+            fit(idx, pmid, kind, ParameterValue::Long(atom.long()))
         }
         _ => None,
     };
-    // The types that are known are small numbers.
-    let added = number.and_then(|number| short(idx, |array| array.fit_parameter(pmid, kind as u8, number)));
     if added == Some(()) {
         return 0;
     }

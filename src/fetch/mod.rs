@@ -16,7 +16,7 @@ use crate::instances::iterate::{self, InstanceCursor, Ordinal};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_7_1_1;
 use crate::view::interface::{DescMethod, Ext};
-use crate::view::table::Metric;
+use crate::view::table::{Metric, MetricTable};
 use crate::view::types::{pmdaFetchCallBack, timeval};
 use crate::view::value::{Atom, ResultWriter, time_from};
 use pmda_core::constants::{PMDA_EXT_FLAG_HASHED, PMDA_FETCH_STATIC};
@@ -78,7 +78,8 @@ enum Next {
 
 /// Looks a metric up in the table that an agent has at this moment (FETCH-20); also gives the name
 /// of the method for debug output (FETCH-81). A direct table and a short one are looked at in
-/// place.
+/// place. An agent may set the flag of a hash without calling `pmdaRehash`; a hash that is empty
+/// beside a table that is not is therefore ignored (F-8).
 #[inline(always)]
 pub(crate) fn find<'call>(
     token: &mut Token,
@@ -86,41 +87,45 @@ pub(crate) fn find<'call>(
     ext: Ext<'call>,
     wanted: MetricId,
 ) -> (Option<Metric<'call>>, &'static str) {
-    if !ext.has(PMDA_EXT_FLAG_HASHED) {
-        let table = ext.metrics();
-        if ext.direct() != 0 {
-            return (table.direct(wanted), "direct");
+    let table = ext.metrics();
+    if ext.has(PMDA_EXT_FLAG_HASHED) {
+        if let Some(found) = hashed(token, agent, table.is_empty(), wanted) {
+            return (found, "hashed");
         }
-        if table.is_short() {
-            return (table.find(wanted), "linear");
-        }
+    } else if ext.direct() != 0 {
+        return (table.direct(wanted), "direct");
+    } else if table.is_short() {
+        return (table.find(wanted), "linear");
     }
-    indirect(token, agent, ext, wanted)
+    (searched(token, agent, table, wanted), "linear")
 }
 
-/// [`find`] in a table that is hashed, or long and searched. An agent may set the flag without
-/// calling `pmdaRehash`; a hash that is empty beside a table that is not is therefore ignored
-/// (F-8).
+/// [`find`] in a hash, unless that is to be ignored.
 #[inline(never)]
-fn indirect<'call>(
+fn hashed<'call>(
     token: &mut Token,
     agent: &AgentRecord,
-    ext: Ext<'call>,
+    is_empty: bool,
     wanted: MetricId,
-) -> (Option<Metric<'call>>, &'static str) {
-    if ext.has(PMDA_EXT_FLAG_HASHED) {
-        let hash = agent.hash.lock(token);
-        if !hash.index.is_empty() || ext.metrics().is_empty() {
-            return (hash.find(wanted), "hashed");
-        }
-    }
-    let table = ext.metrics();
+) -> Option<Option<Metric<'call>>> {
+    let hash = agent.hash.lock(token);
+    (is_empty || !hash.index.is_empty()).then(|| hash.find(wanted))
+}
+
+/// [`find`] in a long table that is searched.
+#[inline(never)]
+fn searched<'call>(
+    token: &mut Token,
+    agent: &AgentRecord,
+    table: MetricTable<'call>,
+    wanted: MetricId,
+) -> Option<Metric<'call>> {
     let is_it = |place| table.pmid(place) == wanted;
     let mut places = agent.metrics.lock(token);
     let place = places.find(table.extent(), wanted.0.into(), is_it, |place, add| {
         add(table.pmid(place).0.into());
     });
-    (place.and_then(|place| table.entry(place)), "linear")
+    table.entry(place?)
 }
 
 /// Makes the context of a request known to an agent that is told of contexts (FETCH-80, MAIN-25).

@@ -75,6 +75,30 @@ pub extern "C" fn __pmdaHelpTab() -> *mut c_void {
     guard(help::table)
 }
 
+/// The entry of a metric or an instance domain: the latter without `PM_TEXT_PMID` (FETCH-91).
+#[inline(always)]
+fn key(ident: c_int, kind: c_int) -> HelpKey {
+    let ident = ident as u32;
+    if kind & PM_TEXT_PMID != 0 {
+        HelpKey::Metric(MetricId(ident))
+    } else {
+        HelpKey::InDom(InDom(ident))
+    }
+}
+
+/// [`pmdaText`], whatever text it is. With the same parameters, so that they stay where they are.
+#[inline(never)]
+extern "C" fn text_apart(ident: c_int, kind: c_int, buffer: Out<'_, *mut c_char>, pmda: Option<Ext<'_>>) -> c_int {
+    guard(|token| -> Result<()> {
+        let ext = pmda.ok_or(Error::EINVAL)?;
+        fetch::enter_context(ext, agent::interface(token, ext));
+        let text = help::text(token, ext.help(), key(ident, kind), kind);
+        // SAFETY: NULL, or a text of the help database, which stays until it is closed.
+        unsafe { buffer.put(text) };
+        if text.is_null() { Err(Error::TEXT) } else { Ok(()) }
+    })
+}
+
 /// Gives the help text of a metric or an instance domain.
 ///
 /// # Returns
@@ -90,31 +114,17 @@ pub unsafe extern "C-unwind" fn pmdaText(
     buffer: Out<'_, *mut c_char>,
     pmda: Option<Ext<'_>>,
 ) -> c_int {
-    let ident = ident as u32;
-    // Without this bit the identifier is that of an instance domain (FETCH-91).
-    let entry = if kind & PM_TEXT_PMID != 0 {
-        HelpKey::Metric(MetricId(ident))
-    } else {
-        HelpKey::InDom(InDom(ident))
-    };
     let recent = state::short(|globals| {
         let ext = pmda?;
         let interface = globals.records.last(ext.record())?.interface();
-        let text = help::recent_text(globals, ext.help(), entry, kind)?;
+        let text = help::recent_text(globals, ext.help(), key(ident, kind), kind)?;
         fetch::enter_context(ext, interface);
         Some(text)
     });
-    if let Some(text) = recent {
-        // SAFETY: a text of the help database, which stays until it is closed.
-        unsafe { buffer.put(text) };
-        return 0;
-    }
-    guard_apart(move |token| -> Result<()> {
-        let ext = pmda.ok_or(Error::EINVAL)?;
-        fetch::enter_context(ext, agent::interface(token, ext));
-        let text = help::text(token, ext.help(), entry, kind);
-        // SAFETY: NULL, or a text of the help database, which stays until it is closed.
-        unsafe { buffer.put(text) };
-        if text.is_null() { Err(Error::TEXT) } else { Ok(()) }
-    })
+    let Some(text) = recent else {
+        return text_apart(ident, kind, buffer, pmda);
+    };
+    // SAFETY: a text of the help database, which stays until it is closed.
+    unsafe { buffer.put(text) };
+    0
 }
