@@ -40,13 +40,13 @@ const REASONS: [(&str, &str, &str, &str); 13] = [
         "queue, one event for n clients",
         "2",
         "an event of a queue, one a fetch, two clients",
-        "Beginning and end of a fetch each take mark, guard and lock, so that a decoder may call back or leave by `longjmp` in between",
+        "A fetch begins with a mark and a panic guard, and looks up queue, client and array, each of which may have gone",
     ),
     (
         "queue, 100 events for n clients",
         "100",
         "an event of a queue, 100 a fetch, 100 clients",
-        "The same around each call of a decoder, and around each record and parameter that it adds",
+        "Each step to the next event, each record and each parameter marks its thread, so that a signal handler on top gets an error and harms nothing",
     ),
     (
         "fetch of n metrics, direct",
