@@ -8,7 +8,8 @@ use parking_lot::Mutex;
 
 use crate::limits;
 
-/// Read size in bytes.
+/// Read sizes in bytes, at first and at most: most documents are small, and many wait side by side.
+const FIRST: usize = 8 << 10;
 const CHUNK: usize = 64 << 10;
 
 /// So many buffers are kept, each of at most so many bytes: sources are read again and again, a few
@@ -99,14 +100,15 @@ impl Document {
     /// Why not, such as that it is too large.
     pub fn read_from(&mut self, source: &mut dyn Read) -> Result<usize, String> {
         let length = self.bytes.len();
-        if length + CHUNK > self.taken {
+        let chunk = length.clamp(FIRST, CHUNK);
+        if length + chunk > self.taken {
             // Doubled, so that a large one is not moved too often.
-            let more = length.clamp(CHUNK, self.memory.largest.max(CHUNK));
+            let more = length.clamp(chunk, self.memory.largest.max(chunk));
             self.memory.take(more)?;
             self.taken += more;
             self.bytes.reserve_exact(self.taken - length);
         }
-        self.bytes.resize(length + CHUNK, 0);
+        self.bytes.resize(length + chunk, 0);
         let read = loop {
             match source.read(&mut self.bytes[length..]) {
                 Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
