@@ -67,12 +67,6 @@ const NOT_COMPARED: &[(&str, Option<&str>, &str)] = &[
         Some("libpmda"),
         "since 6.0.5 the C library shows a metric or a name where there is none, or dies of that (WIRE-72)",
     ),
-    #[cfg(not(since_6_0_5))]
-    (
-        "loop_malformed",
-        None,
-        "the C library dies of a TEXT_REQ that is too short, sooner or later",
-    ),
     (
         "queue_basic",
         Some("libpmda"),
