@@ -9,7 +9,7 @@ use std::process::Command;
 use crate::Row;
 use pcp_pmda_test::root;
 
-/// What people read first: what agents do most, at sizes that they have, and two sizes that are
+/// What people read first: what agents do most, at sizes that they have, and three sizes that are
 /// large.
 pub const PAGE: [(&str, u64); 15] = [
     ("lookup by id, hit", 30),
