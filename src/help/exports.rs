@@ -86,19 +86,6 @@ fn key(ident: c_int, kind: c_int) -> HelpKey {
     }
 }
 
-/// [`pmdaText`], whatever text it is. With the same parameters, so that they stay where they are.
-#[inline(never)]
-extern "C" fn text_apart(ident: c_int, kind: c_int, buffer: Out<'_, *mut c_char>, pmda: Option<Ext<'_>>) -> c_int {
-    guard(|token| -> Result<()> {
-        let ext = pmda.ok_or(Error::EINVAL)?;
-        fetch::enter_context(ext, agent::interface(token, ext));
-        let text = help::text(token, ext.help(), key(ident, kind), kind);
-        // SAFETY: NULL, or a text of the help database, which stays until it is closed.
-        unsafe { buffer.put(text) };
-        if text.is_null() { Err(Error::TEXT) } else { Ok(()) }
-    })
-}
-
 /// Gives the help text of a metric or an instance domain.
 ///
 /// # Returns
@@ -114,6 +101,19 @@ pub unsafe extern "C-unwind" fn pmdaText(
     buffer: Out<'_, *mut c_char>,
     pmda: Option<Ext<'_>>,
 ) -> c_int {
+    /// Whatever text it is. With the same parameters, so that they stay where they are.
+    #[inline(never)]
+    extern "C" fn apart(ident: c_int, kind: c_int, buffer: Out<'_, *mut c_char>, pmda: Option<Ext<'_>>) -> c_int {
+        guard(|token| -> Result<()> {
+            let ext = pmda.ok_or(Error::EINVAL)?;
+            fetch::enter_context(ext, agent::interface(token, ext));
+            let text = help::text(token, ext.help(), key(ident, kind), kind);
+            // SAFETY: NULL, or a text of the help database, which stays until it is closed.
+            unsafe { buffer.put(text) };
+            if text.is_null() { Err(Error::TEXT) } else { Ok(()) }
+        })
+    }
+
     let recent = state::short(|globals| {
         let ext = pmda?;
         let interface = globals.records.last(ext.record())?.interface();
@@ -122,7 +122,7 @@ pub unsafe extern "C-unwind" fn pmdaText(
         Some(text)
     });
     let Some(text) = recent else {
-        return text_apart(ident, kind, buffer, pmda);
+        return apart(ident, kind, buffer, pmda);
     };
     // SAFETY: a text of the help database, which stays until it is closed.
     unsafe { buffer.put(text) };

@@ -290,7 +290,7 @@ impl Backlog {
             event.holders = 0;
             self.memory -= event.size as u64;
             (self.first, self.oldest) = (self.first + 1, self.oldest + 1);
-            // Always: `add_slot`.
+            // Room: `add_slot` has made it, so this is always so.
             if free.len() < free.capacity() {
                 free.push(seen.slot);
             }
