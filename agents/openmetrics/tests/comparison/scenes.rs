@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use pcp_pmda_test::pcp::{Pmcd, text};
 
+use crate::differences;
 use crate::host::{Host, Which};
 use crate::lines_that_differ;
 use crate::questions::{self, Answers};
@@ -55,7 +56,8 @@ fn serve(connection: TcpStream) {
 
 /// Both agents in one scene.
 fn compare(scene: impl Fn(Which) -> Answers) {
-    let (theirs, ours) = (scene(Which::Python), scene(Which::Ours));
+    let (theirs, mut ours) = (scene(Which::Python), scene(Which::Ours));
+    differences::of_6_3(&theirs, &mut ours);
     assert!(theirs.len() > 10, "{theirs:#?}");
     let mut differences = String::new();
     let questions: std::collections::BTreeSet<_> = theirs.keys().chain(ours.keys()).collect();
