@@ -23,12 +23,17 @@ const LIMIT: Duration = Duration::from_secs(400);
 /// PCP's default agents.
 const AGENTS: [&str; 9] = ["root", "pmcd", "proc", "xfs", "linux", "pmproxy", "mmv", "kvm", "jbd2"];
 
-/// Those whose names the package brings: in Debian's package of PCP 7.2 some links lead nowhere.
-fn agents_with_names() -> impl Iterator<Item = &'static str> {
-    let names = installed("var/lib/pcp/pmns");
-    AGENTS
+/// The file with an agent's names. In Debian's package of PCP 7.2 some links to it lead nowhere.
+fn names_of(agent: &str) -> Option<PathBuf> {
+    ["var/lib/pcp/pmns", "usr/lib/pcp/pmns"]
         .into_iter()
-        .filter(move |agent| names.join(format!("root_{agent}")).exists())
+        .map(|folder| installed(folder).join(format!("root_{agent}")))
+        .find(|file| file.exists())
+}
+
+/// Those whose names the package brings.
+fn agents_with_names() -> impl Iterator<Item = &'static str> {
+    AGENTS.into_iter().filter(|agent| names_of(agent).is_some())
 }
 
 /// A host: settings, agents and a name space of its own. Its pmcd does not run.
@@ -57,8 +62,7 @@ impl Host {
         fs::write(host.path("var/config/pmda/60.9"), "1 0 0\n").expect("ours");
         let names = installed("var/lib/pcp/pmns");
         let mut merge = host.environment.command(installed("usr/lib/pcp/bin/pmnsmerge"));
-        let parts = agents_with_names().map(|agent| names.join(format!("root_{agent}")));
-        merge.arg("-a").args(parts);
+        merge.arg("-a").args(AGENTS.into_iter().filter_map(names_of));
         merge.arg(host.path("var/pmns/root"));
         let merged = bounded(merge, LIMIT);
         assert_eq!(merged.end, "exit 0", "{}", pcp::text(&merged));
