@@ -1,6 +1,7 @@
 //! The deliberate differences: which answer shows which row of DIFFERENCES.md.
 
 use std::collections::BTreeMap;
+use std::process::Command;
 
 use regex::Regex;
 
@@ -39,16 +40,23 @@ const DELIBERATE_6_3: &[(&str, &str, &str)] = &[
     ("prometheus_documented", "table", "OM-62"),
 ];
 
-/// Whether the agent in Python is that of PCP 6.3 or later: its instances have no label `instname` (OM-67). Then this is left aside in ours.
-pub fn of_6_3(theirs: &Answers, ours: &mut Answers) -> bool {
-    let is_older = theirs.values().any(|answer| answer.contains("\"instname\":"));
-    if !is_older {
-        let label = Regex::new(r#""instname":"([^"\\]|\\.)*",?|(?m)^ *instname=.*\n"#).expect("a valid pattern");
-        for answer in ours.values_mut() {
+/// Whether the agent in Python is that of PCP 6.3 or later: its instances have no label `instname` (OM-67). Then this label is left aside.
+pub fn of_6_3(theirs: &mut Answers, ours: &mut Answers) -> bool {
+    let version = Command::new("pkg-config")
+        .args(["--modversion", "libpcp_pmda"])
+        .output();
+    let version = String::from_utf8(version.expect("pkg-config").stdout).expect("a version");
+    let mut parts = version
+        .split('.')
+        .map(|part| part.trim().parse::<u32>().unwrap_or_default());
+    let is_newer = (parts.next(), parts.next()) >= (Some(6), Some(3));
+    if is_newer {
+        let label = Regex::new(r#""instname":"([^"\\]|\\.)*",?|(?m)^ *instname=.*\n?"#).expect("a valid pattern");
+        for answer in theirs.values_mut().chain(ours.values_mut()) {
             *answer = label.replace_all(answer, "").into_owned();
         }
     }
-    !is_older
+    is_newer
 }
 
 /// Differences by document and question.

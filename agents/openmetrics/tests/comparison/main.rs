@@ -39,9 +39,9 @@ fn answers(which: Which) -> Answers {
 
 #[test]
 fn both_agents_answer_alike() {
-    let theirs = answers(Which::Python);
+    let mut theirs = answers(Which::Python);
     let mut ours = answers(Which::Ours);
-    let of_6_3 = differences::of_6_3(&theirs, &mut ours);
+    let of_6_3 = differences::of_6_3(&mut theirs, &mut ours);
     let questions: BTreeSet<_> = theirs.keys().chain(ours.keys()).collect();
     assert!(questions.len() > 500, "only {} questions", questions.len());
     println!("{} questions about {} documents", questions.len(), documents().len());

@@ -56,8 +56,8 @@ fn serve(connection: TcpStream) {
 
 /// Both agents in one scene.
 fn compare(scene: impl Fn(Which) -> Answers) {
-    let (theirs, mut ours) = (scene(Which::Python), scene(Which::Ours));
-    differences::of_6_3(&theirs, &mut ours);
+    let (mut theirs, mut ours) = (scene(Which::Python), scene(Which::Ours));
+    differences::of_6_3(&mut theirs, &mut ours);
     assert!(theirs.len() > 10, "{theirs:#?}");
     let mut differences = String::new();
     let questions: std::collections::BTreeSet<_> = theirs.keys().chain(ours.keys()).collect();
