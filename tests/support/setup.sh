@@ -177,7 +177,7 @@ case $what in
     demo) install "the demo" "${demo_packages[@]}" ;;
     *) fail "usage: setup.sh [demo]" ;;
 esac
-version=$(dpkg-query -W -f '${Version}' libpcp-pmda3)
+version=$(dpkg-query -W -f '${Version}' libpcp3-dev)
 stamp="pcp $version in $root, $(cksum <"$0")"
 # done_before NAME: whether this step has been taken for this version, by this script.
 done_before() { [ "$(cat "$home/$1" 2>/dev/null)" = "$stamp" ]; }
