@@ -88,6 +88,14 @@ run_loop(void)
     say("pmdaMain has returned");
 }
 
+/* An agent of the newest interface that does nothing else. */
+static inline void
+plain_agent(void)
+{
+    agent(7);
+    run_loop();
+}
+
 /* Waits for the end of the agent and tells how it ended. */
 static inline void
 finish(void)

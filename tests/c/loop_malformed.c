@@ -6,13 +6,6 @@
  */
 #include "loop.h"
 
-static void
-body(void)
-{
-    agent(7);
-    run_loop();
-}
-
 /* A well formed store with one word changed. */
 static void
 store(int offset, const char *word)
@@ -27,7 +20,7 @@ store(int offset, const char *word)
 int
 main(void)
 {
-    start(body);
+    start(plain_agent);
     /* PROFILE: too short, negative slot and counts, too few entries or identifiers */
     tell("00000018 00007002 00000000 00000000 00000000 00000001");
     tell("00000020 00007002 00000000 ffffffff 00000000 00000000 00000000 00000000");

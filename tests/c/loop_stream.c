@@ -6,13 +6,6 @@
 #include "loop.h"
 
 static void
-body(void)
-{
-    agent(7);
-    run_loop();
-}
-
-static void
 part(const char *hex, int n)
 {
     unsigned char bytes[256];
@@ -20,7 +13,7 @@ part(const char *hex, int n)
     hex_bytes(hex, bytes);
     printf("%d bytes of %s\n", n, hex);
     fprintf(stderr, "-- %d bytes of %s\n", n, hex);
-    start(body);
+    start(plain_agent);
     put(bytes, n);
     finish();
 }
@@ -53,7 +46,7 @@ main(void)
     printf("== byte by byte\n");
     n = hex_bytes("00000010 00007004 00000000 3f400000 00000024 00007003 00000005 00000000 00000000 00000000 00000002"
 	" 3f400009 3f402409 00000016 00007011 00000003 00000005 74616e79 6100 00000010 00007004 00000000 3f400001", bytes);
-    start(body);
+    start(plain_agent);
     for (i = 0; i < n; i++)
 	put(bytes + i, 1);
     reply();
@@ -62,7 +55,7 @@ main(void)
     finish();
 
     printf("== all at once\n");
-    start(body);
+    start(plain_agent);
     put(bytes, n);
     reply();
     reply();
@@ -78,7 +71,7 @@ main(void)
     finish();
 
     printf("== large\n");
-    start(body);
+    start(plain_agent);
     n = hex_bytes("0001389c 00007003 00000000 00000000 00000000 00000000 00004e20", large);
     for (i = 0; i < 20000; i++)
 	memcpy(large + n + 4 * i, "\x3f\x40\x00\x00", 4);

@@ -4,17 +4,10 @@
  */
 #include "../loop.h"
 
-static void
-body(void)
-{
-    agent(7);
-    run_loop();
-}
-
 int
 main(void)
 {
-    start(body);
+    start(plain_agent);
     /* a profile without the last word, and one with a word too many */
     tell("00000018 00007002 00000000 00000000 00000001 00000000");
     tell("00000034 00007002 00000000 00000000 00000000 00000001 00000000 3f400000 00000001 00000001 00000000 00000002 00000003");

@@ -5,17 +5,10 @@
  */
 #include "../loop.h"
 
-static void
-body(void)
-{
-    agent(7);
-    run_loop();
-}
-
 int
 main(void)
 {
-    start(body);
+    start(plain_agent);
     /* INSTANCE_REQ: too short, a negative length */
     ask("0000000c 00007006 00000000");
     ask("00000010 00007006 00000000 3f400000");
