@@ -40,8 +40,8 @@ const DELIBERATE_6_3: &[(&str, &str, &str)] = &[
     ("prometheus_documented", "table", "OM-62"),
 ];
 
-/// Whether the agent in Python is that of PCP 6.3 or later: its instances have no label `instname` (OM-67). Then this label is left aside.
-pub fn of_6_3(theirs: &mut Answers, ours: &mut Answers) -> bool {
+/// Whether the agent in Python is that of PCP 6.3 or later.
+fn is_of_6_3() -> bool {
     let version = Command::new("pkg-config")
         .args(["--modversion", "libpcp_pmda"])
         .output();
@@ -49,25 +49,30 @@ pub fn of_6_3(theirs: &mut Answers, ours: &mut Answers) -> bool {
     let mut parts = version
         .split('.')
         .map(|part| part.trim().parse::<u32>().unwrap_or_default());
-    let is_newer = (parts.next(), parts.next()) >= (Some(6), Some(3));
-    if is_newer {
+    (parts.next(), parts.next()) >= (Some(6), Some(3))
+}
+
+/// Answers without what the agent of PCP 6.3 does not have: labels `instname` of instances (OM-67).
+pub fn comparable(mut answers: Answers) -> Answers {
+    if is_of_6_3() {
         let label = Regex::new(r#""instname":"([^"\\]|\\.)*",?|(?m)^ *instname=.*\n?"#).expect("a valid pattern");
-        for answer in theirs.values_mut().chain(ours.values_mut()) {
+        for answer in answers.values_mut() {
             *answer = label.replace_all(answer, "").into_owned();
         }
     }
-    is_newer
+    answers
 }
 
 /// Differences by document and question.
 pub type Differences = BTreeMap<(String, String), String>;
 
-/// Fails unless exactly what is listed differs, for the agent of PCP 6.3 or an earlier one.
-pub fn judge(found: &Differences, of_6_3: bool) {
+/// Fails unless exactly what is listed differs.
+pub fn judge(found: &Differences) {
     let table = include_str!("../../DIFFERENCES.md");
+    let is_newer = is_of_6_3();
     let deliberate: Vec<_> = DELIBERATE
         .iter()
-        .chain(DELIBERATE_6_3.iter().filter(|_| of_6_3))
+        .chain(DELIBERATE_6_3.iter().filter(|_| is_newer))
         .collect();
     for (_, _, fact) in DELIBERATE.iter().chain(DELIBERATE_6_3) {
         assert!(

@@ -39,9 +39,8 @@ fn answers(which: Which) -> Answers {
 
 #[test]
 fn both_agents_answer_alike() {
-    let mut theirs = answers(Which::Python);
-    let mut ours = answers(Which::Ours);
-    let of_6_3 = differences::of_6_3(&mut theirs, &mut ours);
+    let theirs = differences::comparable(answers(Which::Python));
+    let ours = differences::comparable(answers(Which::Ours));
     let questions: BTreeSet<_> = theirs.keys().chain(ours.keys()).collect();
     assert!(questions.len() > 500, "only {} questions", questions.len());
     println!("{} questions about {} documents", questions.len(), documents().len());
@@ -52,7 +51,7 @@ fn both_agents_answer_alike() {
         let lines = lines_that_differ(theirs.get(question), ours.get(question));
         (question.clone(), lines)
     });
-    differences::judge(&found.collect(), of_6_3);
+    differences::judge(&found.collect());
 }
 
 /// The lines of one answer that the other has not; `-` Python's, `+` ours.

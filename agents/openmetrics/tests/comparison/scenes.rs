@@ -56,8 +56,7 @@ fn serve(connection: TcpStream) {
 
 /// Both agents in one scene.
 fn compare(scene: impl Fn(Which) -> Answers) {
-    let (mut theirs, mut ours) = (scene(Which::Python), scene(Which::Ours));
-    differences::of_6_3(&mut theirs, &mut ours);
+    let [theirs, ours] = [Which::Python, Which::Ours].map(|which| differences::comparable(scene(which)));
     assert!(theirs.len() > 10, "{theirs:#?}");
     let mut differences = String::new();
     let questions: std::collections::BTreeSet<_> = theirs.keys().chain(ours.keys()).collect();
