@@ -350,7 +350,9 @@ impl<T> Mutex<T> {
     /// The value, for a step that cannot panic, if this is the only thread.
     #[inline(always)]
     pub(crate) fn alone<'a>(&'a self, _: &'a mut Token) -> Option<&'a mut T> {
-        // SAFETY: as in `lock`, with one thread.
+        // SAFETY: the only thread has one token, as it is in one step, and a signal handler on top
+        // of that does not get here (`reentrancy`). The token is borrowed as long as the value is,
+        // so there is no guard of `lock` meanwhile, and nobody else to take one.
         single_threaded().then(|| unsafe { &mut *self.0.get() })
     }
 }

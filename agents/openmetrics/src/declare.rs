@@ -119,7 +119,7 @@ fn declare(m: &mut Metrics<OpenMetrics>, metric: &mut Metric, place: usize, clus
         });
         describe(def, metric)
     };
-    // Clients get it from there.
+    // It is declared once, and the declaration has the text.
     metric.help = String::new();
     match declared {
         Ok(number) => metric.declared = Some(number),

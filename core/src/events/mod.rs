@@ -323,7 +323,9 @@ impl EventArray {
     #[inline(always)]
     pub fn publish(&mut self, form: Form) -> &mut [u32] {
         let head = length_and_type(self.used as usize * 4, form as u8);
-        self.words.iter_mut().take(1).for_each(|first| *first = head);
+        if let Some(first) = self.words.first_mut() {
+            *first = head;
+        }
         self.words.get_mut(..self.used as usize).unwrap_or_default()
     }
 }

@@ -256,7 +256,7 @@ impl Backlog {
     pub(super) fn pass<P: Payload>(
         &mut self,
         seen: Event<P::EventData>,
-        missed: &u64,
+        missed: u64,
         events: &mut Events<P>,
     ) -> Option<Option<Event<P::EventData>>> {
         let Events { slots, free } = events;
@@ -280,7 +280,7 @@ impl Backlog {
                 payload: next.payload()?.view(),
             });
             next.holders += 1;
-        } else if *missed > 0 {
+        } else if missed > 0 {
             return None;
         }
         let event = slots.get_mut(seen.slot as usize)?;

@@ -136,7 +136,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         if reader.cursor != event.number || reader.access != Access::Allowed {
             return None;
         }
-        let next = queue.backlog.pass(*event, &reader.missed, &mut self.events)?;
+        let next = queue.backlog.pass(*event, reader.missed, &mut self.events)?;
         reader.cursor += 1;
         if let Some(next) = next {
             *event = next;

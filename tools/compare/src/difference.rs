@@ -169,7 +169,7 @@ fn measures_itself(question: &str) -> bool {
         let own = [
             r"(pmcd|sample)\.datasize",
             r"pmcd\.cputime\.[a-z_]+",
-            r"(simple|sample)\.time\.[a-z]+",
+            r"simple\.time\.[a-z]+",
             r"vfs\.[a-z.]+",
             r"kernel\.all\.(nprocs|runnable|running|blocked)",
             r"proc\.(nprocs|runq\.[a-z]+)",
