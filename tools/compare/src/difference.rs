@@ -6,6 +6,9 @@
 //! must lie between what the C library saw before and after. An answer that merely moved slowly gets
 //! further chances: a difference must show in each, be the same one, and be none that the C library
 //! shows between its own runs.
+//!
+//! A value is asked for several times in a run. If the C library has answered one of these questions
+//! differently, the value moves: which processor a process is on, say.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;
@@ -113,6 +116,7 @@ fn of_answers(truth: &[&Answers], ours: &Answers) -> Differences {
         .filter(|question| !truth.iter().all(|answers| answers.contains_key(**question)))
         .map(|question| shape(question))
         .collect();
+    let values = values(truth);
     for question in asked.into_iter().filter(|question| !shows_the_library(question)) {
         let answers: Vec<&str> = truth
             .iter()
@@ -120,7 +124,9 @@ fn of_answers(truth: &[&Answers], ours: &Answers) -> Differences {
             .map(String::as_str)
             .collect();
         // An answer that is gone in one run has moved as well.
-        let moves = answers.len() < truth.len() || answers.iter().any(|answer| *answer != answers[0]);
+        let moves = answers.len() < truth.len()
+            || answers.iter().any(|answer| *answer != answers[0])
+            || value_asked(question).is_some_and(|value| values[&value].len() > 1);
         match ours.get(question).map(String::as_str) {
             None if passing.contains(&shape(question)) => {}
             None => note(question, Some(answers[0]), None),
@@ -139,6 +145,24 @@ fn of_answers(truth: &[&Answers], ours: &Answers) -> Differences {
         }
     }
     found
+}
+
+/// What the C library has answered for each value, however it was asked for it.
+fn values<'a>(truth: &[&'a Answers]) -> BTreeMap<(&'a str, &'a str), BTreeSet<&'a str>> {
+    let mut found = BTreeMap::<_, BTreeSet<&str>>::new();
+    for (question, answer) in truth.iter().copied().flatten() {
+        if let Some(value) = value_asked(question) {
+            found.entry(value).or_default().insert(answer);
+        }
+    }
+    found
+}
+
+/// The metric and the instance whose value is asked for.
+fn value_asked(question: &str) -> Option<(&str, &str)> {
+    let (metric, rest) = question.split_once(" fetch ")?;
+    let (_, instance) = rest.split_once(" value of ")?;
+    Some((metric, instance))
 }
 
 /// The counters of the host (those that have gone on between the two runs of the C library) that
@@ -244,6 +268,27 @@ mod tests {
         let gone = seen(&[("process 12", "1")], &[]);
         assert!(round(gone.clone(), seen(&[("process 13", "1")], &[]), seen(&[], &[])).is_empty());
         assert!(round(gone, seen(&[("process 12", "2")], &[]), seen(&[], &[])).is_empty());
+    }
+
+    /// A value that the C library gives differently to the second of two fetches moves, though the
+    /// first has the same in each run; the value of another instance does not.
+    #[test]
+    fn a_value_moves_between_fetches() {
+        let seen = |first: &str| {
+            seen(
+                &[
+                    ("processor fetch 1 value of 36", first),
+                    ("processor fetch 2 value of 36", "format 0 0"),
+                    ("processor fetch 1 value of 37", first),
+                    ("processor fetch 2 value of 37", "format 0 1"),
+                ],
+                &[],
+            )
+        };
+        let c = || seen("format 0 1");
+        assert_eq!(round(c(), seen("format 0 0"), c()), ["processor fetch 1 value of 37"]);
+        let other_kind = ["processor fetch 1 value of 36", "processor fetch 1 value of 37"];
+        assert_eq!(round(c(), seen("error"), c()), other_kind);
     }
 
     #[test]
