@@ -66,7 +66,7 @@ impl Numbers {
     }
 
     pub(super) fn save(&mut self) {
-        for serial in std::mem::take(&mut self.changed) {
+        while let Some(serial) = self.changed.pop_first() {
             if let Some(cache) = self.caches.get_mut(&serial) {
                 cache.save();
             }

@@ -104,8 +104,10 @@ impl<A: Agent> AgentState<A> {
             Ok(())
         });
         let new = metrics.finish();
-        // Errors are logged.
-        let _ = self.bind(&new);
+        if !new.is_empty() {
+            // Errors are logged.
+            let _ = self.bind(&new);
+        }
     }
 
     /// Lets the agent declare what a request is about, and is not there.
