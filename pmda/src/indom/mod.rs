@@ -5,6 +5,7 @@ mod tests;
 mod update;
 
 use std::fmt;
+use std::num::NonZeroU32;
 
 use pmda_core::cache::{Cache, CacheFile, EntryState, Write, directory_below};
 use pmda_core::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
@@ -48,8 +49,8 @@ pub struct Indom<T> {
     free: Vec<u32>,
     /// The active instances by number, each with its slot.
     order: Vec<(i32, u32)>,
-    /// The number of the last update, which may wrap.
-    generation: u32,
+    /// The number of the last update, which may begin again.
+    generation: NonZeroU32,
     file: Option<File>,
     /// The error of the last save.
     unsaved: Option<Error>,
@@ -62,8 +63,8 @@ pub struct Indom<T> {
 
 #[derive(Debug)]
 struct Row<T> {
-    /// The last update that has set it.
-    generation: u32,
+    /// The last update that has set it. Never 0, so that a free slot takes no more room.
+    generation: NonZeroU32,
     value: T,
 }
 
@@ -82,7 +83,7 @@ impl<T> Indom<T> {
             rows: Vec::new(),
             free: Vec::new(),
             order: Vec::new(),
-            generation: 0,
+            generation: NonZeroU32::MIN,
             file: None,
             unsaved: None,
             whole_names: false,
@@ -144,14 +145,17 @@ impl<T> Indom<T> {
     /// Begins an update, which sets all active instances. When it ends, the others become inactive;
     /// a persistent domain is saved if that changed it.
     pub fn update(&mut self) -> Update<'_, T> {
-        self.generation = self.generation.wrapping_add(1);
-        Update::new(self, false)
+        self.begin(false)
     }
 
     /// Begins a change of some instances; the others stay as they are. It ends as an update.
     pub fn change(&mut self) -> Update<'_, T> {
-        self.generation = self.generation.wrapping_add(1);
-        Update::new(self, true)
+        self.begin(true)
+    }
+
+    fn begin(&mut self, keeps_others: bool) -> Update<'_, T> {
+        self.generation = self.generation.checked_add(1).unwrap_or(NonZeroU32::MIN);
+        Update::new(self, keeps_others)
     }
 
     /// The row of an active instance.

@@ -314,6 +314,10 @@ impl<T> Drop for Update<'_, T> {
             has_row
         });
         if !self.come.is_empty() {
+            if indom.order.is_empty() {
+                // The first update: no second list beside this one.
+                std::mem::swap(&mut indom.order, &mut self.come);
+            }
             indom.order.append(&mut self.come);
             indom.order.sort_unstable();
         }
