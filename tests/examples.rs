@@ -323,7 +323,7 @@ fn mutated_pdus_end_no_example() {
         ("both", "497"),
         ("cplusplus", "498"),
     ] {
-        let example = Example::build(name);
+        let example = Example::build_for("mutated", name);
         example.write("names", "alpha\nbeta\n");
         let agent = example.environment.directory.join(name).display().to_string();
         let outcome = example.environment.run(&pdus, &[amount, "1", "0", "", domain, &agent]);

@@ -85,8 +85,12 @@ fn the_headers_come_from_the_installation() {
     let mut cc = installation.command("cc");
     cc.arg("-M").arg(&source).args(installation.pkg_config(&["--cflags"]));
     let rule = String::from_utf8(expect_success(cc, "cc -M").stdout).expect("text");
-    let headers = rule.split_whitespace().filter(|word| word.contains("pmda"));
-    let headers: Vec<_> = headers.collect();
+    let is_pmda = |word: &&str| {
+        Path::new(word)
+            .file_name()
+            .is_some_and(|name| name.to_string_lossy().contains("pmda"))
+    };
+    let headers: Vec<_> = rule.split_whitespace().filter(is_pmda).collect();
     let own = installation.prefix.join("include/pcp-pmda-rust/pcp");
     assert_eq!(headers.len(), 2, "{headers:?}");
     assert!(

@@ -30,8 +30,13 @@ pub struct Example {
 impl Example {
     /// Copies the example's folder and runs `make` there, with warnings as errors.
     pub fn build(name: &str) -> Example {
-        let installation = Installation::new(&format!("example-{name}"));
-        let environment = Environment::new(&format!("example-{name}"), Library::Ours);
+        Example::build_for("example", name)
+    }
+
+    /// [`Example::build`] for a test that runs beside those of the examples.
+    pub fn build_for(test: &str, name: &str) -> Example {
+        let installation = Installation::new(&format!("{test}-{name}"));
+        let environment = Environment::new(&format!("{test}-{name}"), Library::Ours);
         let folder = root().join("c-examples").join(name);
         for file in ["Makefile".to_owned(), format!("{name}.c"), format!("{name}.cpp")] {
             if folder.join(&file).exists() {
