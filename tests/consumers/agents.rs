@@ -122,6 +122,11 @@ impl Agent {
         self.name == "shping"
     }
 
+    /// Whether the agent waits in each fetch for a service that is not there, without an end.
+    fn waits_in_fetches(&self) -> bool {
+        self.name == "docker"
+    }
+
     /// The program and its arguments, as a daemon.
     fn command(&self, environment: &Environment) -> String {
         let file = self.file.display();
@@ -297,9 +302,15 @@ impl Agent {
             .collect();
         let some: Vec<_> = names.iter().step_by(names.len() / 12 + 1).copied().collect();
         for name in &some {
-            script += &format!("desc {name}\nfetch {name}\ntext {name}\n");
+            script += &format!("desc {name}\ntext {name}\n");
+            if !self.waits_in_fetches() {
+                script += &format!("fetch {name}\n");
+            }
         }
-        script + &format!("fetch {}\nclose\nquit\n", some.join(" "))
+        if !self.waits_in_fetches() {
+            script += &format!("fetch {}\n", some.join(" "));
+        }
+        script + "close\nquit\n"
     }
 
     /// Why pmcd has not started the agent: the last words of the agent's log, or of pmcd about it.
