@@ -127,7 +127,6 @@ impl DirEntry {
     ///
     /// # Errors
     /// What the system says.
-    #[inline(never)]
     pub fn stat(&self) -> io::Result<Stat> {
         let found = statat(&self.directory, self.name.c_str(), AtFlags::SYMLINK_NOFOLLOW);
         Ok(found?)
@@ -164,7 +163,6 @@ impl DirEntry {
 }
 
 /// Goes along a path, component by component.
-#[inline(never)]
 fn walk(path: &FilePath, follow_last: bool) -> io::Result<DirEntry> {
     let mut rest = copy(path.bytes())?;
     let mut directory = start(&rest)?;
@@ -247,7 +245,6 @@ fn link<'r>(directory: BorrowedFd<'_>, name: &FilePath, room: &'r mut Vec<u8>) -
     }
 }
 
-#[inline(never)]
 fn is_trusted(directory: BorrowedFd<'_>, name: &FilePath) -> io::Result<bool> {
     if !rustix::process::geteuid().is_root() {
         return Ok(true);

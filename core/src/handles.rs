@@ -59,14 +59,12 @@ impl<T> Handles<T> {
     }
 
     /// The value of a slot.
-    #[inline]
     #[must_use]
     pub fn get(&self, slot: usize) -> Option<&T> {
         self.slots.get(slot)?.as_ref()
     }
 
     /// The value of a slot, mutable.
-    #[inline]
     pub fn get_mut(&mut self, slot: usize) -> Option<&mut T> {
         self.slots.get_mut(slot)?.as_mut()
     }
@@ -97,7 +95,6 @@ impl<T> Handles<T> {
 }
 
 /// The slot of a handle of C. No table has that of a negative one ([`Handles::vacant`]).
-#[inline]
 #[must_use]
 pub fn slot(handle: i32) -> usize {
     handle as u32 as usize

@@ -73,7 +73,6 @@ impl Line {
     }
 
     /// Adds bytes as they are.
-    #[inline(never)]
     pub fn push(&mut self, bytes: &[u8]) {
         if self.cut {
             return;
@@ -123,7 +122,6 @@ impl Line {
     }
 
     /// The text up to its first NUL.
-    #[inline(never)]
     pub fn c_str(&mut self) -> &CStr {
         let text = if self.long.is_empty() {
             self.room[self.used] = 0;

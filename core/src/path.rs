@@ -48,7 +48,6 @@ impl FilePath {
 
     /// The path as the system wants it.
     #[must_use]
-    #[inline(never)]
     pub fn c_str(&self) -> &CStr {
         CStr::from_bytes_until_nul(&self.0).unwrap_or_default()
     }

@@ -112,7 +112,6 @@ impl Clients {
         }
     }
 
-    #[inline]
     pub(crate) fn get(&mut self, id: ClientId) -> &Client {
         match self.known.get(&id.0) {
             Some(client) => client,

@@ -119,7 +119,6 @@ impl InstancesAhead {
     }
 
     /// Reads instances from the walk's position, and returns the first.
-    #[inline(never)]
     fn read(
         &mut self,
         token: &mut Token,

@@ -151,7 +151,6 @@ pub(crate) fn operate(token: &mut Token, indom: InDom, op: c_int) -> Result<c_in
 }
 
 /// LOAD. Pieces of the file are read without the lock, and applied one by one.
-#[inline(never)]
 fn load(token: &mut Token, indom: InDom) -> Result<c_int> {
     // The domain gets a cache in any case (CACHE-5).
     let path = path(token, indom)?;
@@ -165,14 +164,12 @@ fn load(token: &mut Token, indom: InDom) -> Result<c_int> {
     }
 }
 
-#[inline(never)]
 fn is_due(token: &mut Token, indom: InDom, when: Write) -> Result<bool> {
     with(token, indom, |cache| Ok(cache.is_due(when)))
 }
 
 /// SAVE, SYNC and WRITE: writes the file if that is due, without the lock; once more if another
 /// thread has done so meanwhile.
-#[inline(never)]
 fn save(token: &mut Token, indom: InDom, when: Write) -> Result<c_int> {
     let now = now();
     loop {
@@ -186,13 +183,11 @@ fn save(token: &mut Token, indom: InDom, when: Write) -> Result<c_int> {
     }
 }
 
-#[inline(never)]
 fn begin_save(token: &mut Token, indom: InDom, when: Write, now: i64) -> Result<Option<Snapshot>> {
     let path = path(token, indom)?;
     with(token, indom, |cache| cache.begin_save(when, path, now))
 }
 
-#[inline(never)]
 fn end_save(token: &mut Token, indom: InDom, snapshot: &Snapshot, result: io::Result<()>) -> Result<Option<usize>> {
     with(token, indom, |cache| cache.saved(snapshot, result))
 }

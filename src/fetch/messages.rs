@@ -25,7 +25,6 @@ pub(super) fn trace_call(list: &impl MetricList) {
 
 /// Debug output for changes that are reported with the values (FETCH-60).
 #[cold]
-#[inline(never)]
 pub(super) fn trace_report(flags: u32, report: u8) {
     if log::debug(Debug::Libpmda) {
         log::trace!("pmdaFetch flags pmda=0x{flags:x} to pmcd=0x{report:x}\n");

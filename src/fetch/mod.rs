@@ -101,7 +101,6 @@ pub(crate) fn find<'call>(
 }
 
 /// [`find`] in a hash, unless that is to be ignored.
-#[inline(never)]
 fn hashed<'call>(
     token: &mut Token,
     agent: &AgentRecord,
@@ -113,7 +112,6 @@ fn hashed<'call>(
 }
 
 /// [`find`] in a long table that is searched.
-#[inline(never)]
 fn searched<'call>(
     token: &mut Token,
     agent: &AgentRecord,
@@ -204,7 +202,6 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
     }
 
     /// A metric that is not in the table (FETCH-21).
-    #[inline(never)]
     fn absent(&mut self, token: &mut Token, wanted: MetricId) -> Next {
         self.spare.clear();
         if let Some(method) = agent::desc_method(self.ext, self.agent) {
@@ -215,7 +212,6 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
     }
 
     #[cold]
-    #[inline(never)]
     fn described(&mut self, token: &mut Token) -> Next {
         self.open(token, self.list.pmid(self.place), self.spare)
     }
@@ -247,7 +243,6 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
     }
 
     #[cold]
-    #[inline(never)]
     fn undefined(&mut self, token: &mut Token, wanted: MetricId) -> Next {
         if !self.agent.interface().has_names() {
             messages::undefined("pmdaFetch", wanted);
@@ -261,7 +256,6 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
     }
 
     /// One pass over the instances does: the room is estimated, and grows (FETCH-31).
-    #[inline(never)]
     fn open_instances(&mut self, token: &mut Token, wanted: MetricId, indom: InDom) -> Next {
         let mut ordinal = Ordinal::Any;
         if log::debug(Debug::Indom) {
@@ -286,7 +280,6 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
 
     /// A pass over the instances for debug output; returns whether there are any.
     #[cold]
-    #[inline(never)]
     fn shown_pass(&mut self, token: &mut Token, indom: InDom) -> bool {
         iterate::start(token, self.agent, indom, self.ext);
         self.steps.reset(Ordinal::Examined);
@@ -335,7 +328,6 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
     /// # Errors
     /// When that was for want of room: the set is gone then (F-6).
     #[cold]
-    #[inline(never)]
     fn not_stored(&mut self, error: Error) -> Result<()> {
         if !self.output.is_open() {
             return Err(error);
@@ -349,7 +341,6 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
     ///
     /// # Errors
     /// As [`Fetch::not_stored`].
-    #[inline(never)]
     fn answered(&mut self, atom: Atom) -> Result<()> {
         let inst = self.asked.inst;
         match FetchStatus::of(self.agent.interface(), atom.returned()) {
@@ -388,7 +379,6 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
         self.other_step(token, next)
     }
 
-    #[inline(never)]
     fn other_step(&mut self, token: &mut Token, next: Next) -> bool {
         match next {
             Next::Value => {
@@ -409,7 +399,6 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
     }
 
     #[cold]
-    #[inline(never)]
     fn fail(&mut self, token: &mut Token, error: Error) -> Next {
         self.output.abandon(token);
         self.outcome = Err(error);
@@ -417,7 +406,6 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
     }
 
     /// Starts the fetch. Returns whether there is a call to be made.
-    #[inline(never)]
     pub(crate) fn start(&mut self, token: &mut Token) -> bool {
         self.outcome = self.begin(token);
         self.outcome.is_ok() && self.step(token, Next::Metric)

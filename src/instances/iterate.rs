@@ -103,14 +103,12 @@ pub(crate) fn start(token: &mut Token, agent: &'static AgentRecord, indom: InDom
 }
 
 /// Starts to go over a cached domain; returns its node.
-#[inline(never)]
 fn start_cached(token: &mut Token, agent: &'static AgentRecord, indom: InDom) -> Option<Indom<'static>> {
     Some(agent.walk.begin(indom, cached_indom::start(token, indom)?))
 }
 
 /// Debug output for the start of an iteration.
 #[cold]
-#[inline(never)]
 fn trace_start(ext: Ext<'_>, indom: InDom) {
     log::trace!("__pmdaStartInst(indom={indom}) e_ordinal={}\n", ext.ordinal());
 }
@@ -141,7 +139,6 @@ pub(crate) fn next(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>, steps: 
 }
 
 /// One step in the general case.
-#[inline(never)]
 fn step(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>, steps: &mut InstanceCursor) -> Option<i32> {
     if ext.singular() == 0 {
         ext.set_singular(-1);

@@ -105,7 +105,6 @@ fn place_of(
 }
 
 /// [`place_of`] in an indexed table.
-#[inline(never)]
 fn place_in_long_table(
     token: &mut Token,
     ext: Ext<'_>,
@@ -138,7 +137,6 @@ fn place_named(
 }
 
 /// [`place_named`] in an indexed table.
-#[inline(never)]
 fn place_named_in_long_table(
     token: &mut Token,
     ext: Ext<'_>,
@@ -168,7 +166,6 @@ fn is_named(instances: InstanceTable<'_>, place: usize, name: &[u8]) -> bool {
 
 /// Returns whether a name can be the part of another one before its first space.
 #[cold]
-#[inline(never)]
 fn is_without_space(name: &[u8]) -> bool {
     !name.contains(&b' ')
 }

@@ -38,7 +38,6 @@ pub(crate) fn forget(agent: &AgentRecord) {
 }
 
 /// Calls `use_it` with the compiled form of a list, if there is memory.
-#[inline(never)]
 pub(crate) fn with_list<R>(
     token: &mut Token,
     agent: &AgentRecord,

@@ -44,7 +44,6 @@ impl QueueFetch {
     }
 
     #[cold]
-    #[inline(never)]
     fn break_off(&mut self, queues: &mut Queues<EventBlock, Filter>, arrays: &mut EventArrays, error: Error) -> bool {
         queues.break_off(&mut self.session);
         self.outcome(arrays, Err(error))

@@ -49,7 +49,6 @@ fn with<R>(
 }
 
 #[cold]
-#[inline(never)]
 fn make(queues: &mut Vec<Queues<EventBlock, Filter>>) -> Result<&mut Queues<EventBlock, Filter>> {
     queues.try_reserve_exact(1).map_err(|_| Error::ENOMEM)?;
     queues.push(Queues::new());
@@ -59,7 +58,6 @@ fn make(queues: &mut Vec<Queues<EventBlock, Filter>>) -> Result<&mut Queues<Even
 
 /// Logs what there is to say, without the lock.
 #[cold]
-#[inline(never)]
 fn write_journal(mut globals: Guard<'_, Globals>) {
     let journal = globals.queues.first_mut().and_then(|queues| queues.journal.take());
     let mut journal = journal.unwrap_or_default();

@@ -69,7 +69,6 @@ impl Caches {
     }
 
     /// The place of a domain's cache, or the place for a new one.
-    #[inline(never)]
     fn search(&mut self, indom: InDom) -> std::result::Result<usize, usize> {
         let place = self
             .caches
@@ -78,7 +77,6 @@ impl Caches {
         Ok(place)
     }
 
-    #[inline(never)]
     fn search_or_make(&mut self, indom: InDom) -> Result<&mut Cache<Private>> {
         let place = match self.search(indom) {
             Ok(place) => place,

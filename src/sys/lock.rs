@@ -84,7 +84,6 @@ impl FutexLock {
     }
 
     #[cold]
-    #[inline(never)]
     fn wait(&self) {
         // Others may still sleep, so the next to free it wakes one of them.
         let taken = me() | CONTENDED;
@@ -181,7 +180,6 @@ impl FutexLock {
     }
 
     #[cold]
-    #[inline(never)]
     fn wake(&self, threads: u32) {
         self.ask_kernel(libc::FUTEX_WAKE, threads, None);
     }

@@ -90,7 +90,6 @@ fn unmark(mark: &AtomicPtr<u8>) {
 
 /// Removes the mark if the marked frame was left by `siglongjmp`; returns whether it was.
 #[cold]
-#[inline(never)]
 fn leave_what_was_left(mark: &AtomicPtr<u8>) -> bool {
     let was_left = is_left(mark.load(Ordering::Relaxed).addr());
     if was_left {

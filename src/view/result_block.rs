@@ -260,7 +260,6 @@ impl ValueSetBuilder {
 
     /// Makes room for one more value; without memory the set is gone, with its values (F-6).
     #[cold]
-    #[inline(never)]
     fn grow(&mut self) -> Result<()> {
         let values = self.capacity.saturating_mul(2).max(FIRST_VALUES);
         // SAFETY: the block is ours, from malloc or NULL; it stays as it is when realloc fails.

@@ -125,7 +125,6 @@ fn is_temporary(name: &[u8]) -> bool {
 
 /// A new file in the same directory. The successor of an old file is for us alone until it has its
 /// owner.
-#[inline(never)]
 fn create_beside(target: &DirEntry, old: bool) -> io::Result<(DirEntry, File)> {
     // O_EXCL never follows a link that somebody has put there.
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
@@ -177,7 +176,6 @@ fn age(file: &Stat) -> Option<Duration> {
 }
 
 /// Gives the new file owner, mode and attributes of the old one; `false` when that cannot be.
-#[inline(never)]
 fn take_after(new: &File, known: &File, same: Same) -> bool {
     let (Ok(old), Ok(found)) = (known.metadata(), new.metadata()) else {
         return false;
@@ -191,7 +189,6 @@ fn take_after(new: &File, known: &File, same: Same) -> bool {
     new.set_permissions(mode).is_ok() && same(known, new)
 }
 
-#[inline(never)]
 fn in_place(target: &DirEntry, content: &[u8]) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
     target.open(flags, 0o666)?.write_all(content)

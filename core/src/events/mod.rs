@@ -308,7 +308,6 @@ impl EventArray {
 
     /// Makes room for `more` words, by doubling. `PM_ERR_TOOBIG` beyond the length field.
     #[cold]
-    #[inline(never)]
     fn grow(&mut self, more: usize) -> Result<()> {
         let needed = self.used as usize + more;
         if needed > LENGTH_LIMIT / 4 {

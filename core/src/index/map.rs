@@ -64,7 +64,6 @@ impl<V> Map<V> {
     }
 
     /// The place and the value of a key.
-    #[inline(never)]
     pub fn get_anywhere(&self, key: impl Into<u64>) -> Option<(usize, &V)> {
         self.place(key.into()).map(|place| (place, &self.entries[place].1))
     }

@@ -129,7 +129,6 @@ impl Index {
     ///
     /// # Errors
     /// `-ENOMEM`; the table is as it was.
-    #[inline]
     pub fn reserve(&mut self, more: usize, end: u32, hash_of: impl Fn(u32) -> u32) -> Result<()> {
         if self.has_room(more) && self.fits(end) {
             return Ok(());
@@ -213,7 +212,6 @@ impl Index {
 
     /// Puts a slot in, for which there is room (see [`Index::reserve`]), or in the place of one
     /// with the same hash that `same` accepts. Returns whether there was such a one.
-    #[inline]
     pub fn insert(&mut self, hash: u32, slot: u32, same: impl FnMut(u32) -> bool) -> bool {
         debug_assert!(self.fits(slot) && (self.used as usize) < self.cells.len());
         let found = self.search(hash, same);
@@ -295,7 +293,6 @@ impl Seed {
     }
 
     /// The seed of this process; a forked child has that of its parent.
-    #[inline]
     #[must_use]
     pub fn process() -> Seed {
         match PROCESS.get() {
@@ -325,14 +322,12 @@ impl Seed {
     }
 
     /// The state of a hash before the first word.
-    #[inline]
     #[must_use]
     pub fn begin(self) -> u64 {
         self.state
     }
 
     /// The state behind one word more.
-    #[inline]
     #[must_use]
     pub fn mix(self, state: u64, word: u64) -> u64 {
         let product = u128::from(state ^ word) * u128::from(self.multiplier);
@@ -341,7 +336,6 @@ impl Seed {
 
     /// The hash of a state. One more round breaks up sequences of words, which some seeds would
     /// keep neighbours in a table.
-    #[inline]
     #[must_use]
     pub fn end(self, state: u64) -> u32 {
         let mixed = self.mix(state, 0);
@@ -349,14 +343,12 @@ impl Seed {
     }
 
     /// The hash of a number.
-    #[inline]
     #[must_use]
     pub fn number(self, number: u64) -> u32 {
         self.end(self.mix(self.state, number))
     }
 
     /// The hash of bytes.
-    #[inline]
     #[must_use]
     pub fn bytes(self, bytes: &[u8]) -> u32 {
         let mut state = self.state;
@@ -371,7 +363,6 @@ impl Seed {
 }
 
 /// Up to seven bytes as a number, the first one lowest.
-#[inline]
 #[must_use]
 pub fn last(bytes: &[u8]) -> u64 {
     if let (Some(low), Some(high)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {

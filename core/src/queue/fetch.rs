@@ -169,7 +169,6 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// Ends a fetch at the event that is shown; it is not seen, and what was missed is reported by
     /// the next fetch.
     #[cold]
-    #[inline(never)]
     pub fn break_off(&mut self, session: &mut FetchSession<P::EventData, F>) {
         if let Some(event) = session.event() {
             self.events.release(event.slot);
@@ -249,7 +248,6 @@ impl<F: Copy> Queue<F> {
 impl<F> Queue<F> {
     /// Makes a client active; `generation` counts.
     #[cold]
-    #[inline(never)]
     fn activate<P: Payload>(&mut self, client: usize, generation: &mut u64, events: &mut Events<P>) -> Result<()> {
         // A place has waited since the queue was made: all evicted events are missed.
         let cursor = if self.places > 0 { 0 } else { self.backlog.oldest };

@@ -50,7 +50,6 @@ impl PduBuilder {
     }
 
     #[cold]
-    #[inline(never)]
     pub(super) fn try_reserve(&mut self, more: usize) -> Result<()> {
         self.bytes.try_reserve(more).map_err(|_| Error::ENOMEM)
     }

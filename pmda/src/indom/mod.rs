@@ -246,7 +246,6 @@ impl<T> Indom<T> {
         (hit.state() == EntryState::Active).then_some(hit.id())
     }
 
-    #[inline]
     pub(crate) fn visit(&self, selection: Selection<'_>, mut visit: impl FnMut(i32, &T)) {
         match selection {
             Selection::All => self.iter().for_each(|(inst, row)| visit(inst, row)),

@@ -177,7 +177,6 @@ impl<'i, T> Update<'i, T> {
     }
 
     /// The instance behind the one set last, if it has this name.
-    #[inline]
     fn expected(&self, name: &[u8]) -> Option<(i32, u32)> {
         let (inst, slot) = *self.indom.order.get(self.next)?;
         let hit = self.indom.cache.lookup(inst).ok()?;
@@ -185,7 +184,6 @@ impl<'i, T> Update<'i, T> {
     }
 
     /// A persistent domain's file has the time when an instance was last seen (CACHE-21).
-    #[inline]
     fn renew(&mut self, name: &str, slot: u32) -> Result<()> {
         if self.indom.file.is_some() {
             let name = Some(name.as_bytes());

@@ -334,7 +334,6 @@ impl<S> Metrics<S> {
         &self.problems
     }
 
-    #[inline]
     pub(crate) fn in_cluster(&self, cluster: &Cluster<S>, item: u32) -> Option<&Metric<S>> {
         self.table.at(cluster.slot(item)?)
     }

@@ -89,7 +89,6 @@ impl<S> Table<S> {
         Some(metric)
     }
 
-    #[inline]
     pub(super) fn at(&self, place: usize) -> Option<&Metric<S>> {
         self.list.get(place)?.as_deref()
     }

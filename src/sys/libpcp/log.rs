@@ -224,7 +224,6 @@ impl<const SIZE: usize> TextRoom<SIZE> {
     }
 
     /// The bytes before the NUL.
-    #[inline(never)]
     pub(crate) fn bytes(&self) -> &[u8] {
         CStr::from_bytes_until_nul(&self.0).unwrap_or_default().to_bytes()
     }
@@ -244,7 +243,6 @@ pub(crate) fn errstr(error: Error) -> ErrorText {
 }
 
 /// The text of any code, an error or not.
-#[inline(never)]
 pub(crate) fn errstr_of(code: c_int) -> ErrorText {
     // SAFETY: the room has the size that is passed along.
     TextRoom::filled(|room, size| unsafe {
