@@ -23,6 +23,9 @@ const LIMIT: Duration = Duration::from_secs(400);
 /// PCP's default agents.
 const AGENTS: [&str; 9] = ["root", "pmcd", "proc", "xfs", "linux", "pmproxy", "mmv", "kvm", "jbd2"];
 
+/// One of them that has few metrics.
+const SMALL: &str = "root";
+
 /// The file with an agent's names. In Debian's package of PCP 7.2 some links to it lead nowhere.
 fn names_of(agent: &str) -> Option<PathBuf> {
     ["var/lib/pcp/pmns", "usr/lib/pcp/pmns"]
@@ -199,6 +202,14 @@ fn default_agents_are_equal() {
         if !agents_with_names().any(|name| agent["name"] == name) {
             continue;
         }
+        // Their metrics are those of files in which others write, and none are there; on PCP 6 they
+        // have some of their own.
+        let has_none = agent["reason"]
+            .as_str()
+            .is_some_and(|reason| reason.starts_with("pmcd has no metrics of it"));
+        if cfg!(pcp7) && (agent["name"] == "mmv" || agent["name"] == "pmproxy") && has_none {
+            continue;
+        }
         assert_eq!(agent["result"], "equal", "{agent:#}");
         assert!(
             agent["metrics"].as_u64() > Some(0) && agent["answers"].as_u64() > Some(10),
@@ -244,21 +255,14 @@ fn faults_of_descriptions_and_texts_are_found() {
         ("semantics of a metric", "desc"),
         ("unit of a metric", "desc"),
     ] {
-        let (outcome, report) = host.json(&["--fetches", "1", "kvm"], Some(&[fault]));
+        let (outcome, report) = host.json(&["--fetches", "1", SMALL], Some(&[fault]));
         assert_eq!(outcome.end, "exit 1", "{fault}: {report:#}");
         let question = report["agents"][0]["differences"][0]["question"].as_str();
         assert!(question.is_some_and(|question| question.ends_with(end)), "{question:?}");
     }
-    finds(
-        &host,
-        "kvm",
-        &[
-            ("a text is cut", "kvm.", "help line"),
-            ("value of a label", "domain labels", "set -1"),
-        ],
-    );
+    finds(&host, SMALL, &[("a text is cut", "containers.", "help line")]);
     // What makes them, without them, makes no difference.
-    let (outcome, report) = host.json(&["--fetches", "1", "kvm"], Some(&[]));
+    let (outcome, report) = host.json(&["--fetches", "1", SMALL], Some(&[]));
     assert_eq!(outcome.end, "exit 0", "{report:#}");
 }
 
@@ -272,6 +276,7 @@ fn faults_of_instances_and_values_are_found() {
             ("name of an instance", "indom 60.", "instance 1"),
             ("an instance is lost", "indom 60.", "instances"),
             ("a label is lost", "indom 60.", "labels"),
+            ("value of a label", "domain labels", "set -1"),
             ("a value is another", "hinv.ncpu fetch 1", "value of -1"),
             ("a counter goes back", "kernel.", "as a counter"),
             ("value of another type", "kernel.all.load fetch 1", "value of 1"),
@@ -284,7 +289,7 @@ fn what_cannot_be_compared_is_said() {
     let host = Host::new("compare-others");
     let pmdas = installed("var/lib/pcp/pmdas");
     host.configure(&format!(
-        "kvm 95 pipe binary {0}/kvm/pmdakvm -d 95\ntrace 10 socket inet 4322 {0}/trace/pmdatrace\nlost 250 pipe binary /nonexistent/pmdalost\n",
+        "root 1 pipe binary {0}/root/pmdaroot\ntrace 10 socket inet 4322 {0}/trace/pmdatrace\nlost 250 pipe binary /nonexistent/pmdalost\n",
         pmdas.display()
     ));
     let (outcome, report) = host.json(&[], None);
@@ -303,7 +308,7 @@ fn what_cannot_be_compared_is_said() {
     assert!(reason(1).contains("inet 4322"), "{}", reason(1));
     assert!(reason(2).contains("does not start"), "{}", reason(2));
     // Whoever names an agent wants to know it.
-    let (outcome, report) = host.json(&["kvm", "lost"], None);
+    let (outcome, report) = host.json(&[SMALL, "lost"], None);
     assert_eq!(
         (outcome.end.as_str(), &report["result"]),
         ("exit 2", &Value::from("could not compare"))
@@ -312,7 +317,7 @@ fn what_cannot_be_compared_is_said() {
     assert_eq!(outcome.end, "exit 2");
     let reason = report["reason"].as_str().unwrap_or_default();
     assert!(
-        reason.contains("names no agent nobody, but kvm, trace, lost"),
+        reason.contains("names no agent nobody, but root, trace, lost"),
         "{reason}"
     );
 }
@@ -322,13 +327,13 @@ fn what_cannot_be_compared_is_said() {
 #[test]
 fn lines_for_people() {
     let host = Host::new("compare-lines");
-    let outcome = bounded(host.command(&["kvm"]), LIMIT);
+    let outcome = bounded(host.command(&[SMALL]), LIMIT);
     let text = String::from_utf8_lossy(&outcome.stdout).into_owned();
     assert_eq!(outcome.end, "exit 0", "{}", pcp::text(&outcome));
     assert!(
         text.lines()
             .last()
-            .is_some_and(|line| line.starts_with("equal: 1 agents, 49 metrics, ")),
+            .is_some_and(|line| line.starts_with("equal: 1 agents, 7 metrics, ")),
         "{text}"
     );
     assert!(text.contains("resident memory, KiB"), "{text}");
@@ -342,7 +347,7 @@ fn lines_for_people() {
 fn interrupted() {
     let host = Host::new("compare-interrupted");
     for moment in 0..10_u64 {
-        let mut command = host.command(&["kvm", "xfs", "pmcd"]);
+        let mut command = host.command(&[SMALL, "xfs", "pmcd"]);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut child = command.spawn().expect("it is built");
         // Spread over some runs, and odd.
