@@ -228,6 +228,15 @@ impl EventArray {
         fits
     }
 
+    /// The same for a parameter that is a text.
+    pub fn fit_text(&mut self, metric: u32, kind: u8, text: &[u8]) -> bool {
+        let fits = self.parameters != NOWHERE && self.fit_bytes(metric, kind, text);
+        if fits {
+            self.count(self.parameters);
+        }
+        fits
+    }
+
     /// Adds a parameter to the newest record. `kind` is its `PM_TYPE_*` code (EVENT-22).
     ///
     /// # Errors
@@ -251,32 +260,44 @@ impl EventArray {
     }
 
     fn push_bytes(&mut self, metric: u32, kind: u8, bytes: &[u8]) -> Result<()> {
-        // The length counts its own word, but neither the metric nor the padding (EVENT-3).
-        let length = bytes.len().saturating_add(4);
-        if length > LENGTH_LIMIT {
+        if bytes.len().saturating_add(4) > LENGTH_LIMIT {
             return Err(Error::TOOBIG);
         }
-        let more = 1 + length.div_ceil(4);
+        if !self.fit_bytes(metric, kind, bytes) {
+            self.grow(2 + bytes.len().div_ceil(4))?;
+            self.fit_bytes(metric, kind, bytes);
+        }
+        Ok(())
+    }
+
+    /// Adds bytes and their padding if there is room for them: never for more than a length says.
+    fn fit_bytes(&mut self, metric: u32, kind: u8, bytes: &[u8]) -> bool {
         let start = self.used as usize;
-        if self.words.len() - start < more {
-            self.grow(more)?;
+        let rest = self.words.get_mut(start..).unwrap_or_default();
+        let count = 2 + bytes.len().div_ceil(4);
+        let Some([id, head, place @ ..]) = rest.get_mut(..count) else {
+            return false;
+        };
+        *id = metric;
+        // The length counts its own word, but neither the metric nor the padding (EVENT-3).
+        *head = length_and_type(bytes.len() + 4, kind);
+        // Texts are short: a loop over words is quicker than memcpy.
+        let mut words = place.iter_mut();
+        let mut rest = bytes;
+        while let Some((word, behind)) = rest.split_first_chunk() {
+            if let Some(place) = words.next() {
+                *place = u32::from_ne_bytes(*word);
+            }
+            rest = behind;
         }
-        let head = [metric, length_and_type(length, kind)];
-        let place = &mut self.words[start..start + more];
-        place[..2].copy_from_slice(&head);
-        let whole = bytes.chunks_exact(4);
-        let rest = whole.remainder();
-        for (word, chunk) in place[2..].iter_mut().zip(whole) {
-            *word = u32::from_ne_bytes([chunk[0], chunk[1], chunk[2], chunk[3]]);
-        }
-        if !rest.is_empty() {
+        if let Some(place) = words.next() {
             let mut padded = [0; 4];
-            padded[..rest.len()].copy_from_slice(rest);
-            place[more - 1] = u32::from_ne_bytes(padded);
+            padded.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+            *place = u32::from_ne_bytes(padded);
         }
         // At most LENGTH_LIMIT / 4.
-        self.used += more as u32;
-        Ok(())
+        self.used += count as u32;
+        true
     }
 
     /// Counts a record (`place` 1) or a parameter.

@@ -30,7 +30,6 @@ pub(crate) struct Cluster<S> {
 
 impl<S> Cluster<S> {
     /// The place of the metric with an item.
-    #[inline]
     pub(super) fn slot(&self, item: u32) -> Option<usize> {
         *self.items.get(item as usize)?
     }
