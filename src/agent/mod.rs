@@ -129,7 +129,6 @@ pub(crate) fn check_botch(ext: Ext<'_>, record: &AgentRecord) {
 }
 
 #[cold]
-#[inline(never)]
 fn report_botch(ext: Ext<'_>, record: &AgentRecord, table: Dispatch<'_>) {
     let (ext_ptr, back, other) = (ext.as_ptr(), table.as_ptr(), table.ext_ptr());
     log::trace!(

@@ -150,7 +150,9 @@ pub(crate) fn operate(token: &mut Token, indom: InDom, op: c_int) -> Result<c_in
     })
 }
 
-/// LOAD. Pieces of the file are read without the lock, and applied one by one.
+/// LOAD. Pieces of the file are read without the lock, and applied one by one. Its frame is not
+/// there while [`find_directory`] has the stack.
+#[inline(never)]
 fn load(token: &mut Token, indom: InDom) -> Result<c_int> {
     // The domain gets a cache in any case (CACHE-5).
     let path = path(token, indom)?;
@@ -164,12 +166,14 @@ fn load(token: &mut Token, indom: InDom) -> Result<c_int> {
     }
 }
 
+#[inline(never)]
 fn is_due(token: &mut Token, indom: InDom, when: Write) -> Result<bool> {
     with(token, indom, |cache| Ok(cache.is_due(when)))
 }
 
 /// SAVE, SYNC and WRITE: writes the file if that is due, without the lock; once more if another
-/// thread has done so meanwhile.
+/// thread has done so meanwhile. Its frame is not there earlier, like that of [`load`].
+#[inline(never)]
 fn save(token: &mut Token, indom: InDom, when: Write) -> Result<c_int> {
     let now = now();
     loop {

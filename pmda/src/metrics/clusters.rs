@@ -71,7 +71,6 @@ impl<S> Cluster<S> {
 
     /// Reads what the metrics show, once for a fetch that wants one of them. Returns whether there
     /// is something to read.
-    #[inline]
     pub(crate) fn read_for(
         &mut self,
         fetch: u64,
@@ -138,7 +137,6 @@ impl<S> Clusters<S> {
         self.0.get(number as usize)?.as_deref()
     }
 
-    #[inline]
     pub(crate) fn get_mut(&mut self, number: u32) -> Option<&mut Cluster<S>> {
         self.0.get_mut(number as usize)?.as_deref_mut()
     }
