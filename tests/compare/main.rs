@@ -247,19 +247,32 @@ fn finds(host: &Host, agent: &str, faults: &[Fault]) {
     }
 }
 
+/// Side by side, as they wait most of their time.
 #[test]
-fn faults_of_descriptions_and_texts_are_found() {
-    let host = Host::new("compare-faults");
-    for (fault, end) in [
-        ("type of a metric", "desc"),
-        ("semantics of a metric", "desc"),
-        ("unit of a metric", "desc"),
-    ] {
-        let (outcome, report) = host.json(&["--fetches", "1", SMALL], Some(&[fault]));
-        assert_eq!(outcome.end, "exit 1", "{fault}: {report:#}");
-        let question = report["agents"][0]["differences"][0]["question"].as_str();
-        assert!(question.is_some_and(|question| question.ends_with(end)), "{question:?}");
-    }
+fn faults_of_descriptions_are_found() {
+    let faults = [
+        ("compare-type", "type of a metric"),
+        ("compare-semantics", "semantics of a metric"),
+        ("compare-unit", "unit of a metric"),
+    ];
+    thread::scope(|scope| {
+        for (name, fault) in faults {
+            scope.spawn(move || {
+                let (outcome, report) = Host::new(name).json(&["--fetches", "1", SMALL], Some(&[fault]));
+                assert_eq!(outcome.end, "exit 1", "{fault}: {report:#}");
+                let question = report["agents"][0]["differences"][0]["question"].as_str();
+                assert!(
+                    question.is_some_and(|question| question.ends_with("desc")),
+                    "{question:?}"
+                );
+            });
+        }
+    });
+}
+
+#[test]
+fn faults_of_texts_are_found() {
+    let host = Host::new("compare-texts");
     finds(&host, SMALL, &[("a text is cut", "containers.", "help line")]);
     // What makes them, without them, makes no difference.
     let (outcome, report) = host.json(&["--fetches", "1", SMALL], Some(&[]));

@@ -9,7 +9,9 @@ use crate::questions::Answers;
 
 /// Document, a part of the question (those of dbpmda show the answer to the one before), and the fact whose row in DIFFERENCES.md says why the agents
 /// differ there.
-const DELIBERATE: &[(&str, &str, &str)] = &[
+pub type Row = (&'static str, &'static str, &'static str);
+
+const DELIBERATE: &[Row] = &[
     ("byte_order_mark", "", "OM-31"),
     ("comma_first", "", "OM-37"),
     ("dbpmda", " text ", "OM-56"),
@@ -32,7 +34,7 @@ const DELIBERATE: &[(&str, &str, &str)] = &[
 ];
 
 /// And with the agent of PCP 6.3, which names instances otherwise where a label has a backslash, and always says as whom it runs.
-const DELIBERATE_6_3: &[(&str, &str, &str)] = &[
+const DELIBERATE_6_3: &[Row] = &[
     ("control", "Note: running as user", "OM-3"),
     ("label_escapes", "pmprobe", "OM-62"),
     ("label_escapes", "table", "OM-62"),
@@ -40,21 +42,29 @@ const DELIBERATE_6_3: &[(&str, &str, &str)] = &[
     ("prometheus_documented", "table", "OM-62"),
 ];
 
-/// Whether the agent in Python is that of PCP 6.3 or later.
-fn is_of_6_3() -> bool {
-    let version = Command::new("pkg-config")
+/// And with the agent of PCP 7, which forgets what a source does not have any more.
+const DELIBERATE_7: &[Row] = &[
+    ("changes", "then: ", "OM-63"),
+    ("control", "pminfo openmetrics.control.debug", "OM-81"),
+    ("goes_bad", "then: ", "OM-63"),
+    ("goes_empty", "then: ", "OM-63"),
+];
+
+/// Whether the agent in Python is that of this version of PCP or a later one.
+fn is_since(version: (u32, u32)) -> bool {
+    let output = Command::new("pkg-config")
         .args(["--modversion", "libpcp_pmda"])
         .output();
-    let version = String::from_utf8(version.expect("pkg-config").stdout).expect("a version");
-    let mut parts = version
+    let text = String::from_utf8(output.expect("pkg-config").stdout).expect("a version");
+    let mut parts = text
         .split('.')
         .map(|part| part.trim().parse::<u32>().unwrap_or_default());
-    (parts.next(), parts.next()) >= (Some(6), Some(3))
+    (parts.next(), parts.next()) >= (Some(version.0), Some(version.1))
 }
 
 /// Answers without what the agent of PCP 6.3 does not have: labels `instname` of instances (OM-67).
 pub fn comparable(mut answers: Answers) -> Answers {
-    if is_of_6_3() {
+    if is_since((6, 3)) {
         let label = Regex::new(r#""instname":"([^"\\]|\\.)*",?|(?m)^ *instname=.*\n?"#).expect("a valid pattern");
         for answer in answers.values_mut() {
             *answer = label.replace_all(answer, "").into_owned();
@@ -68,27 +78,35 @@ pub type Differences = BTreeMap<(String, String), String>;
 
 /// Fails unless exactly what is listed differs.
 pub fn judge(found: &Differences) {
+    let newer = [((6, 3), DELIBERATE_6_3), ((7, 0), DELIBERATE_7)];
+    let newer = newer.into_iter().filter(|(version, _)| is_since(*version));
+    let rows = DELIBERATE.iter().chain(newer.flat_map(|(_, rows)| rows));
+    check(found, &rows.copied().collect::<Vec<_>>());
+}
+
+/// The same for a scene, where nothing differs but these rows with the agent of PCP 7.
+pub fn judge_scene(found: &Differences, since_7: &[Row]) {
+    check(found, if is_since((7, 0)) { since_7 } else { &[] });
+}
+
+fn check(found: &Differences, deliberate: &[Row]) {
     let table = include_str!("../../DIFFERENCES.md");
-    let is_newer = is_of_6_3();
-    let deliberate: Vec<_> = DELIBERATE
-        .iter()
-        .chain(DELIBERATE_6_3.iter().filter(|_| is_newer))
-        .collect();
-    for (_, _, fact) in DELIBERATE.iter().chain(DELIBERATE_6_3) {
+    for (_, _, fact) in deliberate {
         assert!(
             table.contains(&format!("| {fact} |")),
             "{fact} has no row in DIFFERENCES.md"
         );
     }
-    let fits = |(document, part): (&str, &str), known: &(String, String)| document == known.0 && known.1.contains(part);
+    let fits = |(document, part, _): &Row, known: &(String, String)| *document == known.0 && known.1.contains(part);
     let mut text = String::new();
     for (key, difference) in found {
-        if !deliberate.iter().any(|(document, part, _)| fits((document, part), key)) {
+        if !deliberate.iter().any(|row| fits(row, key)) {
             text += &format!("== {}: {}\n{difference}", key.0, key.1);
         }
     }
-    for (document, part, fact) in &deliberate {
-        if !found.keys().any(|key| fits((document, part), key)) {
+    for row in deliberate {
+        if !found.keys().any(|key| fits(row, key)) {
+            let (document, part, fact) = row;
             text += &format!("== {document}: no difference in {part:?}, but {fact} is listed\n");
         }
     }

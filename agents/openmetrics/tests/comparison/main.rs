@@ -12,6 +12,7 @@ mod signals;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use differences::Differences;
 use host::{Host, Which, documents};
 use questions::Answers;
 
@@ -41,9 +42,14 @@ fn answers(which: Which) -> Answers {
 fn both_agents_answer_alike() {
     let theirs = differences::comparable(answers(Which::Python));
     let ours = differences::comparable(answers(Which::Ours));
+    assert!(theirs.len() > 500, "only {} questions", theirs.len());
+    println!("{} questions about {} documents", theirs.len(), documents().len());
+    differences::judge(&between(&theirs, &ours));
+}
+
+/// What the two agents answer differently.
+fn between(theirs: &Answers, ours: &Answers) -> Differences {
     let questions: BTreeSet<_> = theirs.keys().chain(ours.keys()).collect();
-    assert!(questions.len() > 500, "only {} questions", questions.len());
-    println!("{} questions about {} documents", questions.len(), documents().len());
     let differ = questions
         .into_iter()
         .filter(|question| theirs.get(*question) != ours.get(*question));
@@ -51,7 +57,7 @@ fn both_agents_answer_alike() {
         let lines = lines_that_differ(theirs.get(question), ours.get(question));
         (question.clone(), lines)
     });
-    differences::judge(&found.collect());
+    found.collect()
 }
 
 /// The lines of one answer that the other has not; `-` Python's, `+` ours.
