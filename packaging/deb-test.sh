@@ -57,7 +57,9 @@ prepare() {
         done
     fi
     rm -f "$system"/repository/*/*pcp-pmda*-rust*
-    cp "$built"/libpcp-pmda-rust_*.deb "$built"/libpcp-pmda-rust-dev_*.deb "$built"/pcp-pmda-openmetrics-rust_*.deb "$system/repository/first/"
+    cp "$built"/libpcp-pmda-rust_*.deb "$built"/libpcp-pmda-rust-dev_*.deb "$system/repository/first/"
+    # It is installed last, from what is there then.
+    cp "$built"/pcp-pmda-openmetrics-rust_*.deb "$system/repository/second/"
     for package in "$built"/libpcp-pmda-rust_*.deb "$built"/libpcp-pmda-rust-dev_*.deb; do
         version=$(dpkg-deb -f "$package" Version)
         repack "$package" "s/\b${version//./\\.}\b/$version+update1/" "$system/repository/second"
