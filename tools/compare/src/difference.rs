@@ -186,14 +186,16 @@ fn of_counters(before: &Seen, ours: &Seen, after: &Seen) -> Differences {
 }
 
 /// Whether a metric measures the agents' own processes, of which the library is a part: the memory
-/// and the processor time that they take, how many files, inodes and directory entries the machine
-/// has open, and how many processes it has and runs at the moment.
+/// and the processor time that they take, how much of their files another process shares with them,
+/// how many files, inodes and directory entries the machine has open, and how many processes it has
+/// and runs at the moment.
 fn measures_itself(question: &str) -> bool {
     static VALUES: LazyLock<Regex> = LazyLock::new(|| {
         let own = [
             r"(pmcd|sample)\.datasize",
             r"pmcd\.cputime\.[a-z_]+",
             r"simple\.time\.[a-z]+",
+            r"(hot)?proc\.smaps\.[a-z_]+",
             r"vfs\.[a-z.]+",
             r"kernel\.all\.(nprocs|runnable|running|blocked)",
             r"proc\.(nprocs|runq\.[a-z]+)",
@@ -322,6 +324,14 @@ mod tests {
             comparison.add_c(seen(&[("load", "float 2")], &[]));
             assert_eq!(comparison.differences().map(BTreeMap::len), Some(1), "{answer}");
         }
+    }
+
+    /// A process that has mapped the C library as well shares it with the agents of its runs alone.
+    #[test]
+    fn what_is_shared_depends_on_the_library() {
+        let private = |kib: &'static str| seen(&[("proc.smaps.private_clean fetch 1 value of 7", kib)], &[]);
+        assert!(round(private("U64 0"), private("U64 12"), private("U64 0")).is_empty());
+        assert_eq!(round(private("U64 0"), private("error"), private("U64 0")).len(), 1);
     }
 
     /// What is mapped is the library itself; its description is compared.
