@@ -29,11 +29,17 @@ step() {
 # The sum of the numbers before WORD in the lines that cargo's test programs end with.
 total() { sed -n "s/^test result: .* \([0-9]\+\) $1.*/\1/p" "$log" | awk '{ sum += $1 } END { print sum + 0 }'; }
 
+# The library is built meanwhile: its linking is the work of one thread.
+readonly build_log=${CARGO_TARGET_DIR:-target}/check-build.log
+packaging/build.sh >"$build_log" 2>&1 &
+readonly build=$!
+built() { wait "$build" || { cat "$build_log"; return 1; }; }
+
 step format cargo fmt --check
 step lints cargo clippy --quiet --workspace --all-targets -- -D warnings
 step scripts tests/support/scripts.sh
 step documentation env RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps --document-private-items
-step build packaging/build.sh
+step build built
 step 'oldest Rust' tests/support/oldest_rust.sh
 
 printf '== tests\n'
