@@ -26,7 +26,7 @@ const SHORT: [&str; 9] = [
 const STEP: &str = "10QueueFetch12resume_short";
 
 /// The part of those that add a parameter which adds a text.
-const TEXT: [&str; 2] = ["14text_parameter", "10EventArray8fit_text"];
+const TEXT: [&str; 2] = ["15other_parameter", "10EventArray8fit_text"];
 
 /// The three that add a parameter are one function.
 const FUNCTIONS: usize = SHORT.len() - 2 + 1 + TEXT.len();
@@ -37,7 +37,7 @@ const OTHER_WAY: [&str; 6] = [
     "apart",
     "persist",
     "operate",
-    "text_parameter",
+    "other_parameter",
     "fit_text",
 ];
 

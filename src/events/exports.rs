@@ -165,19 +165,20 @@ extern "C" fn parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option<Param
         (pcp::PM_TYPE_64 | pcp::PM_TYPE_U64 | pcp::PM_TYPE_DOUBLE, Some(atom)) => {
             fit(idx, pmid, kind, ParameterValue::Long(atom.long()))
         }
-        _ => return text_parameter(idx, pmid, kind, value),
+        _ => None,
     };
     if added == Some(()) {
         return 0;
     }
-    guard_apart(move |token| with(token, idx, |array| add_parameter(array, pmid, kind, value)))
+    other_parameter(idx, pmid, kind, value)
 }
 
-/// [`parameter`] for a text, and for what is wrong: apart, as the frame of a number needs less.
+/// [`parameter`] for a text, and for what does not fit or is wrong: apart, as the frame of a number
+/// that fits needs less.
 #[inline(never)]
-extern "C" fn text_parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option<Parameter<'_>>) -> c_int {
+extern "C" fn other_parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option<Parameter<'_>>) -> c_int {
     if let (pcp::PM_TYPE_STRING, Some(atom)) = (kind as u32, value) {
-        // SAFETY: an atom with a string: the caller says so by the type.
+        // SAFETY: the caller gives an atom of the type that it names, which is a string here.
         let text = unsafe { atom.text() };
         let added = text.and_then(|text| short(idx, |array| array.fit_text(pmid, kind as u8, text.bytes())));
         if added == Some(()) {

@@ -270,7 +270,7 @@ impl EventArray {
         Ok(())
     }
 
-    /// Adds bytes and their padding if there is room for them: never for more than a length says.
+    /// Adds bytes and their padding if there is room: never for more than a length field can say.
     fn fit_bytes(&mut self, metric: u32, kind: u8, bytes: &[u8]) -> bool {
         let start = self.used as usize;
         let rest = self.words.get_mut(start..).unwrap_or_default();
