@@ -9,14 +9,12 @@ use pmda_core::ident::MetricId;
 use pmda_core::wire::Kind;
 
 use crate::client::Client;
-use crate::difference::{Comparison, Differences};
+use crate::difference::{Comparison, Differences, ROUNDS};
 use crate::host::{Agent, Channel, Host};
 use crate::pmcd::Pmcd;
 use crate::processes::{self, Guard, Usage};
 use crate::survey::{self, Extent, Metrics, Seen};
 
-/// In how many rounds a difference must show.
-const ROUNDS: usize = 3;
 /// How long an agent may take until it is ready.
 const READY: Duration = Duration::from_secs(60);
 /// How often it is asked.
@@ -112,17 +110,17 @@ pub fn compare(settings: &Settings, progress: &dyn Fn(&str)) -> Result<Report, S
         guard: &guard,
         progress,
         candidates: agents.iter().map(candidate).collect(),
+        rounds: 0,
         pmcd: Usages::default(),
     };
     comparison.run(Library::C, 1)?;
-    for round in 1..=ROUNDS {
-        if comparison.wanted().is_empty() {
-            break;
-        }
+    while !comparison.wanted().is_empty() {
+        let round = comparison.rounds + 1;
         if let Err(reason) = comparison.run(Library::Ours, round) {
             comparison.all_lost(&format!("pmcd: {reason}"));
         }
         comparison.run(Library::C, round + 1)?;
+        comparison.rounds = round;
     }
     Ok(Report {
         agents: comparison.candidates.into_iter().map(outcome).collect(),
@@ -179,14 +177,16 @@ struct Whole<'a> {
     guard: &'a Guard,
     progress: &'a dyn Fn(&str),
     candidates: Vec<Candidate>,
+    /// Rounds that have ended.
+    rounds: usize,
     pmcd: Usages,
 }
 
 impl Candidate {
-    /// Whether another round can tell more: the first one, or a difference may not last.
-    fn is_wanted(&self) -> bool {
-        let is_open = self.comparison.differences().is_none_or(|found| !found.is_empty());
-        self.c_failed.is_none() && (is_open || self.ours_failed.is_some())
+    /// Whether another round can tell more: the first one, a difference may not last, or it may run.
+    fn is_wanted(&self, rounds: usize) -> bool {
+        let may_run = self.ours_failed.is_some() && rounds < ROUNDS;
+        self.c_failed.is_none() && (may_run || self.comparison.is_open(rounds))
     }
 
     fn add(&mut self, library: Library, outcome: Result<Seen, String>) {
@@ -209,12 +209,20 @@ impl Candidate {
 
 impl Whole<'_> {
     fn wanted(&self) -> Vec<Agent> {
-        let wanted = self.candidates.iter().filter(|candidate| candidate.is_wanted());
+        let wanted = self
+            .candidates
+            .iter()
+            .filter(|candidate| candidate.is_wanted(self.rounds));
         wanted.map(|candidate| candidate.agent.clone()).collect()
     }
 
     fn all_lost(&mut self, reason: &str) {
-        for candidate in self.candidates.iter_mut().filter(|candidate| candidate.is_wanted()) {
+        let rounds = self.rounds;
+        for candidate in self
+            .candidates
+            .iter_mut()
+            .filter(|candidate| candidate.is_wanted(rounds))
+        {
             candidate.ours_failed = Some(reason.to_owned());
         }
     }
