@@ -313,8 +313,11 @@ impl<T> Drop for Update<'_, T> {
         });
         if !self.come.is_empty() {
             if indom.order.is_empty() {
-                // The first update: no second list beside this one.
+                // The first update: no second list beside this one, and no room for instances that
+                // most domains never get.
                 std::mem::swap(&mut indom.order, &mut self.come);
+                indom.order.shrink_to_fit();
+                indom.rows.shrink_to_fit();
             }
             indom.order.append(&mut self.come);
             indom.order.sort_unstable();

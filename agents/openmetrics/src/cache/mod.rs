@@ -119,6 +119,10 @@ impl Table {
         match pickle::read(file) {
             Ok(names) => {
                 self.has_prefix = names.has_prefix;
+                self.names.ends.reserve_exact(names.list.len());
+                self.names
+                    .text
+                    .reserve_exact(names.list.iter().map(|name| name.len()).sum());
                 for name in names.list {
                     // Of a name that is there twice the first number counts.
                     let is_known = self.find(&name).is_some();

@@ -8,9 +8,13 @@ use parking_lot::Mutex;
 
 use crate::limits;
 
-/// Read sizes in bytes, at first and at most: most documents are small, and many wait side by side.
+/// Read sizes in bytes, at least and at most: most documents are small, and many wait side by side.
 const FIRST: usize = 8 << 10;
 const CHUNK: usize = 64 << 10;
+
+/// A source's word on the length is believed up to here, in bytes: memory that it does not fill is
+/// taken from others.
+const BELIEVED: u64 = 1 << 20;
 
 /// So many buffers are kept, each of at most so many bytes: sources are read again and again, a few
 /// at a time.
@@ -100,14 +104,12 @@ impl Document {
     /// Why not, such as that it is too large.
     pub fn read_from(&mut self, source: &mut dyn Read) -> Result<usize, String> {
         let length = self.bytes.len();
-        let chunk = length.clamp(FIRST, CHUNK);
-        if length + chunk > self.taken {
+        if length + FIRST > self.taken {
             // Doubled, so that a large one is not moved too often.
-            let more = length.clamp(chunk, self.memory.largest.max(chunk));
-            self.memory.take(more)?;
-            self.taken += more;
-            self.bytes.reserve_exact(self.taken - length);
+            self.grow(length.clamp(FIRST, self.memory.largest.max(FIRST)))?;
         }
+        // As much as there is room for: at the end, most documents need no more.
+        let chunk = (self.taken - length).min(CHUNK);
         self.bytes.resize(length + chunk, 0);
         let read = loop {
             match source.read(&mut self.bytes[length..]) {
@@ -123,11 +125,23 @@ impl Document {
         Ok(read)
     }
 
-    /// Reads all that there is.
+    fn grow(&mut self, more: usize) -> Result<(), String> {
+        self.memory.take(more)?;
+        self.taken += more;
+        self.bytes.reserve_exact(self.taken - self.bytes.len());
+        Ok(())
+    }
+
+    /// Reads all that there is: so many bytes, if that is known, for one block of memory instead of
+    /// several that double.
     ///
     /// # Errors
     /// As [`Document::read_from`].
-    pub fn read_all(mut self, source: &mut dyn Read) -> Result<Document, String> {
+    pub fn read_all(mut self, source: &mut dyn Read, length: Option<u64>) -> Result<Document, String> {
+        if let Some(length) = length {
+            // And for the read that finds the end.
+            self.grow(length.min(BELIEVED) as usize + FIRST)?;
+        }
         while self.read_from(source)? > 0 {}
         Ok(self)
     }
@@ -162,7 +176,7 @@ mod tests {
     #[test]
     fn a_document_is_limited() {
         let memory = Memory::limited(1 << 20, 300_000);
-        let read = |bytes: usize| Document::new(&memory).read_all(&mut std::io::repeat(b'x').take(bytes as u64));
+        let read = |bytes: usize| Document::new(&memory).read_all(&mut std::io::repeat(b'x').take(bytes as u64), None);
         assert_eq!(read(300_000).expect("not too large").bytes().len(), 300_000);
         assert_eq!(
             read(300_001).expect_err("too large"),
@@ -172,9 +186,24 @@ mod tests {
     }
 
     #[test]
+    fn a_length_is_believed_up_to_a_limit() {
+        let memory = Memory::limited(4 << 20, 2 << 20);
+        let read = |said: u64, bytes: u64| {
+            let document = Document::new(&memory).read_all(&mut std::io::repeat(b'x').take(bytes), Some(said));
+            let document = document.expect("there is memory");
+            assert_eq!(document.bytes().len() as u64, bytes, "{said} were said");
+            document.taken
+        };
+        assert_eq!(read(100_000, 100_000), 100_000 + FIRST);
+        assert_eq!(read(u64::MAX, 10), BELIEVED as usize + FIRST);
+        assert!(read(10, 100_000) < 300_000);
+        read(0, 1_500_000);
+    }
+
+    #[test]
     fn all_documents_are_limited() {
         let memory = Memory::limited(1 << 20, 1 << 20);
-        let read = || Document::new(&memory).read_all(&mut std::io::repeat(b'x').take(200_000));
+        let read = || Document::new(&memory).read_all(&mut std::io::repeat(b'x').take(200_000), None);
         let mut held = Vec::new();
         let error = loop {
             match read() {

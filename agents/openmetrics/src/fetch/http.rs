@@ -63,7 +63,8 @@ impl Client {
                 reason: format!("{status} {kind}: {reason} for url: {url}"),
             });
         }
-        let document = Document::new(memory).read_all(&mut response.body_mut().as_reader());
+        let length = response.body().content_length();
+        let document = Document::new(memory).read_all(&mut response.body_mut().as_reader(), length);
         document.map(|document| (status, document)).map_err(|reason| Failure {
             status,
             reason: format!("{reason} for url: {url}"),

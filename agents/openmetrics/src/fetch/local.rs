@@ -39,10 +39,11 @@ pub(super) fn file(path: &Path, memory: &Arc<Memory>) -> Result<Document, String
         None => format!("{error}: '{}'", path.display()),
     };
     let mut file = opened.map_err(told)?;
-    if !file.metadata().map_err(told)?.is_file() {
+    let metadata = file.metadata().map_err(told)?;
+    if !metadata.is_file() {
         return Err(format!("'{}' is no regular file", path.display()));
     }
-    Document::new(memory).read_all(&mut file)
+    Document::new(memory).read_all(&mut file, Some(metadata.len()))
 }
 
 /// Runs a program and reads its stdout, until a time. Its stderr is the agent's.

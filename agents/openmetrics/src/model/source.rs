@@ -301,5 +301,7 @@ impl Source {
             }
         }
         self.numbers.save();
+        // Documents bring the same metrics again: no more are to be expected.
+        self.metrics.shrink_to_fit();
     }
 }
