@@ -33,6 +33,8 @@ bind "$PWD/target/cross" /src/target
 bind "${CARGO_HOME:-$HOME/.cargo}" /rust/cargo
 rm -rf "$system/src/pcp-pmda"
 git clone -q . "$system/src/pcp-pmda"
+COMMIT=$(git -C "$system/src/pcp-pmda" rev-parse --short=8 HEAD)
+export COMMIT
 
 variable=$(tr 'a-z-' 'A-Z_' <<<"$target")
 there() {

@@ -61,6 +61,8 @@ else
 fi
 rm -rf "${system:?}$place"
 git clone -q . "$system$place"
+COMMIT=$(git -C "$system$place" rev-parse --short=8 HEAD)
+export COMMIT
 mkdir -p "$system/tmp/home-root" "$system$built"
 echo "== PCP $(inside pkg-config --modversion libpcp_pmda), $(there rustc --version) in Debian $suite, PCP ${PCP:-not installed}, as ${AS:-root}: $*"
 # finish COMMAND…: runs it; what all tests have shown is written down.
