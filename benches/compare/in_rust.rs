@@ -33,8 +33,10 @@ const CREDS: u32 = 0x700c;
 enum Subject {
     /// PCP's `simple`.
     Simple,
-    /// The agent of `benches/in_rust`, with so many rows and jobs.
+    /// The agent of `benches/in_rust`, with so many fixed rows.
     Rows(u32),
+    /// The same, with so many jobs.
+    Jobs(u32),
     /// The same, which declares so many metrics for a fetch.
     Metrics(u32),
 }
@@ -82,8 +84,9 @@ const DECLARED: Metrics = &[(2, 0)];
 /// The agent of one value, which does nothing else for a fetch.
 const ONE: Subject = Subject::Rows(0);
 const MANY: Subject = Subject::Rows(10_000);
+const MILLION: Subject = Subject::Jobs(1_000_000);
 
-const ROWS: [Row; 15] = [
+const ROWS: [Row; 17] = [
     row(
         "simple, 1 value, µs",
         Subject::Simple,
@@ -115,16 +118,23 @@ const ROWS: [Row; 15] = [
     ),
     row(
         "10,000 instances, 1 % replaced a fetch, µs",
-        MANY,
+        Subject::Jobs(10_000),
         Kind::Daemon(JOBS, CORE),
         100,
         1.0,
     ),
     row(
         "100,000 instances, 1 % replaced a fetch, µs",
-        Subject::Rows(100_000),
+        Subject::Jobs(100_000),
         Kind::Daemon(JOBS, CORE),
         10,
+        1.0,
+    ),
+    row(
+        "1,000,000 instances, the first fetch, µs",
+        MILLION,
+        Kind::First(JOBS),
+        1,
         1.0,
     ),
     // A metric in Rust is its value function, its help and its labels as well, in C a descriptor.
@@ -160,6 +170,13 @@ const ROWS: [Row; 15] = [
         1.0,
     ),
     row("resident, 10,000 instances, KiB", MANY, Kind::Memory(NUMBERS), 100, 1.0),
+    row(
+        "resident, 1,000,000 instances, KiB",
+        MILLION,
+        Kind::Memory(JOBS),
+        1,
+        1.0,
+    ),
 ];
 
 impl Subject {
@@ -167,7 +184,7 @@ impl Subject {
     fn domain(self) -> u32 {
         match self {
             Subject::Simple => 253,
-            Subject::Rows(_) | Subject::Metrics(_) => 250,
+            _ => 250,
         }
     }
 
@@ -175,32 +192,28 @@ impl Subject {
     fn init(self) -> &'static str {
         match self {
             Subject::Simple => "simple_init",
-            Subject::Rows(_) | Subject::Metrics(_) => "rows_init",
+            _ => "rows_init",
         }
     }
 
-    /// How many rows and jobs it has.
-    fn size(self) -> u32 {
-        match self {
-            Subject::Simple | Subject::Metrics(_) => 0,
-            Subject::Rows(size) => size,
-        }
-    }
-
-    /// How many metrics it declares for a fetch.
-    fn metrics(self) -> u32 {
-        match self {
-            Subject::Simple | Subject::Rows(_) => 0,
-            Subject::Metrics(count) => count,
-        }
+    /// What it finds in its environment: how many fixed rows, jobs and metrics declared for a fetch
+    /// it has.
+    fn sizes(self) -> [(&'static str, u32); 3] {
+        let (rows, jobs, metrics) = match self {
+            Subject::Simple => (0, 0, 0),
+            Subject::Rows(size) => (size, 0, 0),
+            Subject::Jobs(size) => (0, size, 0),
+            Subject::Metrics(size) => (0, 0, size),
+        };
+        [("ROWS", rows), ("JOBS", jobs), ("METRICS", metrics)]
     }
 
     /// How many values the first of these metrics has.
-    fn values(self, metrics: Metrics) -> u32 {
-        if metrics == VALUE || metrics == DECLARED {
-            1
-        } else {
-            self.size()
+    fn values(self, metrics: &[(u32, u32)]) -> u32 {
+        match self {
+            Subject::Rows(size) if metrics != VALUE => size,
+            Subject::Jobs(size) => size,
+            _ => 1,
         }
     }
 }
@@ -252,7 +265,7 @@ pub fn table(build: impl Fn(&str, &str, &[&str]) -> PathBuf, libraries: &[PathBu
     {
         let agents = match row.subject {
             Subject::Simple => &simple,
-            Subject::Rows(_) | Subject::Metrics(_) => &rows,
+            _ => &rows,
         };
         let runs: Vec<[f64; 3]> = (0..RUNS)
             .map(|_| agents.each_ref().map(|agent| run(row, agent, &host)))
@@ -343,8 +356,7 @@ fn command(program: &Path, agent: &Agent, subject: Subject) -> Command {
         .env("PCP_VAR_DIR", profile_dir().join("bench-var"))
         // Where simple has its help texts and simple.conf.
         .env("PCP_PMDAS_DIR", pcp::agent("simple").with_file_name(""))
-        .env("ROWS", subject.size().to_string())
-        .env("METRICS", subject.metrics().to_string())
+        .envs(subject.sizes().map(|(name, size)| (name, size.to_string())))
         // Who starts an agent as root need not have PCP's user.
         .env("PCP_USER", "root")
         .current_dir(profile_dir());
@@ -364,7 +376,12 @@ fn object(row: &Row, agent: &Agent, host: &Path, item: u32) -> f64 {
     let [nanoseconds, values] = fields[..] else {
         panic!("{}: {}", row.name, String::from_utf8_lossy(&output.stderr))
     };
-    assert_eq!(values, f64::from(subject.size().max(1)), "{}: not all values", row.name);
+    assert_eq!(
+        values,
+        f64::from(subject.values(&[(0, item)])),
+        "{}: not all values",
+        row.name
+    );
     nanoseconds / 1e3
 }
 

@@ -1,7 +1,7 @@
 /*
  * The agent of src/lib.rs in C, as a daemon and as a DSO: one value, fixed rows with three values each, and jobs of which 1 % are
- * replaced with each fetch. The variable ROWS says how many rows and jobs there are. With the variable METRICS so many metrics are
- * declared anew by each fetch of the metric 2.0.
+ * replaced with each fetch. The variables ROWS and JOBS say how many there are. With the variable METRICS so many metrics are declared
+ * anew by each fetch of the metric 2.0.
  */
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
@@ -17,7 +17,7 @@ enum { ROWS, JOBS };
 
 static struct row	*rows;
 static unsigned int	*jobs;
-static unsigned int	size, oldest, many;
+static unsigned int	row_count, job_count, oldest, many;
 static pmdaMetric	*all;
 static pmdaNameSpace	*names;
 
@@ -65,7 +65,7 @@ value(pmdaMetric *metric, unsigned int inst, pmAtomValue *atom)
     }
     switch (pmID_item(metric->m_desc.pmid)) {
     case 0:
-	atom->ul = size;
+	atom->ul = row_count;
 	return PMDA_FETCH_STATIC;
     case 1:
 	atom->ul = rows[inst].number;
@@ -88,10 +88,10 @@ work(void)
     unsigned int number;
     char	name[32];
 
-    oldest += size / 100;
+    oldest += job_count / 100;
     pmdaCacheOp(domain, PMDA_CACHE_INACTIVE);
-    for (number = oldest; number < oldest + size; number++) {
-	unsigned int *job = &jobs[number % size];
+    for (number = oldest; number < oldest + job_count; number++) {
+	unsigned int *job = &jobs[number % job_count];
 
 	*job = number;
 	snprintf(name, sizeof(name), "job-%u", number);
@@ -139,20 +139,27 @@ fetch(int count, pmID *ids, pmdaResult **result, pmdaExt *ext)
     return pmdaFetch(count, ids, result, ext);
 }
 
+static unsigned int
+number_of(const char *variable)
+{
+    const char	*text = getenv(variable);
+
+    return text ? strtoul(text, NULL, 10) : 0;
+}
+
 static void
 begin(pmdaInterface *dispatch)
 {
-    const char	*text = getenv("ROWS");
     unsigned int i;
 
-    size = text ? strtoul(text, NULL, 10) : 0;
-    text = getenv("METRICS");
-    many = text ? strtoul(text, NULL, 10) : 0;
-    rows = calloc(size + 1, sizeof(rows[0]));
-    jobs = calloc(size + 1, sizeof(jobs[0]));
-    domains[ROWS].it_set = calloc(size + 1, sizeof(pmdaInstid));
-    domains[ROWS].it_numinst = size;
-    for (i = 0; i < size; i++) {
+    row_count = number_of("ROWS");
+    job_count = number_of("JOBS");
+    many = number_of("METRICS");
+    rows = calloc(row_count + 1, sizeof(rows[0]));
+    jobs = calloc(job_count + 1, sizeof(jobs[0]));
+    domains[ROWS].it_set = calloc(row_count + 1, sizeof(pmdaInstid));
+    domains[ROWS].it_numinst = row_count;
+    for (i = 0; i < row_count; i++) {
 	char name[32];
 
 	rows[i] = (struct row){ .number = i, .bytes = (unsigned long long)i << 32 };

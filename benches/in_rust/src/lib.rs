@@ -1,6 +1,6 @@
 //! The agent of `agent.c` in Rust: one value, fixed rows with three values each, and jobs of which
-//! 1 % are replaced with each fetch. The variable `ROWS` says how many rows and jobs there are.
-//! With the variable `METRICS` so many metrics are declared anew by each fetch of the metric 2.0.
+//! 1 % are replaced with each fetch. The variables `ROWS` and `JOBS` say how many there are. With
+//! the variable `METRICS` so many metrics are declared anew by each fetch of the metric 2.0.
 
 #![forbid(unsafe_code)]
 
@@ -13,8 +13,9 @@ use pmda::prelude::*;
 struct Rows {
     rows: Indom<Row>,
     jobs: Indom<u32>,
-    /// How many jobs there are at a time.
-    size: u32,
+    /// How many rows there are, and how many jobs at a time.
+    row_count: u32,
+    job_count: u32,
     /// The number of the oldest.
     oldest: u32,
     /// How many metrics are declared anew.
@@ -32,23 +33,24 @@ impl Agent for Rows {
     const DOMAIN: u32 = 250;
     fn start(_: &Env) -> Result<Rows> {
         let number = |name| env::var(name).ok().and_then(|number| number.parse().ok()).unwrap_or(0);
-        let size = number("ROWS");
+        let row_count = number("ROWS");
         let row = |number| {
             let text = format!("text of row {number}");
             let bytes = u64::from(number) << 32;
             (format!("row-{number}"), Row { number, bytes, text })
         };
         Ok(Rows {
-            rows: Indom::fixed((0..size).map(row)),
+            rows: Indom::fixed((0..row_count).map(row)),
             jobs: Indom::new(),
-            size,
+            row_count,
+            job_count: number("JOBS"),
             oldest: 0,
             many: number("METRICS"),
         })
     }
     fn metrics(m: &mut Metrics<Rows>) {
         let rows = m.indom(0, "Rows", |s| &mut s.rows);
-        m.value("size", |s| s.size).item(0);
+        m.value("size", |s| s.row_count).item(0);
         m.each("number", rows, |row| row.number).item(1);
         m.each("bytes", rows, |row| row.bytes).item(2);
         m.each_text("text", rows, |row| &row.text).item(3);
@@ -85,10 +87,10 @@ fn declare(m: &mut Metrics<Rows>, many: u32) {
 
 impl Rows {
     fn work(&mut self) -> Result<()> {
-        self.oldest += self.size / 100;
+        self.oldest += self.job_count / 100;
         let mut name = String::new();
         let mut jobs = self.jobs.update();
-        for number in self.oldest..self.oldest + self.size {
+        for number in self.oldest..self.oldest + self.job_count {
             name.clear();
             // A string takes all that is written.
             let _ = write!(name, "job-{number}");
