@@ -4,8 +4,8 @@
 # the switch, removal, the agent openmetrics, and the playbook for fleets. After each step pmcd has to answer, and each process to have loaded the library that
 # is expected.
 #
-# Takes the packages from target/deb, and makes them if there are none; those for another PCP than this machine's (SUITE is sid) are made in
-# a system of that suite. Everything after the downloads runs in name spaces of its own (processes, network, mounts): nothing is
+# Takes the packages from target/deb if they are of this commit, and makes them else; those for another PCP than this machine's (SUITE is
+# sid) are made in a system of that suite. Everything after the downloads runs in name spaces of its own (processes, network, mounts): nothing is
 # left when it ends, however it ends. Needs root.
 set -Eeuo pipefail
 cd "$(dirname "$0")/.."
@@ -37,7 +37,7 @@ prepare() {
         packaging/check-suite.sh sid sh -c 'apt-get install -y -q debhelper >/dev/null && make deb' >/dev/null
         built=$target/systems/sid/src/target/deb
     fi
-    ls "$built"/libpcp-pmda-rust_*.deb >/dev/null 2>&1 || packaging/deb.sh >/dev/null
+    [ "$suite" = sid ] || [ "$(cat "$built/commit" 2>/dev/null)" = "$COMMIT" ] || packaging/deb.sh >/dev/null
     trap close_system EXIT
     make_system "$suite" "$suite-host"
     inside apt-get update -q >/dev/null
@@ -124,10 +124,11 @@ compared() {
     [ -z "$(find "$system/tmp" -name 'pcp-pmda-rust-compare.*')" ] || fail "compare has left files in /tmp"
     echo "ok: compared beside the running pmcd: $(tail -n 1 /tmp/log)"
 }
-# more_agents: twelve more of PCP's agents, in C and Python, by their own scripts.
+# more_agents: eleven more of PCP's agents, in C and Python, by their own scripts; twelve where systemd's is in the package pcp.
 more_agents() {
     local agent
     for agent in bash cifs gfs2 lustrecomm mailq mounts nfsclient overhead shping summary systemd zswap; do
+        [ "$agent" != systemd ] || [ -d "$system/var/lib/pcp/pmdas/systemd" ] || continue
         inside sh -c 'cd "/var/lib/pcp/pmdas/$1" && ./Install' sh "$agent" </dev/null >/tmp/log 2>&1 || { cat /tmp/log >&2; fail "Install of $agent"; }
     done
     answers "more agents installed" "$ours"
@@ -297,6 +298,8 @@ C
 if [ "${2:-}" = --steps ]; then
     steps
 else
+    COMMIT=$(git rev-parse --short=8 HEAD)
+    export COMMIT
     prepare
     rm -rf --one-file-system "$target/systems/$suite-packages"
     cp -a "$target/systems/$suite-host" "$target/systems/$suite-packages"

@@ -15,6 +15,7 @@ for tool in dpkg-buildpackage dh; do
 done
 version=$(sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 name=pcp-pmda-rust-$version
+commit=$(git rev-parse --short=8 HEAD 2>/dev/null) || true
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 out=$target/deb
 
@@ -55,4 +56,6 @@ env -u CARGO_TARGET_DIR -u CARGO_BUILD_TARGET -u MAKEFLAGS -u MAKELEVEL -u MFLAG
 say "3 of 3: the packages ($(date +%T))"
 cd "$out"
 rm -rf "${out:?}/$name"
+# What the tests of the packages ask for.
+echo "$commit" >"$out/commit"
 ls "$out"/*.deb "$out"/*.dsc
