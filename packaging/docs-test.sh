@@ -98,12 +98,13 @@ if [ "${DOCS_TEST_STEPS:-}" = yes ]; then
     steps
 else
     trap close_system EXIT
-    make_system "$suite"
+    # Not that of check-suite.sh, which has compilers.
+    make_system "$suite" "$suite-guides"
     inside apt-get update -q >/dev/null
     install_inside pcp libpcp-pmda3 procps git
     close_system
     rm -rf --one-file-system "$target/systems/$suite-docs"
-    cp -a "$target/systems/$suite" "$target/systems/$suite-docs"
+    cp -a "$target/systems/$suite-guides" "$target/systems/$suite-docs"
     mkdir -p "$target/systems/$suite-docs/src/pcp-pmda"
     # What is in the repository, as it is now, under version control.
     git ls-files -z | tar --create --file=- --null --files-from=- | tar --extract --file=- -C "$target/systems/$suite-docs/src/pcp-pmda"
