@@ -60,8 +60,8 @@ struct Figures {
     wall: f64,
     /// In MiB.
     resident: f64,
-    /// From its very first start until it is ready, in milliseconds: all sources are fetched once, and
-    /// all numbers are written.
+    /// From its very first start until it is ready, in milliseconds: all sources are fetched once,
+    /// and all numbers are written.
     first: f64,
     /// The same when the numbers are known.
     again: f64,

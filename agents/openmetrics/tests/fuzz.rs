@@ -32,8 +32,8 @@ fn corpus_documents_and_mutations() {
     replay::mutated(&inputs).for_each(|input| exposition(&input));
 }
 
-/// Whatever the bytes of a document are, its time is that of its length: 10 MB of each kind that could
-/// be otherwise. A square of that would take minutes.
+/// Whatever the bytes of a document are, its time is that of its length: 10 MB of each kind that
+/// could be otherwise. A square of that would take minutes.
 #[test]
 fn time_grows_with_the_document() {
     const SIZE: usize = 10 << 20;

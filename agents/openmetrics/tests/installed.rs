@@ -1,5 +1,5 @@
-//! This agent beside PCP's in Python on one host, as docs/OPENMETRICS.md says: `--write`, `Install`,
-//! a switch there and back, `Remove`.
+//! This agent beside PCP's in Python on one host, as docs/OPENMETRICS.md says: `--write`,
+//! `Install`, a switch there and back, `Remove`.
 
 use std::collections::HashMap;
 use std::fs;

@@ -183,7 +183,8 @@ struct Whole<'a> {
 }
 
 impl Candidate {
-    /// Whether another round can tell more: the first one, a difference may not last, or it may run.
+    /// Whether another round can tell more: the first one, a difference may not last, or it may
+    /// run.
     fn is_wanted(&self, rounds: usize) -> bool {
         let may_run = self.ours_failed.is_some() && rounds < ROUNDS;
         self.c_failed.is_none() && (may_run || self.comparison.is_open(rounds))

@@ -3,12 +3,12 @@
 //! Many answers move: times, counters, load. So the C library is asked before and after ours. An
 //! answer in which the C library always agrees with itself must be ours too; one that moves must
 //! have the same shape, that is: the same text when numbers are left aside. A counter of the host
-//! must lie between what the C library saw before and after. An answer that merely moved slowly gets
-//! further chances: a difference must show in each, be the same one, and be none that the C library
-//! shows between its own runs.
+//! must lie between what the C library saw before and after. An answer that merely moved slowly
+//! gets further chances: a difference must show in each, be the same one, and be none that the C
+//! library shows between its own runs.
 //!
-//! Values that differ may do so by chance: some processes are on the one processor in each run of the
-//! C library, and on the other in each of ours. They get more rounds than other answers.
+//! Values that differ may do so by chance: some processes are on the one processor in each run of
+//! the C library, and on the other in each of ours. They get more rounds than other answers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::LazyLock;

@@ -68,7 +68,8 @@ impl Folder {
         own.chain(conf.map(|(variable, name)| (variable, self.at(name))))
     }
 
-    /// Makes the directories afresh, for a pmcd with these lines in its `pmcd.conf` on this library.
+    /// Makes the directories afresh, for a pmcd with these lines in its `pmcd.conf` on this
+    /// library.
     ///
     /// # Errors
     /// What the operating system says.
@@ -117,8 +118,8 @@ impl Folder {
             }
         }
         let (from, config) = (theirs.join("config"), self.at("var/config"));
-        // What is there is that user's, who might exchange it for a link to what only root may read: it
-        // is copied with his rights.
+        // What is there is that user's, who might exchange it for a link to what only root may
+        // read: it is copied with his rights.
         give(&self.at("var"), user)?;
         as_user(user, || {
             if from.is_dir() {

@@ -1,5 +1,5 @@
-//! Compares what clients see of the agents of a host on two libraries: a pmcd of its own, beside the
-//! running one, is asked everything that a client can ask.
+//! Compares what clients see of the agents of a host on two libraries: a pmcd of its own, beside
+//! the running one, is asked everything that a client can ask.
 //!
 //! ```text
 //! main ── compare ──┬── host         pmcd.conf, pcp.conf, the agents
@@ -10,7 +10,8 @@
 //!                   └── report       lines and JSON
 //! ```
 //!
-//! The tests of consumers (`tests/consumers`) use [`client`], [`survey`] and [`difference`] as well.
+//! The tests of consumers (`tests/consumers`) use [`client`], [`survey`] and [`difference`] as
+//! well.
 
 pub mod client;
 pub mod compare;

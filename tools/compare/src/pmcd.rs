@@ -138,8 +138,8 @@ impl Drop for Pmcd<'_> {
     }
 }
 
-/// The agent and its process in a row of the table: name, domain, process, descriptors in and out. A
-/// shared object has neither process nor descriptors.
+/// The agent and its process in a row of the table: name, domain, process, descriptors in and out.
+/// A shared object has neither process nor descriptors.
 fn started(row: &str) -> Option<(String, i32)> {
     let words: Vec<&str> = row.split_whitespace().collect();
     let numbers: Option<Vec<i32>> = words.get(1..5)?.iter().map(|word| word.parse().ok()).collect();

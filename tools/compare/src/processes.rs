@@ -1,7 +1,7 @@
 //! The processes below this one: what they use, and their end.
 //!
-//! This process adopts what its descendants leave behind, so all of them are found by their parents,
-//! whatever session or group they are in.
+//! This process adopts what its descendants leave behind, so all of them are found by their
+//! parents, whatever session or group they are in.
 
 use std::fs;
 use std::path::{Path, PathBuf};

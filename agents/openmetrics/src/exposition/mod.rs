@@ -8,7 +8,8 @@
 //! ```
 //! use pmda_openmetrics::exposition::Parser;
 //!
-//! let mut parser = Parser::new("# TYPE requests counter\nrequests{code=\"200\"} 7 1395066363000\n");
+//! let text = "# TYPE requests counter\nrequests{code=\"200\"} 7 1395066363000\n";
+//! let mut parser = Parser::new(text);
 //! let sample = parser.next_sample().expect("one line").expect("well formed");
 //! assert_eq!((sample.name, sample.value), ("requests", "7"));
 //! assert_eq!(sample.metadata.kind(), "counter");

@@ -13,8 +13,8 @@ use crate::limits;
 /// How long a connection may wait for its next use: pmlogger asks once a minute.
 const KEPT: Duration = Duration::from_secs(300);
 
-/// The buffers of a connection, in bytes, which it keeps as long as it lives: the headers of a reply
-/// have to fit into one, and those of a request into the other.
+/// The buffers of a connection, in bytes, which it keeps as long as it lives: the headers of a
+/// reply have to fit into one, and those of a request into the other.
 const INPUT: usize = 32 << 10;
 const OUTPUT: usize = 16 << 10;
 

@@ -1,4 +1,5 @@
-//! Facts about names, descriptions, instances and labels (docs/spec/openmetrics.md, sections 4 and 5).
+//! Facts about names, descriptions, instances and labels (docs/spec/openmetrics.md, sections 4 and
+//! 5).
 
 use pmda::{Semantics, Type, Unit};
 

@@ -7,8 +7,8 @@ use regex::Regex;
 
 use crate::questions::Answers;
 
-/// Document, a part of the question (those of dbpmda show the answer to the one before), and the fact whose row in DIFFERENCES.md says why the agents
-/// differ there.
+/// Document, a part of the question (those of dbpmda show the answer to the one before), and the
+/// fact whose row in DIFFERENCES.md says why the agents differ there.
 pub type Row = (&'static str, &'static str, &'static str);
 
 const DELIBERATE: &[Row] = &[
@@ -33,7 +33,8 @@ const DELIBERATE: &[Row] = &[
     ("wrong_filter", "", "OM-19"),
 ];
 
-/// And with the agent of PCP 6.3, which names instances otherwise where a label has a backslash, and always says as whom it runs.
+/// And with the agent of PCP 6.3, which names instances otherwise where a label has a backslash,
+/// and always says as whom it runs.
 const DELIBERATE_6_3: &[Row] = &[
     ("control", "Note: running as user", "OM-3"),
     ("label_escapes", "pmprobe", "OM-62"),

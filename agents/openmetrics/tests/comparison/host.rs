@@ -66,8 +66,8 @@ const SCRIPTS: [(&str, &str); 9] = [
     ("twice.sh", "echo 'a 1'"),
 ];
 
-/// Names of sources beside the documents, for questions; of one with many metrics the first, the last,
-/// and one that it may not have.
+/// Names of sources beside the documents, for questions; of one with many metrics the first, the
+/// last, and one that it may not have.
 pub const OTHERS: [&str; 9] = [
     "script",
     "folder.below.it.x",

@@ -101,11 +101,11 @@ fn a_host_switches_there_and_back() {
     }
 }
 
-/// What the comparison shows of the specification for both agents at once: OM-1, OM-3, OM-10, OM-11,
-/// OM-12 (sources in folders, with any name), OM-18, OM-21 (filters, scripts), OM-42, OM-43 (types,
-/// values), OM-50, OM-51, OM-53, OM-57, OM-58 (numbers, names), OM-62, OM-63, OM-64, OM-65, OM-66,
-/// OM-67, OM-68 (instances, labels), OM-71, OM-72 (files), OM-80, OM-81, OM-82, OM-83, OM-85 (control
-/// metrics), OM-92 (sources that fail).
+/// What the comparison shows of the specification for both agents at once: OM-1, OM-3, OM-10,
+/// OM-11, OM-12 (sources in folders, with any name), OM-18, OM-21 (filters, scripts), OM-42, OM-43
+/// (types, values), OM-50, OM-51, OM-53, OM-57, OM-58 (numbers, names), OM-62, OM-63, OM-64, OM-65,
+/// OM-66, OM-67, OM-68 (instances, labels), OM-71, OM-72 (files), OM-80, OM-81, OM-82, OM-83, OM-85
+/// (control metrics), OM-92 (sources that fail).
 #[test]
 fn the_documents_are_many() {
     assert!(documents().len() >= 30);

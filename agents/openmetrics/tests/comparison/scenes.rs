@@ -72,8 +72,8 @@ fn control(pmcd: &Pmcd<'_>, host: &Host, round: &str, answers: &mut Answers) {
     }
 }
 
-/// OM-13, OM-14, OM-15, OM-63, OM-82, OM-83, OM-84, OM-93: a new source is there at once; a file of an address
-/// that changes is read again; what a source that goes has been stays, without values.
+/// OM-13, OM-14, OM-15, OM-63, OM-82, OM-83, OM-84, OM-93: a new source is there at once; a file of
+/// an address that changes is read again; what a source that goes has been stays, without values.
 #[test]
 fn sources_come_change_and_go() {
     let forgotten = [

@@ -40,8 +40,9 @@ fn ends(process: u32) -> bool {
     false
 }
 
-/// OM-2: an agent that ends by a signal, HUP among them, has no metrics any more; when pmcd gets HUP
-/// it starts it again, and all is as before. One that runs stays the same process when pmcd gets HUP.
+/// OM-2: an agent that ends by a signal, HUP among them, has no metrics any more; when pmcd gets
+/// HUP it starts it again, and all is as before. One that runs stays the same process when pmcd
+/// gets HUP.
 #[test]
 fn pmcd_starts_it_again() {
     for which in [Which::Python, Which::Ours] {
