@@ -13,8 +13,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pcp_pmda_test::Library;
 use pcp_pmda_test::pcp::{self, Environment};
+use pcp_pmda_test::{Library, profile_dir};
 use pmda_core::ident::MetricId;
 use pmda_core::wire::Kind;
 use pmda_core::wire::client::ClientRequest;
@@ -26,6 +26,13 @@ const DOMAIN: u32 = 144;
 /// A row is measured for so long, and for so many fetches at least and at most.
 const TIME: Duration = Duration::from_secs(2);
 const FETCHES: std::ops::RangeInclusive<u32> = 2..=2000;
+
+/// Where the agents have their files.
+const FOLDER: &str = "openmetrics-figures";
+
+/// For so long ext4 gives no inode again that was deleted, and looks at them one by one for another:
+/// files that a first start makes then take it a second.
+const DELETED: Duration = Duration::from_secs(6);
 
 /// The clock ticks of `/proc/PID/stat` in a second (`sysconf(_SC_CLK_TCK)`, on all Linux).
 const TICKS: f64 = 100.0;
@@ -75,6 +82,9 @@ fn main() {
     let most: u32 = most.and_then(|number| number.parse().ok()).unwrap_or(u32::MAX);
     // One row alone: "10x1000".
     let only = arguments.iter().skip_while(|argument| *argument != "--row").nth(1);
+    if fs::remove_dir_all(profile_dir().join("test-pcp").join(FOLDER)).is_ok() {
+        thread::sleep(DELETED);
+    }
     let mut table = String::from(
         "| sources x samples | by | processor, ms | | | wall, ms | | resident, MiB | | first start, ms | | start again, ms | |\n\
          |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n\
@@ -190,7 +200,8 @@ fn serve(text: &str) -> u16 {
 }
 
 fn measure(row: Row, which: Which) -> Figures {
-    let environment = Environment::new(&format!("openmetrics-figures-{which:?}"), Library::C);
+    let folder = format!("{FOLDER}/{which:?}-{}x{}-{:?}", row.sources, row.samples, row.by);
+    let environment = Environment::new(&folder, Library::C);
     let (text, metrics) = document(row.samples);
     let sources = environment.directory.join("sources");
     fs::create_dir_all(&sources).expect("target is writable");
