@@ -27,12 +27,10 @@ const DOMAIN: u32 = 144;
 const TIME: Duration = Duration::from_secs(2);
 const FETCHES: std::ops::RangeInclusive<u32> = 2..=2000;
 
-/// Where the agents have their files.
+/// Where the agents have their files, those of each row apart: for some minutes ext4 gives no inode
+/// again that was deleted, and looks at them one by one for another. Files that a first start makes
+/// then take it a second; so nothing is deleted before the end, nor shortly before the run.
 const FOLDER: &str = "openmetrics-figures";
-
-/// For so long ext4 gives no inode again that was deleted, and looks at them one by one for another:
-/// files that a first start makes then take it a second.
-const DELETED: Duration = Duration::from_secs(6);
 
 /// The clock ticks of `/proc/PID/stat` in a second (`sysconf(_SC_CLK_TCK)`, on all Linux).
 const TICKS: f64 = 100.0;
@@ -82,9 +80,6 @@ fn main() {
     let most: u32 = most.and_then(|number| number.parse().ok()).unwrap_or(u32::MAX);
     // One row alone: "10x1000".
     let only = arguments.iter().skip_while(|argument| *argument != "--row").nth(1);
-    if fs::remove_dir_all(profile_dir().join("test-pcp").join(FOLDER)).is_ok() {
-        thread::sleep(DELETED);
-    }
     let mut table = String::from(
         "| sources x samples | by | processor, ms | | | wall, ms | | resident, MiB | | first start, ms | | start again, ms | |\n\
          |---|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n\
@@ -104,6 +99,7 @@ fn main() {
             }
         }
     }
+    let _ = fs::remove_dir_all(profile_dir().join("test-pcp").join(FOLDER));
     if update {
         write(&table);
     } else {
