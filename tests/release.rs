@@ -114,9 +114,10 @@ fn tables_are_of_this_library() {
         println!("not a clone with its history: nothing can be said");
         return;
     }
-    let commit = Regex::new(r"(?:, commit |\| )([0-9a-f]{7,40})(?:,| \|)").expect("valid");
+    let commit = r"(?:, commit |\| [0-9]{4}-[0-9]{2}-[0-9]{2} \| )([0-9a-f]{7,40})(?:[,.]| \|)";
+    let commit = Regex::new(commit).expect("valid");
     let mut found = 0;
-    for page in ["docs/PERFORMANCE.md", "docs/RELIABILITY.md"] {
+    for page in ["docs/OPENMETRICS.md", "docs/PERFORMANCE.md", "docs/RELIABILITY.md"] {
         let text = text(page);
         for commit in commit.captures_iter(&text).map(|found| found[1].to_owned()) {
             found += 1;
