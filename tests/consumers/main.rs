@@ -22,8 +22,9 @@ fn main() {
     let mut arguments = Arguments::from_args();
     // The trials wait for daemons most of their time.
     arguments.test_threads.get_or_insert(8);
-    let mut trials: Vec<Trial> = agents::trials();
-    trials.extend(scenes::trials());
+    // The longest one is among the scenes: so they are the first.
+    let mut trials: Vec<Trial> = scenes::trials();
+    trials.extend(agents::trials());
     trials.extend(bindings::trials());
     trials.extend(json::trials());
     trials.extend(sockets::trials());

@@ -40,14 +40,12 @@ pub fn trials() -> Vec<Trial> {
             compare::difference(("C library", &c), ("ours", &ours)).map_or(Ok(()), |text| Err(text.into()))
         })
     };
-    let mut trials: Vec<_> = scenes.into_iter().map(trial).collect();
-    trials.push(Trial::test("scenes::whole_system", || {
-        systems::whole_system().map_err(Into::into)
-    }));
-    trials.push(Trial::test("scenes::local_context", || {
-        systems::local_context().map_err(Into::into)
-    }));
-    trials
+    let whole = Trial::test("scenes::whole_system", || systems::whole_system().map_err(Into::into));
+    let local = Trial::test("scenes::local_context", || systems::local_context().map_err(Into::into));
+    [whole, local]
+        .into_iter()
+        .chain(scenes.into_iter().map(trial))
+        .collect()
 }
 
 /// A text without the times and process ids of log lines.

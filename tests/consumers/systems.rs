@@ -12,7 +12,7 @@ use pcp_pmda_test::pcp::{self, Environment, text};
 use pcp_pmda_test::run::bounded;
 
 /// The agents that pmcd.conf of a Debian system has, and some more, at once: all that `pminfo
-/// -dfmtTlx` shows of them, and the survey.
+/// -dfmtTlx` shows of them. The survey of such a system is that of `tests/compare`.
 pub fn whole_system() -> Result<(), String> {
     let picture = |library| {
         let environment = Environment::new("scenes-whole_system", library);
@@ -28,11 +28,10 @@ pub fn whole_system() -> Result<(), String> {
         if outcome.end != "exit 0" && outcome.end != "exit 1" {
             return Err(format!("pminfo of everything: {}", text(&outcome)));
         }
-        let mut answers = shown(&String::from_utf8_lossy(&outcome.stdout));
+        let answers = shown(&String::from_utf8_lossy(&outcome.stdout));
         if answers.len() < 5000 {
             return Err(format!("pminfo shows {} lines only:\n{}", answers.len(), pmcd.log()));
         }
-        answers.extend(survey::of(&pmcd)?);
         Ok(answers)
     };
     survey::compare(|| picture(Library::C), || picture(Library::Ours)).map(drop)
