@@ -37,7 +37,9 @@ prepare() {
         packaging/check-suite.sh sid sh -c 'apt-get install -y -q debhelper >/dev/null && make deb' >/dev/null
         built=$target/systems/sid/src/target/deb
     fi
-    [ "$suite" = sid ] || [ "$(cat "$built/commit" 2>/dev/null)" = "$COMMIT" ] || packaging/deb.sh >/dev/null
+    if [ "$suite" != sid ] && { [ "$(cat "$built/commit" 2>/dev/null)" != "$COMMIT" ] || ! git diff --quiet HEAD; }; then
+        packaging/deb.sh >/dev/null
+    fi
     trap close_system EXIT
     make_system "$suite" "$suite-host"
     inside apt-get update -q >/dev/null

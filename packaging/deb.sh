@@ -15,7 +15,9 @@ for tool in dpkg-buildpackage dh; do
 done
 version=$(sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 name=pcp-pmda-rust-$version
-commit=$(git rev-parse --short=8 HEAD 2>/dev/null) || true
+# What is packed, if that is a commit: dist.sh takes the files as they are now.
+commit=
+git diff --quiet HEAD 2>/dev/null && commit=$(git rev-parse --short=8 HEAD)
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 out=$target/deb
 

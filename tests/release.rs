@@ -119,6 +119,7 @@ fn tables_are_of_this_library() {
     let mut found = 0;
     for page in ["docs/OPENMETRICS.md", "docs/PERFORMANCE.md", "docs/RELIABILITY.md"] {
         let text = text(page);
+        assert!(commit.is_match(&text), "{page} names no commit");
         for commit in commit.captures_iter(&text).map(|found| found[1].to_owned()) {
             found += 1;
             // A commit that was left behind is in the clone where it was made, and in no other.

@@ -27,9 +27,10 @@ const DOMAIN: u32 = 144;
 const TIME: Duration = Duration::from_secs(2);
 const FETCHES: std::ops::RangeInclusive<u32> = 2..=2000;
 
-/// Where the agents have their files, those of each row apart: for some minutes ext4 gives no inode
+/// Where the agents have their files, those of each row apart: ext4 does not soon give an inode
 /// again that was deleted, and looks at them one by one for another. Files that a first start makes
-/// then take it a second; so nothing is deleted before the end, nor shortly before the run.
+/// then take it a second; so all are deleted at the end. First starts are longer in a run that
+/// follows another one within minutes.
 const FOLDER: &str = "openmetrics-figures";
 
 /// The clock ticks of `/proc/PID/stat` in a second (`sysconf(_SC_CLK_TCK)`, on all Linux).
