@@ -132,8 +132,8 @@ impl Document {
         Ok(())
     }
 
-    /// Reads all that there is. `length` is what the source says of that, in bytes, for one block of
-    /// memory instead of several that double; it may be wrong.
+    /// Reads all that there is. `length` is what the source says of that, in bytes, for one block
+    /// of memory instead of several that double; it may be wrong.
     ///
     /// # Errors
     /// As [`Document::read_from`].
