@@ -11,6 +11,7 @@ use pmda_core::cache::{Cache, CacheFile, EntryState, Write, directory_below};
 use pmda_core::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 use pmda_core::ident::InDom;
 use pmda_core::index::Seed;
+use pmda_core::instances::matches;
 use pmda_core::log::Message;
 use pmda_core::path::FilePath;
 
@@ -38,9 +39,9 @@ impl fmt::Pointer for Slot {
 ///
 /// An instance has a number, which it keeps as long as the domain remembers it, also when it goes
 /// and comes back. [`Indom::new`] is for instances that come and go, [`Indom::persistent`] also
-/// keeps their numbers in a file, and [`Indom::fixed`] has all instances from the start. Names
-/// count up to their first blank, as everywhere in PCP, unless [`Indom::whole_names`] is called:
-/// `sda1` and `sda1 (root)` are the same instance.
+/// keeps their numbers in a file, and [`Indom::fixed`] has all instances from the start. In the
+/// first two, names count up to their first blank, as in PCP's caches, unless
+/// [`Indom::whole_names`] is called: `sda1` and `sda1 (root)` are the same instance.
 pub struct Indom<T> {
     cache: Cache<Slot>,
     /// The rows; `None` for free slots.
@@ -111,10 +112,11 @@ impl<T> Indom<T> {
         indom
     }
 
-    /// A domain with these instances, numbered from 0. Of several with one name the first counts.
+    /// A domain with these instances, numbered from 0: what a table is in C. Whole names count (see
+    /// [`Indom::whole_names`]); of several with one name the first counts.
     #[must_use]
     pub fn fixed<N: AsRef<str>>(rows: impl IntoIterator<Item = (N, T)>) -> Indom<T> {
-        let mut indom = Indom::new();
+        let mut indom = Indom::new().whole_names();
         let mut update = indom.update();
         for (name, row) in rows {
             let name = name.as_ref();
@@ -128,7 +130,9 @@ impl<T> Indom<T> {
         indom
     }
 
-    /// Makes whole names count, not only what is in front of the first blank.
+    /// Makes whole names count, not only what is in front of the first blank. A client may still
+    /// write that alone: it gets the first instance that fits (INST-66). A domain without a file
+    /// may then have an instance with an empty name, too.
     #[must_use]
     pub fn whole_names(mut self) -> Indom<T> {
         self.whole_names = true;
@@ -240,10 +244,28 @@ impl<T> Indom<T> {
         (hit.state() == EntryState::Active).then(|| hit.name())
     }
 
-    /// The instance of a client's name (CACHE-10, INST-65).
-    pub(crate) fn find_bytes(&self, name: &[u8]) -> Option<i32> {
+    /// The instance that a client means by a name (CACHE-10, INST-65, INST-66).
+    pub(crate) fn asked(&self, name: &[u8]) -> Option<i32> {
+        self.find_bytes(name).or_else(|| {
+            let mut active = self.cache.actives().filter(|_| self.whole_names);
+            active.find_map(|(inst, known)| matches(name, known).map(|_| inst))
+        })
+    }
+
+    fn find_bytes(&self, name: &[u8]) -> Option<i32> {
         let hit = self.cache.lookup_name(name).ok()?;
         (hit.state() == EntryState::Active).then_some(hit.id())
+    }
+
+    /// # Errors
+    /// `-EINVAL` for a name that no instance of the domain can have. A file cannot keep an empty
+    /// one.
+    fn check_name(&self, name: &str) -> Result<()> {
+        let is_empty = name.is_empty() && !(self.whole_names && self.file.is_none());
+        if is_empty || name.contains('\0') {
+            return Err(Error::EINVAL);
+        }
+        Ok(())
     }
 
     pub(crate) fn visit(&self, selection: Selection<'_>, mut visit: impl FnMut(i32, &T)) {

@@ -35,8 +35,8 @@ impl<'i, T> Update<'i, T> {
     /// Sets the row of the instance with this name, which becomes active. Returns its number.
     ///
     /// # Errors
-    /// `-EINVAL` for an empty name or one with a NUL, and when only the part up to the first blank
-    /// is another instance's name; `-ENOMEM`.
+    /// `-EINVAL` for an empty name (but see [`Indom::whole_names`]) or one with a NUL, and when only
+    /// the part up to the first blank is another instance's name; `-ENOMEM`.
     pub fn set(&mut self, name: &str, row: T) -> Result<i32> {
         let generation = self.indom.generation;
         let (inst, slot) = self.place(name)?;
@@ -51,8 +51,8 @@ impl<'i, T> Update<'i, T> {
     ///
     /// # Errors
     /// `-EEXIST` when another instance that is set in this update has the number or the name;
-    /// `PM_ERR_SIGN` for a negative number; `-EINVAL` for an empty name or one with a NUL;
-    /// `-ENOMEM`.
+    /// `PM_ERR_SIGN` for a negative number; `-EINVAL` for an empty name (but see
+    /// [`Indom::whole_names`]) or one with a NUL; `-ENOMEM`.
     pub fn set_at(&mut self, inst: i32, name: &str, row: T) -> Result<()> {
         let generation = self.indom.generation;
         let slot = self.place_at(inst, name)?;
@@ -86,7 +86,7 @@ impl<'i, T> Update<'i, T> {
     /// # Errors
     /// As [`Update::set`].
     pub fn reserve(&mut self, name: &str) -> Result<i32> {
-        check_name(name)?;
+        self.indom.check_name(name)?;
         if let Some((inst, _)) = self.indom.known(name) {
             return Ok(inst);
         }
@@ -102,7 +102,7 @@ impl<'i, T> Update<'i, T> {
     /// # Errors
     /// As [`Update::set_at`], where an active instance counts as set.
     pub fn reserve_at(&mut self, inst: i32, name: &str) -> Result<()> {
-        check_name(name)?;
+        self.indom.check_name(name)?;
         if self.indom.known(name).is_some_and(|(known, _)| known == inst) {
             return Ok(());
         }
@@ -147,7 +147,7 @@ impl<'i, T> Update<'i, T> {
             self.renew(name, slot)?;
             return Ok((inst, slot));
         }
-        check_name(name)?;
+        self.indom.check_name(name)?;
         let indom = &mut *self.indom;
         let slot = indom.next_slot()?;
         match indom.cache.add_missing(name.as_bytes(), Slot(slot)) {
@@ -195,7 +195,7 @@ impl<'i, T> Update<'i, T> {
 
     /// The row of an instance with the agent's number, which becomes active.
     fn place_at(&mut self, inst: i32, name: &str) -> Result<u32> {
-        check_name(name)?;
+        self.indom.check_name(name)?;
         self.indom.own_numbers = true;
         if let Some((expected, slot)) = self.expected(name.as_bytes()) {
             if expected == inst {
@@ -327,13 +327,4 @@ impl<T> Drop for Update<'_, T> {
         }
         indom.save();
     }
-}
-
-/// # Errors
-/// `-EINVAL` for a name that no instance can have.
-fn check_name(name: &str) -> Result<()> {
-    if name.is_empty() || name.contains('\0') {
-        return Err(Error::EINVAL);
-    }
-    Ok(())
 }

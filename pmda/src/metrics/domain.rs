@@ -105,7 +105,7 @@ impl<S: 'static, T: 'static> Instances<S> for Typed<S, T> {
     }
 
     fn find(&self, state: &mut S, name: &[u8]) -> Option<i32> {
-        (self.rows)(state).find_bytes(name)
+        (self.rows)(state).asked(name)
     }
 
     fn labels(&self, state: &mut S, selection: Selection<'_>, level: u8) -> Vec<(i32, Result<JsonLabels>)> {
