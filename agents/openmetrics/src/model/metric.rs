@@ -109,6 +109,8 @@ struct Instances {
     rows: Indom<Row>,
     /// Instances that are not in the rows yet, numbered behind those.
     new: Vec<Row>,
+    /// The number of the first of them.
+    shown: usize,
     series: Vec<Series>,
     /// Their places by the hash of their texts.
     by_text: HashTable<u32>,
@@ -185,7 +187,8 @@ impl Metric {
             kind: definition.kind,
             semantics: definition.semantics,
             unit: definition.unit,
-            help: help.unwrap_or_default(),
+            // Without help the texts are empty; they are there, though.
+            help: help.unwrap_or_else(|| "\n".to_owned()),
             declared: None,
             has_pcp_line: definition.has_pcp_line,
             common,
@@ -318,8 +321,9 @@ impl Instances {
         let table = Table::load(files, serial, limits::INSTANCES);
         common.has_prefix.set(table.has_prefix());
         let mut instances = Instances {
-            rows: Indom::new(),
+            rows: Indom::new().whole_names(),
             new: (0..table.count()).map(|number| Row::absent(number, common)).collect(),
+            shown: 0,
             table,
             series: Vec::new(),
             by_text: HashTable::new(),
@@ -365,7 +369,7 @@ impl Instances {
         if is_of_labels {
             self.table.set_prefix();
         }
-        if number as usize >= self.rows.len() + self.new.len() {
+        if number as usize >= self.shown + self.new.len() {
             self.new.push(Row::absent(number, common));
         }
         let text: Rc<str> = sample.label_text.into();
@@ -385,8 +389,7 @@ impl Instances {
 
     fn set(&mut self, place: usize, value: Value, document: u64) {
         let Some(series) = self.series.get(place) else { return };
-        let shown = self.rows.len();
-        let row = match (series.number as usize).checked_sub(shown) {
+        let row = match (series.number as usize).checked_sub(self.shown) {
             Some(new) => self.new.get_mut(new),
             None => i32::try_from(series.number)
                 .ok()
@@ -405,6 +408,7 @@ impl Instances {
 
     /// Shows the new instances, and all under other names if these have numbers now (OM-62).
     fn show_new(&mut self, common: &Rc<Common>) {
+        self.shown += self.new.len();
         let has_prefix = self.table.has_prefix();
         if has_prefix != common.has_prefix.replace(has_prefix) {
             let rows = std::mem::take(&mut self.rows);
@@ -419,8 +423,10 @@ impl Instances {
         for row in new {
             let (number, shown) = (row.number, self.table.shown(row.number).unwrap_or_default());
             let inst = i32::try_from(number).unwrap_or(i32::MAX);
-            if let Err(error) = change.set_at(inst, &shown, row) {
-                log::error!("instance {number} \"{}\": {error}", crate::exposition::Excerpt(&shown));
+            // Clients see a name up to its first NUL.
+            let shown = shown.split('\0').next().unwrap_or_default();
+            if let Err(error) = change.set_at(inst, shown, row) {
+                log::error!("instance {number} \"{}\": {error}", crate::exposition::Excerpt(shown));
             }
         }
     }

@@ -40,7 +40,16 @@ pub fn about(pmcd: &Pmcd<'_>, host: &Host, source: &str, round: &str, answers: &
         add(format!("pmval {metric}"), text(&pmcd.tool("pmval", &args)));
         add(format!("pmstore {metric}"), text(&pmcd.tool("pmstore", &[metric, "1"])));
     }
+    for metric in names(pmcd, &root).iter().filter(|_| source == "instance_names") {
+        for instance in INSTANCES {
+            let args = ["-s", "1", "-t", "0.01", "-w", "30", "-i", instance, metric];
+            add(format!("pmval {metric}[{instance}]"), text(&pmcd.tool("pmval", &args)));
+        }
+    }
 }
+
+/// Names of instances that a user may write, whole and by their first word (OM-62).
+const INSTANCES: [&str; 8] = ["0", "1 a:y", "disk", "disk write", "fan", "fan 1", "last", "nope"];
 
 /// Some metrics, whichever others there are.
 static ONE_OF_MANY: LazyLock<Regex> = LazyLock::new(|| Regex::new(r"(total|bytes|a|ok|m7|eth1|t32)$").expect("valid"));
@@ -109,13 +118,7 @@ fn log(host: &Host) -> BTreeSet<String> {
 
 /// What `pminfo` says, by metric.
 fn described(pmcd: &Pmcd<'_>, args: &[&str]) -> BTreeMap<String, String> {
-    // Without help one agent has empty texts, the other none (OM-56).
-    let answer = text(&pmcd.tool("pminfo", args))
-        .replace("One-line Help: Error: One-line or help text is not available", "[]")
-        .replace(
-            "Full Help: Error: One-line or help text is not available",
-            "Help: <empty entry>",
-        );
+    let answer = text(&pmcd.tool("pminfo", args));
     let mut found: BTreeMap<String, String> = BTreeMap::new();
     let mut metric = String::new();
     for line in answer.lines().filter(|line| !line.is_empty() && *line != "[exit 0]") {
