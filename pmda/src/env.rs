@@ -27,6 +27,7 @@ pub struct Env {
     root: String,
     domain: u32,
     is_dso: bool,
+    is_installed: bool,
     folder: PathBuf,
     caches: Option<PathBuf>,
     options: Vec<(&'static str, String)>,
@@ -44,6 +45,7 @@ impl Env {
             root: name.to_owned(),
             domain,
             is_dso,
+            is_installed: true,
             folder: setting("PCP_PMDAS_DIR", "/var/lib/pcp/pmdas").join(name),
             caches: Some(setting("PCP_VAR_DIR", "/var/lib/pcp")),
             options: Vec::new(),
@@ -58,6 +60,7 @@ impl Env {
             root: name.to_owned(),
             domain,
             is_dso: false,
+            is_installed: false,
             folder: folder.to_owned(),
             caches: Some(folder.to_owned()),
             options: Vec::new(),
@@ -125,6 +128,16 @@ impl Env {
     #[must_use]
     pub fn arguments(&self) -> &[String] {
         &self.arguments
+    }
+
+    /// A setting of PCP, such as `PCP_LOG_DIR`: from the environment, else from `pcp.conf`
+    /// (pmGetOptionalConfig(3)). In a harness there is only a `pcp.conf` in the folder of the test.
+    #[must_use]
+    pub fn setting(&self, name: &str) -> Option<String> {
+        if self.is_installed {
+            return pcp_setting(name);
+        }
+        setting_in(&fs::read_to_string(self.folder.join("pcp.conf")).ok()?, name)
     }
 
     /// A handle that wakes the agent from any thread.

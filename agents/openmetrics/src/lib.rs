@@ -15,6 +15,7 @@ mod agent;
 mod cache;
 mod declare;
 mod fetch;
+mod generation;
 mod limits;
 mod model;
 mod options;

@@ -9,6 +9,7 @@ use pmda::prelude::*;
 
 use crate::cache::{Files, Table};
 use crate::fetch::{Fetcher, Memory, Outcome, Target};
+use crate::generation::Generation;
 use crate::model::{Row, Source, Status};
 use crate::sources::{Folder, Found};
 use crate::{limits, options};
@@ -29,6 +30,7 @@ const CONTROL: &str = "control";
 pub struct OpenMetrics {
     root: String,
     files: Files,
+    generation: Generation,
     folder: Folder,
     /// When the files were looked at.
     looked: Option<Instant>,
@@ -74,9 +76,10 @@ impl OpenMetrics {
             fetcher: Fetcher::new(Memory::new()),
             clusters: Table::load(&files, 0, limits::SOURCES + 1),
             files,
+            generation: Generation::of_the_host(env),
             sources: HashMap::new(),
             by_name: HashMap::new(),
-            control: Indom::new(),
+            control: Indom::new().whole_names(),
             is_debug: log::max_level() >= log::LevelFilter::Debug,
             nothing: Indom::new(),
             changes: Changes::default(),
@@ -181,7 +184,8 @@ impl OpenMetrics {
         };
         log::info!("Found source {} cluster {cluster}", found.name);
         self.by_name.insert(found.name.clone(), cluster);
-        self.sources.insert(cluster, Source::new(found, cluster, &self.files));
+        let source = Source::new(found, cluster, &self.files, self.generation);
+        self.sources.insert(cluster, source);
         self.changes.sources.push(cluster);
     }
 

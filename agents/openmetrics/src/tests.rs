@@ -55,6 +55,11 @@ impl Host {
         path
     }
 
+    /// The version of the host's PCP.
+    fn pcp(&self, version: &str) {
+        fs::write(self.at("pcp.conf"), format!("PCP_VERSION={version}\n")).expect("written");
+    }
+
     fn agent(&self) -> Harness<OpenMetrics> {
         Harness::in_folder(self.directory.path()).expect("it starts")
     }
@@ -101,12 +106,30 @@ fn a_document_becomes_metrics() {
         Some(0.5)
     );
     let labels = pmcd.instance_labels(requests).expect("labels");
-    assert_eq!(labels[0].1, "{\"code\":\"200\",\"instname\":\"0 code:200\"}");
+    assert_eq!(labels[0].1, "{\"code\":\"200\"}");
     // OM-68: a quote is escaped.
-    assert_eq!(
-        labels[1].1,
-        "{\"code\":\"500\",\"instname\":\"1 code:500 path:a \\\"b\\\"\",\"path\":\"a \\\"b\\\"\"}"
-    );
+    assert_eq!(labels[1].1, "{\"code\":\"500\",\"path\":\"a \\\"b\\\"\"}");
+}
+
+/// OM-61, OM-67: as the agent of the host's PCP.
+#[test]
+fn names_and_labels_are_those_of_the_hosts_pcp() {
+    let label = r#""path":"C:\\DIR\\\"x\"""#;
+    let named = r#""instname":"0 path:C:\\DIR\\\"x\"","#;
+    for (version, name, labels) in [
+        ("6.0.3", r#"0 path:C:\DIR\"x""#, format!("{{{named}{label}}}")),
+        ("6.1.0", r#"0 path:C:\\DIR\\"x""#, format!("{{{label}}}")),
+        ("7.2.2", r#"0 path:C:\\DIR\\"x""#, format!("{{{label}}}")),
+    ] {
+        let host = Host::new();
+        host.pcp(version);
+        host.page("a", format!("m{{{}}} 1\n", r#"path="C:\\DIR\\\"x\"""#));
+        let mut pmcd = host.agent();
+        let shown = pmcd.instances("openmetrics.a.m").expect("instances");
+        assert_eq!(shown, [(0, name.to_owned())], "{version}");
+        let found = pmcd.instance_labels("openmetrics.a.m").expect("labels");
+        assert_eq!(found, [(name.to_owned(), labels)], "{version}");
+    }
 }
 
 #[test]

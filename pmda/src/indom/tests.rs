@@ -83,11 +83,21 @@ fn blanks() {
 fn tables() {
     let mut indom = Indom::new().whole_names();
     set(&mut indom, &["disk read", "disk write", "", " ", "fan 1", "fan"]);
-    let fixed = Indom::fixed([("disk read", 0), ("disk write", 1), ("", 2), (" ", 3), ("fan 1", 4), ("fan", 5)]);
+    let fixed = Indom::fixed([
+        ("disk read", 0),
+        ("disk write", 1),
+        ("", 2),
+        (" ", 3),
+        ("fan 1", 4),
+        ("fan", 5),
+    ]);
     for indom in [&indom, &fixed] {
         assert_eq!(names(indom).len(), 6);
         let asked = |name: &str| indom.asked(name.as_bytes());
-        assert_eq!((asked("disk"), asked("disk write"), asked("disk none")), (Some(0), Some(1), None));
+        assert_eq!(
+            (asked("disk"), asked("disk write"), asked("disk none")),
+            (Some(0), Some(1), None)
+        );
         assert_eq!((asked("fan"), asked("fan 1"), asked("fa")), (Some(5), Some(4), None));
         assert_eq!((asked(""), asked(" ")), (Some(2), Some(3)));
         assert_eq!(indom.find("disk"), None);

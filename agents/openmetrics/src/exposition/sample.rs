@@ -38,16 +38,26 @@ impl<'t> Label<'t> {
     /// The value, its escapes resolved.
     #[must_use]
     pub fn value(&self) -> Cow<'t, str> {
+        self.unescaped(|letter| matches!(letter, '\\' | '"'))
+    }
+
+    /// The value, its escapes resolved but for that of a backslash.
+    #[must_use]
+    pub fn value_with_backslashes(&self) -> Cow<'t, str> {
+        self.unescaped(|letter| letter == '"')
+    }
+
+    fn unescaped(&self, is_escaped: impl Fn(char) -> bool) -> Cow<'t, str> {
         if self.has_escapes {
-            Cow::Owned(unescaped(self.raw))
+            Cow::Owned(unescaped(self.raw, is_escaped))
         } else {
             Cow::Borrowed(self.raw)
         }
     }
 }
 
-/// A backslash before anything but a backslash, a quote or `n` stays.
-fn unescaped(raw: &str) -> String {
+/// A backslash before anything but `n` and what is escaped stays.
+fn unescaped(raw: &str, is_escaped: impl Fn(char) -> bool) -> String {
     let mut value = String::with_capacity(raw.len());
     let mut letters = raw.chars();
     while let Some(letter) = letters.next() {
@@ -57,7 +67,7 @@ fn unescaped(raw: &str) -> String {
         }
         match letters.next() {
             Some('n') => value.push('\n'),
-            Some(quoted @ ('\\' | '"')) => value.push(quoted),
+            Some(quoted) if is_escaped(quoted) => value.push(quoted),
             other => {
                 value.push('\\');
                 value.extend(other);

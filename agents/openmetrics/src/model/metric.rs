@@ -15,6 +15,7 @@ use super::value::Value;
 use crate::cache::{Files, Table};
 use crate::exposition::{Parser, Sample};
 use crate::filter::Config;
+use crate::generation::Generation;
 use crate::limits;
 use crate::names::{self, Definition, LabelSet};
 
@@ -28,6 +29,7 @@ struct Common {
     has_prefix: Cell<bool>,
     /// The filters of the source, as they were when the metric was new.
     config: Rc<Config>,
+    generation: Generation,
     /// Hashes the texts of series.
     hasher: RandomState,
 }
@@ -70,7 +72,9 @@ impl Row {
         let naming = labels_of(text, &self.common.config);
         let naming = naming.iter().filter(|(name, _)| name != "instname" && is_label(name));
         let labels = naming.fold(Labels::new(), |labels, (name, value)| labels.add(name, value.as_str()));
-        if self.common.has_prefix.get() {
+        if self.common.generation >= Generation::V6_1 {
+            labels
+        } else if self.common.has_prefix.get() {
             labels.optional("instname", shown)
         } else {
             labels.optional("instname", format!("{} {shown}", self.number))
@@ -171,11 +175,13 @@ impl Metric {
         sample: &Sample<'_, '_>,
         config: &Rc<Config>,
         files: &Files,
+        generation: Generation,
     ) -> Metric {
         let labels = names::Labels::of(sample, config);
         let is_singular = definition.is_singular || labels.is_empty();
         let common = Rc::new(Common {
             config: Rc::clone(config),
+            generation,
             ..Common::default()
         });
         let instances = (!is_singular).then(|| Instances::load(files, serial, &common));
@@ -361,7 +367,12 @@ impl Instances {
         if labels.is_empty() {
             return Err(Refusal::NoLabels);
         }
-        let (name, is_of_labels) = names::instance_name(&labels.naming, has_pcp_line);
+        let naming = if common.generation >= Generation::V6_1 && sample.label_text.contains('\\') {
+            names::Labels::with_backslashes(sample, config).naming
+        } else {
+            labels.naming
+        };
+        let (name, is_of_labels) = names::instance_name(&naming, has_pcp_line);
         // Roughly: the text, the name twice, the labels, and their overhead.
         let size = 2 * (sample.label_text.len() + name.len()) + 400;
         *memory = memory.checked_sub(size).ok_or(Refusal::Memory)?;

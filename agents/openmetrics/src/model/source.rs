@@ -13,6 +13,7 @@ use crate::cache::{Files, Table};
 use crate::exposition::{Excerpt, Parser, Sample, text};
 use crate::fetch::Target;
 use crate::filter::Config;
+use crate::generation::Generation;
 use crate::limits;
 use crate::names::{self, Definition, Note};
 use crate::sources::{Changed, EXECUTABLE, Found, Kind};
@@ -66,12 +67,13 @@ pub struct Source {
     memory: usize,
     /// Limits that were met, each logged once.
     met: Vec<&'static str>,
+    generation: Generation,
 }
 
 impl Source {
     /// A source that was found, with the numbers that its file has.
     #[must_use]
-    pub fn new(found: Found, cluster: u32, files: &Files) -> Source {
+    pub fn new(found: Found, cluster: u32, files: &Files, generation: Generation) -> Source {
         Source {
             name: found.name,
             cluster,
@@ -87,6 +89,7 @@ impl Source {
             is_faulty: false,
             memory: limits::NAMES,
             met: Vec::new(),
+            generation,
         }
     }
 
@@ -243,7 +246,7 @@ impl Source {
                 Note::Error(text) => log::error!("{text}"),
             }
         }
-        let metric = Metric::new(item, serial, definition, sample, &self.config, files);
+        let metric = Metric::new(item, serial, definition, sample, &self.config, files, self.generation);
         let place = self.metrics.len();
         self.metrics.push(metric);
         news.metrics.push(place);

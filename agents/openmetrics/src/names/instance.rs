@@ -1,5 +1,7 @@
 //! Labels of samples, and the names that they give to instances.
 
+use std::borrow::Cow;
+
 use crate::exposition::{Label, Sample};
 use crate::filter::{Action, Config};
 
@@ -19,6 +21,16 @@ impl Labels {
     /// Sorts the labels of a sample; `config` has the filters of its source.
     #[must_use]
     pub fn of(sample: &Sample<'_, '_>, config: &Config) -> Labels {
+        Labels::with(sample, config, Label::value)
+    }
+
+    /// The same, where backslashes are as the document has them: for names of instances.
+    #[must_use]
+    pub fn with_backslashes(sample: &Sample<'_, '_>, config: &Config) -> Labels {
+        Labels::with(sample, config, Label::value_with_backslashes)
+    }
+
+    fn with<'t>(sample: &Sample<'_, 't>, config: &Config, value: impl Fn(&Label<'t>) -> Cow<'t, str>) -> Labels {
         let mut sorted: Vec<&Label<'_>> = sample.labels.iter().collect();
         // Stable, so that of two with one name the last one is still the last.
         sorted.sort_by_key(|label| label.name);
@@ -31,7 +43,7 @@ impl Labels {
                 Action::Optional => &mut labels.optional,
                 Action::Exclude => continue,
             };
-            set.push((label.name.to_owned(), label.value().into_owned()));
+            set.push((label.name.to_owned(), value(label).into_owned()));
         }
         labels
     }

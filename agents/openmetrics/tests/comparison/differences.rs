@@ -3,10 +3,6 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
-use regex::Regex;
-
-use crate::questions::Answers;
-
 /// Document, a part of the question (those of dbpmda show the answer to the one before), and the
 /// fact whose row in DIFFERENCES.md says why the agents differ there.
 pub type Row = (&'static str, &'static str, &'static str);
@@ -35,15 +31,8 @@ const DELIBERATE: &[Row] = &[
     ("wrong_filter", "", "OM-19"),
 ];
 
-/// And with the agent of PCP 6.3, which names instances otherwise where a label has a backslash,
-/// and always says as whom it runs.
-const DELIBERATE_6_3: &[Row] = &[
-    ("control", "Note: running as user", "OM-3"),
-    ("label_escapes", "pmprobe", "OM-62"),
-    ("label_escapes", "table", "OM-62"),
-    ("prometheus_documented", "pmprobe", "OM-62"),
-    ("prometheus_documented", "table", "OM-62"),
-];
+/// And with the agent of PCP 6.3, which always says as whom it runs.
+const DELIBERATE_6_3: &[Row] = &[("control", "Note: running as user", "OM-3")];
 
 /// And with the agent of PCP 7, which forgets what a source does not have any more.
 const DELIBERATE_7: &[Row] = &[
@@ -63,17 +52,6 @@ fn is_since(version: (u32, u32)) -> bool {
         .split('.')
         .map(|part| part.trim().parse::<u32>().unwrap_or_default());
     (parts.next(), parts.next()) >= (Some(version.0), Some(version.1))
-}
-
-/// Answers without what the agent of PCP 6.3 does not have: labels `instname` of instances (OM-67).
-pub fn comparable(mut answers: Answers) -> Answers {
-    if is_since((6, 3)) {
-        let label = Regex::new(r#""instname":"([^"\\]|\\.)*",?|(?m)^ *instname=.*\n?"#).expect("a valid pattern");
-        for answer in answers.values_mut() {
-            *answer = label.replace_all(answer, "").into_owned();
-        }
-    }
-    answers
 }
 
 /// Differences by document and question.
