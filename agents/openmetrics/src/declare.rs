@@ -82,13 +82,29 @@ impl OpenMetrics {
                 m.cluster(cluster).set_cluster_labels(source_labels(source));
             }
         }
-        for (cluster, place) in std::mem::take(&mut self.changes.metrics) {
+        for (cluster, place) in std::mem::take(&mut self.changes.gone) {
             let Some(source) = self.source_mut(cluster) else {
                 continue;
             };
             let source_name = source.name.clone();
             if let Some(metric) = source.metric(place) {
+                if metric.declared.take().is_some() {
+                    m.remove(&format!("{source_name}.{}", metric.name));
+                }
+            }
+        }
+        let forgets = self.generation().forgets();
+        for (cluster, place) in std::mem::take(&mut self.changes.metrics) {
+            let Some(source) = self.source_mut(cluster) else {
+                continue;
+            };
+            let source_name = source.name.clone();
+            if let Some(metric) = source.metric(place).filter(|metric| metric.is_shown) {
                 declare(m, metric, place, cluster, &source_name);
+                if !forgets {
+                    // It is declared once, and the declaration has the text.
+                    metric.help = String::new();
+                }
             }
         }
         for (cluster, place) in std::mem::take(&mut self.changes.labels) {
@@ -119,8 +135,6 @@ fn declare(m: &mut Metrics<OpenMetrics>, metric: &mut Metric, place: usize, clus
         });
         describe(def, metric)
     };
-    // It is declared once, and the declaration has the text.
-    metric.help = String::new();
     match declared {
         Ok(number) => metric.declared = Some(number),
         Err(problem) => {

@@ -10,8 +10,11 @@ pub enum Generation {
     V6_0,
     /// Names of instances keep their doubled backslashes (OM-61), and instances have no label
     /// `instname` (OM-67).
-    #[default]
     V6_1,
+    /// What a source does not have any more is forgotten until it comes back (OM-13, OM-63), and
+    /// names become only so old (OM-14).
+    #[default]
+    V7,
 }
 
 impl Generation {
@@ -26,10 +29,17 @@ impl Generation {
     #[must_use]
     pub fn of(version: &str) -> Generation {
         let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or_default());
-        match (parts.next(), parts.next()) {
-            (Some(major), minor) if (major, minor.unwrap_or_default()) < (6, 1) => Generation::V6_0,
-            _ => Generation::V6_1,
+        match (parts.next().unwrap_or_default(), parts.next().unwrap_or_default()) {
+            version if version < (6, 1) => Generation::V6_0,
+            version if version < (7, 0) => Generation::V6_1,
+            _ => Generation::V7,
         }
+    }
+
+    /// Whether it forgets what a source does not have any more.
+    #[must_use]
+    pub fn forgets(self) -> bool {
+        self >= Generation::V7
     }
 }
 
@@ -37,14 +47,16 @@ impl Generation {
 mod tests {
     use super::Generation;
 
-    /// OM-61, OM-67.
     #[test]
     fn versions() {
-        for version in ["5.2.6", "6.0.3", "6.0", "6"] {
-            assert_eq!(Generation::of(version), Generation::V6_0, "{version}");
-        }
-        for version in ["6.1.0", "6.3.8", "7", "7.2.2", "10.0.1"] {
-            assert_eq!(Generation::of(version), Generation::V6_1, "{version}");
+        for (versions, generation) in [
+            (["5.2.6", "6.0.3", "6"], Generation::V6_0),
+            (["6.1.0", "6.3.8", "6.10"], Generation::V6_1),
+            (["7", "7.2.2", "10.0.1"], Generation::V7),
+        ] {
+            for version in versions {
+                assert_eq!(Generation::of(version), generation, "{version}");
+            }
         }
     }
 }

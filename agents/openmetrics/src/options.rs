@@ -27,6 +27,12 @@ pub const OPTIONS: &[Opt] = &[
         help: "do not sort the sources by their paths",
     },
     Opt {
+        short: Some('R'),
+        long: "refresh",
+        argument: Some("SECONDS"),
+        help: "how old the names of a source may become (10)",
+    },
+    Opt {
         short: Some('r'),
         long: "root",
         argument: Some("NAME"),
@@ -49,6 +55,9 @@ pub const OPTIONS: &[Opt] = &[
 /// The time that a source has, unless an option says otherwise.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
+/// How old names may become, unless an option says otherwise.
+const REFRESH: Duration = Duration::from_secs(10);
+
 /// The root of the names.
 #[must_use]
 pub fn root(env: &Env) -> String {
@@ -70,11 +79,21 @@ pub fn folder(env: &Env) -> PathBuf {
 /// # Errors
 /// What is wrong with the option.
 pub fn timeout(env: &Env) -> Result<Duration, String> {
-    let Some(text) = env.option("timeout") else {
-        return Ok(TIMEOUT);
-    };
-    let seconds = text.parse().ok().filter(|seconds| *seconds > 0);
+    seconds(env.option("timeout"), 't', 1, TIMEOUT)
+}
+
+/// How old the names of a source may become before it is fetched for them.
+///
+/// # Errors
+/// What is wrong with the option.
+pub fn refresh(env: &Env) -> Result<Duration, String> {
+    seconds(env.option("refresh"), 'R', 0, REFRESH)
+}
+
+fn seconds(text: Option<&str>, option: char, least: u64, default: Duration) -> Result<Duration, String> {
+    let Some(text) = text else { return Ok(default) };
+    let seconds = text.parse().ok().filter(|seconds| *seconds >= least);
     seconds
         .map(Duration::from_secs)
-        .ok_or_else(|| format!("-t {text}: no number of seconds"))
+        .ok_or_else(|| format!("-{option} {text}: no number of seconds"))
 }

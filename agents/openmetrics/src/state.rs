@@ -14,9 +14,6 @@ use crate::model::{Row, Source, Status};
 use crate::sources::{Folder, Found};
 use crate::{limits, options};
 
-/// A source without metrics is tried again after so long.
-const RETRY: Duration = Duration::from_secs(10);
-
 /// The first scan gives each source so many times the usual time.
 const PATIENCE: u32 = 10;
 
@@ -35,6 +32,8 @@ pub struct OpenMetrics {
     /// When the files were looked at.
     looked: Option<Instant>,
     timeout: Duration,
+    /// How old names may become.
+    refresh: Duration,
     fetcher: Fetcher,
     /// The numbers of all sources there ever were.
     clusters: Table,
@@ -54,8 +53,10 @@ pub struct OpenMetrics {
 pub(crate) struct Changes {
     /// Sources whose labels have changed.
     pub(crate) sources: Vec<u32>,
-    /// Metrics that are new, by source and place.
+    /// Metrics that are new or there again, by source and place.
     pub(crate) metrics: Vec<(u32, usize)>,
+    /// Metrics that are not there any more.
+    pub(crate) gone: Vec<(u32, usize)>,
     /// Metrics whose labels have changed.
     pub(crate) labels: Vec<(u32, usize)>,
 }
@@ -63,16 +64,19 @@ pub(crate) struct Changes {
 impl OpenMetrics {
     pub(crate) fn new(env: &Env) -> Result<OpenMetrics> {
         log::info!("Initializing ... currently in notready state.");
-        let timeout = options::timeout(env).map_err(|wrong| {
+        let said = |wrong| {
             log::error!("{wrong}");
             Error::EINVAL
-        })?;
+        };
+        let timeout = options::timeout(env).map_err(said)?;
+        let refresh = options::refresh(env).map_err(said)?;
         let files = Files::new(env.var_dir().unwrap_or(env.folder()), env.domain());
         let mut agent = OpenMetrics {
             root: options::root(env),
             folder: Folder::new(&options::folder(env), env.option("nosort").is_none()),
             looked: None,
             timeout,
+            refresh,
             fetcher: Fetcher::new(Memory::new()),
             clusters: Table::load(&files, 0, limits::SOURCES + 1),
             files,
@@ -100,15 +104,16 @@ impl OpenMetrics {
         let mut wanted: Vec<u32> = match request.why() {
             Why::Fetch => request
                 .clusters()
-                .filter(|cluster| self.sources.contains_key(cluster))
+                .filter(|cluster| self.sources.get(cluster).is_some_and(|source| !source.is_gone))
                 .collect(),
             _ => Vec::new(),
         };
+        // Where nothing is forgotten, only a source without metrics may have new names.
         let is_due = |source: &Source| {
-            source.metrics().is_empty()
-                && source
-                    .fetched
-                    .is_none_or(|fetched| now.saturating_duration_since(fetched) > RETRY)
+            let age = source.fetched.map(|fetched| now.saturating_duration_since(fetched));
+            !source.is_gone
+                && (self.generation.forgets() || source.metrics().is_empty())
+                && age.is_none_or(|age| age > self.refresh)
         };
         let due = self
             .sources
@@ -117,6 +122,10 @@ impl OpenMetrics {
             .map(|source| source.cluster);
         wanted.extend(due);
         self.fetch(wanted, now, self.timeout);
+    }
+
+    pub(crate) fn generation(&self) -> Generation {
+        self.generation
     }
 
     pub(crate) fn source(&self, cluster: u32) -> Option<&Source> {
@@ -160,6 +169,13 @@ impl OpenMetrics {
                 self.meet(found);
             }
         }
+        let sources = self.sources.values_mut().filter(|_| self.generation.forgets());
+        for source in sources.filter(|source| !source.is_gone && !seen.contains(&source.name)) {
+            let cluster = source.cluster;
+            self.changes
+                .gone
+                .extend(source.leave().into_iter().map(|place| (cluster, place)));
+        }
         self.show_sources();
     }
 
@@ -171,6 +187,9 @@ impl OpenMetrics {
         {
             if source.moved(&found) {
                 self.changes.sources.push(source.cluster);
+            }
+            if source.is_gone {
+                source.come_back();
             }
             return;
         }
@@ -262,6 +281,7 @@ impl OpenMetrics {
                 );
                 let place = |place| (cluster, place);
                 self.changes.metrics.extend(news.metrics.into_iter().map(place));
+                self.changes.gone.extend(news.gone.into_iter().map(place));
                 self.changes.labels.extend(news.labels.into_iter().map(place));
                 self.count(cluster, |status| {
                     status.fetched(outcome.took);

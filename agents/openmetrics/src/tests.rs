@@ -150,12 +150,70 @@ fn what_comes_has_its_names_in_the_same_reply() {
         pmcd.fetch("openmetrics.b.z").expect("a value").value::<f64>(),
         Some(3.0)
     );
-    // What a document has not any more has no value, and keeps its name (OM-63).
+}
+
+/// OM-13, OM-63: before PCP 7, what a document does not have any more has no value, and keeps its
+/// name.
+#[test]
+fn what_goes_stays_without_values() {
+    let host = Host::new();
+    host.pcp("6.3.8");
+    host.page("a", "x 1\ny 2\n");
+    let mut pmcd = host.agent();
     host.page("a", "y 2\n");
     assert_eq!(error(pmcd.fetch("openmetrics.a.x")), Error::AGAIN);
     fs::remove_file(host.at("config.d/a.url")).expect("its own");
     assert_eq!(error(pmcd.fetch("openmetrics.a.y")), Error::AGAIN);
     assert!(pmcd.names().expect("names").contains(&"openmetrics.a.x".to_owned()));
+}
+
+/// OM-13, OM-14, OM-63: since PCP 7 it is forgotten, and comes back with its numbers.
+#[test]
+fn what_goes_is_forgotten_until_it_comes_back() {
+    let host = Host::new();
+    host.pcp("7.2.2");
+    let page = "# HELP x A gauge.\nx{i=\"1\"} 1\ny 2\n";
+    host.page("a", page);
+    host.page("b", "z 1\n");
+    let mut pmcd = host.agent();
+    let of_source = |pmcd: &mut Harness<OpenMetrics>| -> Vec<String> {
+        let names = pmcd.names().expect("names");
+        names
+            .into_iter()
+            .filter(|name| name.starts_with("openmetrics.a."))
+            .collect()
+    };
+    let all = ["openmetrics.a.x", "openmetrics.a.y"].map(str::to_owned);
+    let desc = pmcd.desc("openmetrics.a.x").expect("known");
+    assert_eq!(of_source(&mut pmcd), all);
+
+    host.page("a", "y 3\n");
+    // It is asked for its names again when they are old enough, and for its values at once.
+    assert_eq!(of_source(&mut pmcd), all);
+    pmcd.advance(Duration::from_secs(11));
+    assert_eq!(of_source(&mut pmcd), all[1..]);
+    host.page("a", page);
+    assert!(pmcd.fetch("openmetrics.a.y").expect("a value").names_changed());
+    assert_eq!(of_source(&mut pmcd), all);
+    assert_eq!(pmcd.desc("openmetrics.a.x"), Ok(desc));
+    let text = ("A gauge.".to_owned(), "A gauge.".to_owned());
+    assert_eq!(pmcd.text("openmetrics.a.x"), Ok(text));
+    assert_eq!(pmcd.instances("openmetrics.a.x"), Ok(vec![(0, "0 i:1".to_owned())]));
+
+    // A document that cannot be fetched takes nothing with it; a file does, at once.
+    fs::rename(host.at("a"), host.at("away")).expect("its own");
+    assert_eq!(error(pmcd.fetch("openmetrics.a.y")), Error::AGAIN);
+    assert_eq!(of_source(&mut pmcd), all);
+    fs::rename(host.at("away"), host.at("a")).expect("its own");
+    let url = host.at("config.d/a.url");
+    fs::rename(&url, host.at("a.url")).expect("its own");
+    assert!(of_source(&mut pmcd).is_empty());
+    fs::rename(host.at("a.url"), &url).expect("its own");
+    assert_eq!(of_source(&mut pmcd), all);
+    assert_eq!(
+        pmcd.fetch("openmetrics.a.y").expect("a value").value::<f64>(),
+        Some(2.0)
+    );
 }
 
 #[test]

@@ -77,8 +77,8 @@ fn blanks() {
     assert_eq!(names(&indom), [(0, "a b"), (1, "a c"), (2, "a")]);
 }
 
-/// INST-66: tables have names that begin alike, and one that is empty; a client may write what is in
-/// front of the first blank.
+/// INST-66: tables have names that begin alike, and one that is empty; a client may write what is
+/// in front of the first blank.
 #[test]
 fn tables() {
     let mut indom = Indom::new().whole_names();

@@ -35,8 +35,8 @@ impl<'i, T> Update<'i, T> {
     /// Sets the row of the instance with this name, which becomes active. Returns its number.
     ///
     /// # Errors
-    /// `-EINVAL` for an empty name (but see [`Indom::whole_names`]) or one with a NUL, and when only
-    /// the part up to the first blank is another instance's name; `-ENOMEM`.
+    /// `-EINVAL` for an empty name (but see [`Indom::whole_names`]) or one with a NUL, and when
+    /// only the part up to the first blank is another instance's name; `-ENOMEM`.
     pub fn set(&mut self, name: &str, row: T) -> Result<i32> {
         let generation = self.indom.generation;
         let (inst, slot) = self.place(name)?;

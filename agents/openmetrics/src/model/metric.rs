@@ -142,6 +142,10 @@ pub struct Metric {
     pub help: String,
     /// Its number, when clients know it.
     pub declared: Option<MetricRef>,
+    /// Whether clients are to know it.
+    pub is_shown: bool,
+    /// The number of the last document with a sample of it.
+    document: u64,
     has_pcp_line: bool,
     common: Rc<Common>,
     /// `None` if it is singular.
@@ -196,6 +200,8 @@ impl Metric {
             // Without help the texts are empty; they are there, though.
             help: help.unwrap_or_else(|| "\n".to_owned()),
             declared: None,
+            is_shown: true,
+            document: 0,
             has_pcp_line: definition.has_pcp_line,
             common,
             instances,
@@ -225,6 +231,7 @@ impl Metric {
     ) -> std::result::Result<(), Refusal> {
         let value = Value::read(self.kind, sample.value);
         let has_value = value != Value::None;
+        self.document = self.common.document.get();
         match &mut self.instances {
             None => self.value = value,
             Some(instances) => {
@@ -264,6 +271,12 @@ impl Metric {
                 series.is_some_and(|series| merge(&mut self.labels, &labels_of(&series.text, &self.common.config)));
         }
         has_new_labels
+    }
+
+    /// Whether the last document has a sample of it.
+    #[must_use]
+    pub fn is_in_document(&self) -> bool {
+        self.document == self.common.document.get()
     }
 
     /// The instances, if it has any.

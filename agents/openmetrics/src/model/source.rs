@@ -32,8 +32,10 @@ enum Known {
 /// What a document has brought.
 #[derive(Debug, Default)]
 pub struct News {
-    /// The places of metrics that are new.
+    /// The places of metrics that are new, or there again.
     pub metrics: Vec<usize>,
+    /// The places of metrics that clients are not to know any more.
+    pub gone: Vec<usize>,
     /// The places of metrics whose labels have changed.
     pub labels: Vec<usize>,
     /// How many samples were read.
@@ -61,6 +63,8 @@ pub struct Source {
     by_name: HashMap<Box<str>, Known>,
     /// When it was last fetched.
     pub fetched: Option<Instant>,
+    /// Its file is not there any more.
+    pub is_gone: bool,
     /// The last document had a fault, which was logged.
     is_faulty: bool,
     /// What names of series may still take, in bytes.
@@ -86,6 +90,7 @@ impl Source {
             metrics: Vec::new(),
             by_name: HashMap::new(),
             fetched: None,
+            is_gone: false,
             is_faulty: false,
             memory: limits::NAMES,
             met: Vec::new(),
@@ -112,6 +117,28 @@ impl Source {
     /// A metric, by its place.
     pub fn metric(&mut self, place: usize) -> Option<&mut Metric> {
         self.metrics.get_mut(place)
+    }
+
+    /// Takes note that its file is not there any more. Returns the places of metrics that clients
+    /// are not to know any more.
+    pub fn leave(&mut self) -> Vec<usize> {
+        self.is_gone = true;
+        let shown = self
+            .metrics
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, metric)| metric.is_shown);
+        shown
+            .map(|(place, metric)| {
+                metric.is_shown = false;
+                place
+            })
+            .collect()
+    }
+
+    /// Takes note that its file is there again; it is to be fetched at once.
+    pub fn come_back(&mut self) {
+        (self.is_gone, self.fetched) = (false, None);
     }
 
     /// Forgets the last document.
@@ -301,6 +328,15 @@ impl Source {
         for (place, metric) in self.metrics.iter_mut().enumerate() {
             if metric.end() {
                 news.labels.push(place);
+            }
+            if self.generation.forgets() && metric.is_shown != metric.is_in_document() {
+                metric.is_shown = !metric.is_shown;
+                let places = if metric.is_shown {
+                    &mut news.metrics
+                } else {
+                    &mut news.gone
+                };
+                places.push(place);
             }
         }
         self.numbers.save();

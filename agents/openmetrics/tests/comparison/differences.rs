@@ -34,13 +34,8 @@ const DELIBERATE: &[Row] = &[
 /// And with the agent of PCP 6.3, which always says as whom it runs.
 const DELIBERATE_6_3: &[Row] = &[("control", "Note: running as user", "OM-3")];
 
-/// And with the agent of PCP 7, which forgets what a source does not have any more.
-const DELIBERATE_7: &[Row] = &[
-    ("changes", "then: ", "OM-63"),
-    ("control", "pminfo openmetrics.control.debug", "OM-81"),
-    ("goes_bad", "then: ", "OM-63"),
-    ("goes_empty", "then: ", "OM-63"),
-];
+/// And with the agent of PCP 7.
+const DELIBERATE_7: &[Row] = &[("control", "pminfo openmetrics.control.debug", "OM-81")];
 
 /// Whether the agent in Python is that of this version of PCP or a later one.
 fn is_since(version: (u32, u32)) -> bool {
@@ -66,10 +61,9 @@ pub fn judge(found: &Differences) {
     check(found, &rows);
 }
 
-/// The same for a scene, where nothing differs but these rows with the agent of PCP 7.
-pub fn judge_scene(found: &Differences, since_7: &[Row]) {
-    documented(since_7);
-    check(found, if is_since((7, 0)) { since_7 } else { &[] });
+/// Fails if anything differs.
+pub fn judge_equal(found: &Differences) {
+    check(found, &[]);
 }
 
 /// Whatever the agent's version: each row has its reason.
