@@ -212,7 +212,8 @@ impl OpenMetrics {
     fn show_sources(&mut self) {
         self.clusters.save();
         for (inst, name) in (0_i32..).zip(self.clusters.names()) {
-            let is_there = inst == 0 || self.sources.contains_key(&inst.unsigned_abs());
+            let source = self.sources.get(&inst.unsigned_abs());
+            let is_there = inst == 0 || source.is_some_and(|source| !source.is_gone);
             if self.control.get(inst).is_some_and(|shown| shown.is_some() == is_there) {
                 continue;
             }

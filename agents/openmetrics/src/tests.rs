@@ -208,6 +208,9 @@ fn what_goes_is_forgotten_until_it_comes_back() {
     let url = host.at("config.d/a.url");
     fs::rename(&url, host.at("a.url")).expect("its own");
     assert!(of_source(&mut pmcd).is_empty());
+    let calls = pmcd.fetch("openmetrics.control.calls").expect("values");
+    // Those of the agent itself, and of b.
+    assert_eq!(calls.instances(), [0, 2]);
     fs::rename(host.at("a.url"), &url).expect("its own");
     assert_eq!(of_source(&mut pmcd), all);
     assert_eq!(

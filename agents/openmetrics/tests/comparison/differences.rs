@@ -34,8 +34,14 @@ const DELIBERATE: &[Row] = &[
 /// And with the agent of PCP 6.3, which always says as whom it runs.
 const DELIBERATE_6_3: &[Row] = &[("control", "Note: running as user", "OM-3")];
 
-/// And with the agent of PCP 7.
-const DELIBERATE_7: &[Row] = &[("control", "pminfo openmetrics.control.debug", "OM-81")];
+/// And with the agent of PCP 7, whose metrics that have just gone are unknown to pminfo here and
+/// there in other words.
+const DELIBERATE_7: &[Row] = &[
+    ("changes", "then: ", "OM-56"),
+    ("control", "pminfo openmetrics.control.debug", "OM-81"),
+    ("goes_bad", "then: ", "OM-56"),
+    ("goes_empty", "then: ", "OM-56"),
+];
 
 /// Whether the agent in Python is that of this version of PCP or a later one.
 fn is_since(version: (u32, u32)) -> bool {
