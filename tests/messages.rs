@@ -61,6 +61,11 @@ const NOT_COMPARED: &[(&str, Option<&str>, &str)] = &[
     ("label_request", Some("desperate"), "sets -Dlabels itself"),
     ("log_buffered", Some("desperate"), "sets -Dlabels itself"),
     ("loop_debug", Some("desperate"), "sets -Dpdu itself"),
+    (
+        "loop_large",
+        None,
+        "shows the same lines as others, for 200,000 instances again and again: 86 MB",
+    ),
     ("loop_lost", Some("desperate"), "sets -Dpdu itself"),
     (
         "loop_empty",

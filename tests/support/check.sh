@@ -32,22 +32,31 @@ step() {
 # The sum of the numbers before WORD in the lines that cargo's test programs end with.
 total() { sed -n "s/^test result: .* \([0-9]\+\) $1.*/\1/p" "$log" | awk '{ sum += $1 } END { print sum + 0 }'; }
 
-# The library is built meanwhile: its linking is the work of one thread.
-readonly build_log=${CARGO_TARGET_DIR:-target}/check-build.log
-packaging/build.sh >"$build_log" 2>&1 &
-readonly build=$!
-built() { wait "$build" || { cat "$build_log"; return 1; }; }
+# meanwhile NAME COMMAND...: runs a command beside what follows; `ended NAME` waits for it.
+declare -A running
+meanwhile() {
+    local name=$1
+    shift
+    "$@" >"${log%.log}-$name.log" 2>&1 &
+    running[$name]=$!
+}
+ended() { wait "${running[$1]}" || { cat "${log%.log}-$1.log"; return 1; }; }
+
+# Its linking is the work of one thread.
+meanwhile build packaging/build.sh
 
 step format cargo fmt --check
 step lints cargo clippy --quiet --workspace --all-targets -- -D warnings
 step scripts tests/support/scripts.sh
 step documentation env RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps --document-private-items
-step build built
-step 'oldest Rust' tests/support/oldest_rust.sh
+step build ended build
 
+# Tests wait more than they work.
+meanwhile oldest nice -n 19 tests/support/oldest_rust.sh
 printf '== tests\n'
 cargo test --workspace --no-fail-fast 2>&1 | tee "$log"
 outcome=${PIPESTATUS[0]}
+step 'oldest Rust' ended oldest
 broken=$(total failed)
 if [ "$outcome" != 0 ] && [ "$broken" = 0 ]; then
     broken=1
