@@ -1,11 +1,13 @@
 //! `http://` and `https://`.
 
+use std::io::Read;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ureq::config::RedirectAuthHeaders;
+use ureq::http::Response;
 use ureq::tls::{Certificate, RootCerts, TlsConfig};
-use ureq::{Agent, Error};
+use ureq::{Agent, Body, Error};
 
 use super::document::{Document, Failure, Memory};
 use crate::limits;
@@ -19,9 +21,15 @@ const INPUT: usize = 32 << 10;
 const OUTPUT: usize = 16 << 10;
 
 /// A client that keeps its connections.
+///
+/// Certificates take milliseconds to read and a megabyte, so they are read when an address wants
+/// them: most exporters are on the same host, by `http://`.
 #[derive(Debug, Default)]
 pub(super) struct Client {
-    agent: OnceLock<Agent>,
+    /// Asks addresses of `http://`, and follows nothing: that may lead to `https://`.
+    plain: OnceLock<Agent>,
+    /// Asks all others.
+    trusting: OnceLock<Agent>,
 }
 
 impl Client {
@@ -29,7 +37,8 @@ impl Client {
     #[cfg(test)]
     pub(super) fn trusting(certificates: Vec<Certificate<'static>>) -> Client {
         Client {
-            agent: make(certificates).into(),
+            trusting: make(certificates, limits::REDIRECTS).into(),
+            ..Client::default()
         }
     }
 
@@ -41,22 +50,11 @@ impl Client {
         limit: Duration,
         memory: &Arc<Memory>,
     ) -> Result<(u16, Document), Failure> {
-        // Certificates are read when an address is asked for the first time.
-        let agent = self.agent.get_or_init(|| make(of_the_system()));
-        let mut request = agent.get(url);
-        for (name, value) in headers {
-            request = request.header(name, value);
-        }
-        let request = request.config().timeout_global(Some(limit)).build();
-        let mut response = request.call().map_err(|error| failure(&error, url))?;
+        let mut response = self.ask(url, headers, limit).map_err(|error| failure(&error, url))?;
         let status = response.status().as_u16();
         if status >= 400 {
             let reason = response.status().canonical_reason().unwrap_or("no success");
-            // What it says beside that is read, as far as it is short, for the connection's sake.
-            let _ = std::io::copy(
-                &mut std::io::Read::take(response.body_mut().as_reader(), 4096),
-                &mut std::io::sink(),
-            );
+            drain(&mut response);
             let kind = if status < 500 { "Client Error" } else { "Server Error" };
             return Err(Failure {
                 status,
@@ -70,6 +68,38 @@ impl Client {
             reason: format!("{reason} for url: {url}"),
         })
     }
+
+    fn ask(&self, url: &str, headers: &[(String, String)], limit: Duration) -> Result<Response<Body>, Error> {
+        let end = Instant::now() + limit;
+        let ask = |agent: &Agent| {
+            let mut request = agent.get(url);
+            for (name, value) in headers {
+                request = request.header(name, value);
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            request.config().timeout_global(Some(left)).build().call()
+        };
+        if !is_secure(url) {
+            let mut response = ask(self.plain.get_or_init(|| make(Vec::new(), 0)))?;
+            if !response.status().is_redirection() {
+                return Ok(response);
+            }
+            drain(&mut response);
+        }
+        ask(self.trusting.get_or_init(|| make(of_the_system(), limits::REDIRECTS)))
+    }
+}
+
+/// Whether an address is one of `https://`.
+fn is_secure(url: &str) -> bool {
+    let scheme = url.get(..5);
+    scheme.is_some_and(|scheme| scheme.eq_ignore_ascii_case("https"))
+}
+
+/// Reads what a reply says beside its status, as far as it is short, for the connection's sake.
+fn drain(response: &mut Response<Body>) {
+    let mut body = response.body_mut().as_reader().take(4096);
+    let _ = std::io::copy(&mut body, &mut std::io::sink());
 }
 
 fn failure(error: &Error, url: &str) -> Failure {
@@ -94,7 +124,7 @@ fn of_the_system() -> Vec<Certificate<'static>> {
 }
 
 /// A client that trusts these certificates.
-fn make(certificates: Vec<Certificate<'static>>) -> Agent {
+fn make(certificates: Vec<Certificate<'static>>, redirects: u32) -> Agent {
     let tls = TlsConfig::builder()
         .root_certs(RootCerts::Specific(Arc::new(certificates)))
         .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
@@ -103,7 +133,7 @@ fn make(certificates: Vec<Certificate<'static>>) -> Agent {
         .tls_config(tls)
         .http_status_as_error(false)
         .user_agent(concat!("pmdaopenmetrics/", env!("CARGO_PKG_VERSION")))
-        .max_redirects(limits::REDIRECTS)
+        .max_redirects(redirects)
         .redirect_auth_headers(RedirectAuthHeaders::SameHost)
         .max_idle_age(KEPT)
         .input_buffer_size(INPUT)

@@ -34,6 +34,8 @@ impl Server {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 count.fetch_add(1, Ordering::SeqCst);
+                // A reply's head and body are two packets: the second is not to wait for the first.
+                stream.set_nodelay(true).expect("a connection");
                 let serve = Arc::clone(&serve);
                 thread::spawn(move || {
                     let mut stream = BufReader::new((serve.1)(stream));
@@ -171,6 +173,13 @@ fn compressed_redirected_and_chunked() {
 }
 
 #[test]
+fn an_address_that_leads_to_itself_is_given_up() {
+    let server = Server::new(|_, out| respond(out, "302 Found\r\nLocation: /metrics", b"moved"));
+    let reason = reason(one(&target(&server.url())));
+    assert!(reason.contains("too many redirects"), "{reason}");
+}
+
+#[test]
 fn refusals() {
     let server = Server::new(|_, out| respond(out, "404 Not Found", b"nothing"));
     let failure = one(&target(&server.url())).expect_err("404");
@@ -264,10 +273,13 @@ fn https_with_a_certificate_that_is_trusted() {
     let url = format!("https://localhost:{}/", server.port);
     let memory = Memory::new();
     let trusted = vec![ureq::tls::Certificate::from_der(&certificate).to_owned()];
-    let (status, document) = http::Client::trusting(trusted)
-        .get(&url, &[], LIMIT, &memory)
-        .expect("trusted");
-    assert_eq!((status, document.bytes()), (200, &b"x 1\n"[..]));
+    let client = http::Client::trusting(trusted);
+    let location = format!("302 Found\r\nLocation: {url}");
+    let leading_there = Server::new(move |_, out| respond(out, &location, b"moved"));
+    for url in [&url, &leading_there.url()] {
+        let (status, document) = client.get(url, &[], LIMIT, &memory).expect("trusted");
+        assert_eq!((status, document.bytes()), (200, &b"x 1\n"[..]));
+    }
     let refused = http::Client::trusting(Vec::new())
         .get(&url, &[], LIMIT, &memory)
         .expect_err("unknown");
