@@ -21,7 +21,7 @@ STRIP ?= strip
 ARCHIVE_STRIP ?= strip
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 
-.PHONY: all setup demo check bench bench-agents bench-in-rust bench-openmetrics headers lint doc spell abi mutants requirements compatibility hostile memcheck threads races fuzz fuzz-corpus asan install install-built uninstall install-openmetrics uninstall-openmetrics licences deny dist crates deb deb-test deb-test-bookworm deb-test-trixie deb-test-sid reproducible rpm rpm-test docs-test check-rust check-beside-pcp check-as-user check-trixie check-sid check-arm64 check-i386 check-ppc64el check-s390x check-armhf check-riscv64 clean
+.PHONY: all setup demo check bench bench-agents bench-in-rust bench-openmetrics headers lint doc spell abi mutants requirements compatibility hostile memcheck threads races fuzz fuzz-corpus asan install install-built uninstall install-openmetrics uninstall-openmetrics licences deny dist crates deb deb-test deb-test-bookworm deb-test-trixie deb-test-sid openmetrics-test-bookworm openmetrics-test-trixie openmetrics-test-sid reproducible rpm rpm-test docs-test check-rust check-beside-pcp check-as-user check-trixie check-sid check-arm64 check-i386 check-ppc64el check-s390x check-armhf check-riscv64 clean
 
 all:
 	packaging/build.sh
@@ -153,6 +153,10 @@ deb-test: deb-test-bookworm deb-test-trixie
 # The same in one system; sid has PCP 7, whose package is built there.
 deb-test-bookworm deb-test-trixie deb-test-sid: deb-test-%:
 	packaging/deb-test.sh $*
+
+# PCP's own tests of its agent openmetrics, with that agent and with ours, in a fresh system. Some ten minutes. Needs root.
+openmetrics-test-bookworm openmetrics-test-trixie openmetrics-test-sid: openmetrics-test-%:
+	packaging/openmetrics-test.sh $*
 
 # The Debian packages twice, in two directories and by two users: the same bytes. Needs root.
 reproducible:
