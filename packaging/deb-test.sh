@@ -43,11 +43,7 @@ prepare() {
     trap close_system EXIT
     make_system "$suite" "$suite-host"
     inside apt-get update -q >/dev/null
-    install_inside --download-only "${host[@]}"
-    # PCP 7 starts its services whatever policy-rc.d says.
-    DEBIAN_FRONTEND=noninteractive LC_ALL=C unshare --mount --pid --net --fork --kill-child chroot "$system" sh -c \
-        'mount -t proc proc /proc && exec apt-get install -y -q --no-install-recommends --no-download "$@"' sh "${host[@]}" >"$system.apt.log" 2>&1 ||
-        { tail -n 20 "$system.apt.log" >&2; fail "PCP is not installed"; }
+    install_alone "${host[@]}" || fail "PCP is not installed"
     if ! ls "$system"/repository/first/pcp_*.deb >/dev/null 2>&1; then
         mkdir -p "$system/repository/first" "$system/repository/second"
         chmod 777 "$system/repository/first"

@@ -4,6 +4,8 @@
 #   make_system SUITE [NAME]   makes it, or takes the one that is there; sets $system to its directory
 #   not_below DIRECTORY   stops where this clone lies below it
 #   inside COMMAND…       runs a command in it, with /proc and /dev
+#   install_inside PACKAGE…, install_alone PACKAGE…
+#                         installs packages; the second way, no service of theirs goes on running
 #   close_system          takes down what `inside` has mounted; run it on exit
 
 # not_below DIRECTORY: stops where a clone lies below it. There the steps of a test find a file system of their own instead.
@@ -53,6 +55,14 @@ inside() {
 
 install_inside() {
     inside apt-get install -y -q --no-install-recommends "$@" >"$system.apt.log" 2>&1 || { tail -n 20 "$system.apt.log" >&2; return 1; }
+}
+
+# PCP 7 starts its services whatever policy-rc.d says: they end with the name spaces.
+install_alone() {
+    install_inside --download-only "$@"
+    DEBIAN_FRONTEND=noninteractive LC_ALL=C unshare --mount --pid --net --fork --kill-child chroot "$system" sh -c \
+        'mount -t proc proc /proc && exec apt-get install -y -q --no-install-recommends --no-download "$@"' sh "$@" >"$system.apt.log" 2>&1 ||
+        { tail -n 20 "$system.apt.log" >&2; return 1; }
 }
 
 close_system() {
