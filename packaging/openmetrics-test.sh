@@ -49,7 +49,7 @@ one() {
     inside install -d -o pcp -g pcp /run/pcp
     inside redis-server --daemonize yes >/dev/null 2>&1 || true
     { inside /etc/init.d/pmcd start && inside /etc/init.d/pmproxy start; } >/dev/null 2>&1
-    inside su -s /bin/sh pcpqa -c "cd /var/lib/pcp/testsuite && { [ -e localconfig ] || ./mk.localconfig >/dev/null; } && exec ./$2"
+    inside su -s /bin/sh pcpqa -c "umask 022; cd /var/lib/pcp/testsuite && { [ -e localconfig ] || ./mk.localconfig >/dev/null; } && exec ./$2"
 }
 
 # run AGENT TEST: what it prints, in a file.
