@@ -73,7 +73,7 @@ finish() {
     [ -z "${AS:-}" ] || name=as-user
     [ -z "${PCP:-}" ] || name=beside-pcp
     packaging/tested.sh "make check-$name" "Debian $(inside cat /etc/debian_version), $(inside dpkg --print-architecture)${PCP:+, pmcd running}" \
-        "$(inside pkg-config --modversion libpcp_pmda)" "$(tail -n 1 "$log")"
+        "$(inside pkg-config --modversion libpcp_pmda)" "$(grep -E '^[0-9]+ passed, ' "$log")"
 }
 if [ -z "${PCP:-}${AS:-}" ]; then
     finish there "$@"
