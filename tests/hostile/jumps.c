@@ -98,9 +98,13 @@ static void *
 on_a_thread(void *argument)
 {
     static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER;
+    sigset_t alarms;
 
     /* As in until_left. */
     one_call(0);
+    sigemptyset(&alarms);
+    sigaddset(&alarms, SIGALRM);
+    pthread_sigmask(SIG_UNBLOCK, &alarms, NULL);
     pthread_mutex_lock(&one);
     rounds((int)(intptr_t)argument);
     pthread_mutex_unlock(&one);
@@ -169,13 +173,13 @@ main(int argc, char **argv)
     }
     expect(exited == count, "all have ended in the handler");
 
-    /* The jumps on a second thread: the alarms go there. */
+    /* The jumps on a second thread: the alarms go there, and none to this one, which would jump onto the other's stack. */
     action.sa_handler = jump;
     sigaction(SIGALRM, &action, NULL);
-    expect(pthread_create(&thread, NULL, on_a_thread, (void *)(intptr_t)count) == 0, "a thread");
     sigemptyset(&alarms);
     sigaddset(&alarms, SIGALRM);
     pthread_sigmask(SIG_BLOCK, &alarms, NULL);
+    expect(pthread_create(&thread, NULL, on_a_thread, (void *)(intptr_t)count) == 0, "a thread");
     pthread_join(thread, NULL);
     printf("%d handlers left\n", 4 * count);
     return 0;
