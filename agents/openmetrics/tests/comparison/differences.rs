@@ -15,7 +15,7 @@ const DELIBERATE: &[Row] = &[
     ("dbpmda", "23 name", "OM-31"),
     ("integers_out_of_range", "", "OM-41"),
     ("label_escapes", "pminfo", "OM-68"),
-    ("instance_names", "words[disk]", "OM-62"),
+    ("instance_names", "words[disk]", "OM-61"),
     ("label_names", "pminfo", "OM-68"),
     ("line_separators", "", "OM-30"),
     ("log", "", "OM-38"),

@@ -48,7 +48,7 @@ pub fn about(pmcd: &Pmcd<'_>, host: &Host, source: &str, round: &str, answers: &
     }
 }
 
-/// Names of instances that a user may write, whole and by their first word (OM-62).
+/// Names of instances that a user may write, whole and by their first word (OM-61).
 const INSTANCES: [&str; 8] = ["0", "1 a:y", "disk", "disk write", "fan", "fan 1", "last", "nope"];
 
 /// Some metrics, whichever others there are.
