@@ -169,12 +169,13 @@ impl OpenMetrics {
                 self.meet(found);
             }
         }
-        let sources = self.sources.values_mut().filter(|_| self.generation.forgets());
-        for source in sources.filter(|source| !source.is_gone && !seen.contains(&source.name)) {
-            let cluster = source.cluster;
-            self.changes
-                .gone
-                .extend(source.leave().into_iter().map(|place| (cluster, place)));
+        if self.generation.forgets() {
+            let sources = self.sources.values_mut();
+            for source in sources.filter(|source| !source.is_gone && !seen.contains(&source.name)) {
+                let cluster = source.cluster;
+                let places = source.leave().into_iter();
+                self.changes.gone.extend(places.map(|place| (cluster, place)));
+            }
         }
         self.show_sources();
     }

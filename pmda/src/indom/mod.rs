@@ -246,10 +246,12 @@ impl<T> Indom<T> {
 
     /// The instance that a client means by a name (CACHE-10, INST-65, INST-66).
     pub(crate) fn asked(&self, name: &[u8]) -> Option<i32> {
-        self.find_bytes(name).or_else(|| {
-            let mut active = self.cache.actives().filter(|_| self.whole_names);
-            active.find_map(|(inst, known)| matches(name, known).map(|_| inst))
-        })
+        let found = self.find_bytes(name);
+        if found.is_some() || !self.whole_names {
+            return found;
+        }
+        let mut active = self.cache.actives();
+        active.find_map(|(inst, known)| matches(name, known).map(|_| inst))
     }
 
     fn find_bytes(&self, name: &[u8]) -> Option<i32> {
@@ -261,8 +263,8 @@ impl<T> Indom<T> {
     /// `-EINVAL` for a name that no instance of the domain can have. A file cannot keep an empty
     /// one.
     fn check_name(&self, name: &str) -> Result<()> {
-        let is_empty = name.is_empty() && !(self.whole_names && self.file.is_none());
-        if is_empty || name.contains('\0') {
+        let may_be_empty = self.whole_names && self.file.is_none();
+        if (name.is_empty() && !may_be_empty) || name.contains('\0') {
             return Err(Error::EINVAL);
         }
         Ok(())

@@ -22,8 +22,8 @@ const OUTPUT: usize = 16 << 10;
 
 /// A client that keeps its connections.
 ///
-/// Certificates take milliseconds to read and a megabyte, so they are read when an address wants
-/// them: most exporters are on the same host, by `http://`.
+/// Certificates take milliseconds to read and half a megabyte, so they are read when an address
+/// wants them: most exporters are on the same host, by `http://`.
 #[derive(Debug, Default)]
 pub(super) struct Client {
     /// Asks addresses of `http://`, and follows nothing: that may lead to `https://`.

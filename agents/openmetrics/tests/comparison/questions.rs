@@ -40,9 +40,12 @@ pub fn about(pmcd: &Pmcd<'_>, host: &Host, source: &str, round: &str, answers: &
         add(format!("pmval {metric}"), text(&pmcd.tool("pmval", &args)));
         add(format!("pmstore {metric}"), text(&pmcd.tool("pmstore", &[metric, "1"])));
     }
-    for metric in names(pmcd, &root).iter().filter(|_| source == "instance_names") {
+    if source != "instance_names" {
+        return;
+    }
+    for metric in names(pmcd, &root) {
         for instance in INSTANCES {
-            let args = ["-s", "1", "-t", "0.01", "-w", "30", "-i", instance, metric];
+            let args = ["-s", "1", "-t", "0.01", "-w", "30", "-i", instance, &metric];
             add(format!("pmval {metric}[{instance}]"), text(&pmcd.tool("pmval", &args)));
         }
     }
