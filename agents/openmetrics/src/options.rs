@@ -77,7 +77,7 @@ pub fn folder(env: &Env) -> PathBuf {
 /// How long a source may take.
 ///
 /// # Errors
-/// What is wrong with the option.
+/// The option is not a number of seconds, at least 1: a line for the log.
 pub fn timeout(env: &Env) -> Result<Duration, String> {
     seconds(env.option("timeout"), 't', 1, TIMEOUT)
 }
@@ -85,7 +85,7 @@ pub fn timeout(env: &Env) -> Result<Duration, String> {
 /// How old the names of a source may become before it is fetched for them.
 ///
 /// # Errors
-/// What is wrong with the option.
+/// The option is not a number of seconds: a line for the log.
 pub fn refresh(env: &Env) -> Result<Duration, String> {
     seconds(env.option("refresh"), 'R', 0, REFRESH)
 }

@@ -1,7 +1,7 @@
 //! The files that name sources: `*.url` and executables in a folder and those below it.
 //!
-//! A folder is read again when its time has changed. The time of a file matters only where names
-//! are asked for: it may have become an executable.
+//! A folder is read again when its time has changed. The times of files are read only where asked
+//! for (`with_files`), as there are many: a file may have become executable.
 
 use std::collections::HashMap;
 use std::fs::{self, Metadata};
@@ -149,6 +149,7 @@ impl Folder {
         }
     }
 
+    /// The source that a file names. `None`, and a line in the log, if it names none.
     fn source(&self, path: PathBuf, root: &str) -> Option<Found> {
         let metadata = fs::metadata(&path).ok().filter(Metadata::is_file)?;
         let kind = if metadata.mode() & EXECUTABLE != 0 {
@@ -184,7 +185,8 @@ impl Folder {
     }
 }
 
-/// Parts of names of metrics: a letter and then letters, digits and underscores, between dots.
+/// Returns true if a name can be part of the names of metrics: parts between dots, each a letter
+/// and then letters, digits and underscores.
 fn is_name(name: &str) -> bool {
     name.split('.').all(|part| {
         part.starts_with(|first: char| first.is_ascii_alphabetic())

@@ -17,7 +17,7 @@ use crate::{limits, options};
 /// The first scan gives each source so many times the usual time.
 const PATIENCE: u32 = 10;
 
-/// Files, not only folders, are looked at after so long.
+/// How often the times of all files are read, not only those of folders.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Name of the agent's own metrics, and of what has the sums of all sources.
@@ -62,6 +62,10 @@ pub(crate) struct Changes {
 }
 
 impl OpenMetrics {
+    /// Starts the agent: reads what is known of sources, and fetches each of them once.
+    ///
+    /// # Errors
+    /// `EINVAL` if an option is wrong, which is logged.
     pub(crate) fn new(env: &Env) -> Result<OpenMetrics> {
         log::info!("Initializing ... currently in notready state.");
         let said = |wrong| {
@@ -128,20 +132,24 @@ impl OpenMetrics {
         self.generation
     }
 
+    /// The source with a number, if it has been there since the agent has started.
     pub(crate) fn source(&self, cluster: u32) -> Option<&Source> {
         self.sources.get(&cluster)
     }
 
+    /// As [`OpenMetrics::source`], to be changed.
     pub(crate) fn source_mut(&mut self, cluster: u32) -> Option<&mut Source> {
         self.sources.get_mut(&cluster)
     }
 
+    /// The instances of a metric, by its source and place; none without it.
     pub(crate) fn rows(&mut self, cluster: u32, place: usize) -> &mut Indom<Row> {
         let source = self.sources.get_mut(&cluster);
         let rows = source.and_then(|source| source.metric(place)?.rows());
         rows.unwrap_or(&mut self.nothing)
     }
 
+    /// Switches debug messages in the log on or off.
     pub(crate) fn set_debug(&mut self, is_debug: bool) {
         self.is_debug = is_debug;
         log::set_max_level(if is_debug {
@@ -152,6 +160,8 @@ impl OpenMetrics {
         log::info!("{}.{CONTROL}.debug: set to {}", self.root, u32::from(is_debug));
     }
 
+    /// Takes over new sources and those that have moved, come back or gone, if a folder has
+    /// changed since the last look. Files count at most each [`LOOK`].
     fn look(&mut self, now: Instant) {
         let with_files = self
             .looked
@@ -180,6 +190,7 @@ impl OpenMetrics {
         self.show_sources();
     }
 
+    /// Takes over a source that was found: a new one, or a known one whose file has moved.
     fn meet(&mut self, found: Found) {
         if let Some(source) = self
             .by_name
@@ -209,7 +220,8 @@ impl OpenMetrics {
         self.changes.sources.push(cluster);
     }
 
-    /// The control metrics have all sources there ever were.
+    /// Gives the control metrics an instance for each source there ever was, with a status if it is
+    /// there now, and saves the numbers of sources.
     fn show_sources(&mut self) {
         self.clusters.save();
         for (inst, name) in (0_i32..).zip(self.clusters.names()) {
@@ -236,6 +248,8 @@ impl OpenMetrics {
         }
     }
 
+    /// Fetches sources side by side, and takes their documents as they come. `limit` is the time
+    /// that they have.
     fn fetch(&mut self, clusters: Vec<u32>, now: Instant, limit: Duration) {
         let mut targets: Vec<(u32, Arc<Target>)> = Vec::new();
         for cluster in clusters {
@@ -265,6 +279,7 @@ impl OpenMetrics {
         }
     }
 
+    /// Takes the outcome of a source's fetch: its values and news, and its status.
     fn take(&mut self, outcome: Outcome) {
         let cluster = outcome.source;
         let Some(source) = self.sources.get_mut(&cluster) else {

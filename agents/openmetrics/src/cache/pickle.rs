@@ -12,17 +12,18 @@
 //! .
 //! ```
 //!
-//! Of this language, lists, texts and truth values in protocols 0 to 4 are read, and nothing that
-//! would call a function.
+//! A pickle is a program for a stack machine. [`read`] runs the instructions that make lists, texts
+//! and truth values in protocols 0 to 4. It refuses all others: those that call a function would
+//! let a file execute code.
 
 use std::fmt::Write as _;
 
-/// A list of names.
+/// What a file has: names, and how clients see those of instances.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Names {
     /// In the order of their numbers, from 0.
     pub list: Vec<String>,
-    /// Whether the names of instances begin with their numbers.
+    /// Whether clients see the number of each instance in front of its name.
     pub has_prefix: bool,
 }
 
@@ -107,11 +108,13 @@ enum Value {
 
 struct Reader<'f> {
     rest: &'f [u8],
-    /// Texts that may be meant once more.
+    /// Texts that later instructions may push again, by their numbers; Python counts them upwards.
     memo: Vec<(u32, String)>,
 }
 
 impl<'f> Reader<'f> {
+    /// Reads one value, up to the end of its pickle. `None` if an instruction is unknown or does
+    /// not fit.
     fn value(&mut self) -> Option<Value> {
         let mut stack: Vec<Value> = Vec::new();
         loop {
@@ -190,6 +193,7 @@ impl<'f> Reader<'f> {
         Some(bytes)
     }
 
+    /// The bytes up to the end of the line, which is skipped.
     fn line(&mut self) -> Option<&'f [u8]> {
         let end = self.rest.iter().position(|byte| *byte == b'\n')?;
         let line = self.bytes(end)?;
@@ -197,6 +201,7 @@ impl<'f> Reader<'f> {
         Some(line)
     }
 
+    /// A little-endian number of `width` bytes, 4 at most.
     fn number(&mut self, width: usize) -> Option<u32> {
         let bytes = self.bytes(width)?;
         Some(
@@ -207,7 +212,7 @@ impl<'f> Reader<'f> {
         )
     }
 
-    /// A text in UTF-8, behind its length.
+    /// A text in UTF-8, behind its length of `width` bytes.
     fn text(&mut self, width: usize) -> Option<Value> {
         let length = usize::try_from(self.number(width)?).ok()?;
         let text = std::str::from_utf8(self.bytes(length)?).ok()?;
@@ -217,7 +222,7 @@ impl<'f> Reader<'f> {
     fn remember(&mut self, number: u32, stack: &[Value]) {
         let text = match stack.last() {
             Some(Value::Text(text)) => text.clone(),
-            // A list is not meant once more; it only counts.
+            // No file pushes a list again; its place only counts.
             _ => String::new(),
         };
         self.memo.push((number, text));
@@ -229,6 +234,7 @@ impl<'f> Reader<'f> {
     }
 }
 
+/// Takes the values above the last mark from the stack, and the mark.
 fn above_mark(stack: &mut Vec<Value>) -> Option<Vec<Value>> {
     let mark = stack.iter().rposition(|value| matches!(value, Value::Mark))?;
     let items = stack.split_off(mark + 1);

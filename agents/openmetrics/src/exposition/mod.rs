@@ -1,9 +1,10 @@
 //! The text formats of Prometheus (0.0.4) and OpenMetrics (1.0), as far as PCP's agent reads them
 //! (docs/spec/openmetrics.md, section 3).
 //!
-//! The [`Parser`] walks over a document once and borrows from its text: a sample costs no memory.
-//! What it means for PCP is the matter of [`crate::names`]; a value stays a word until it is
-//! fetched ([`value`]).
+//! A document consists of lines: comments, some of which describe the samples that follow, and
+//! samples. The [`Parser`] walks over it once and borrows from its text: a sample allocates
+//! nothing. [`crate::names`] says what a sample means for PCP. Its value stays a word until the
+//! metric's type is known ([`value`]).
 //!
 //! ```
 //! use pmda_openmetrics::exposition::Parser;
@@ -42,9 +43,11 @@ pub use sample::{Label, Sample};
 pub fn text(document: &[u8]) -> Cow<'_, str> {
     let mark = "\u{feff}".as_bytes();
     let document = document.strip_prefix(mark).unwrap_or(document);
+    // Much faster than `from_utf8_lossy` for text that is valid.
     str::from_utf8(document).map_or_else(|_| String::from_utf8_lossy(document), Cow::Borrowed)
 }
 
+/// A line without the blanks at both ends.
 fn trim(line: &str) -> &str {
     line.trim_matches(|letter: char| letter.is_ascii() && is_blank(letter as u8))
 }
@@ -73,7 +76,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Returns the next sample, or what is wrong with its line; `None` at the end of the document.
-    /// Nothing follows a wrong line (OM-38, OM-39).
+    /// Nothing follows a wrong line: the rest of such a document is as doubtful (OM-38, OM-39).
     ///
     /// It is not an `Iterator`, as a sample borrows the parser's list of labels.
     pub fn next_sample(&mut self) -> Option<Result<Sample<'_, 't>, Fault<'t>>> {

@@ -1,7 +1,8 @@
 //! A metric of a source: its instances, and their values in the last document.
 //!
 //! Each fetch brings the same series, nearly always in the same order. So a metric remembers them
-//! in that order by the text of their labels, and expects the next one there.
+//! in that order by the text of their labels, and expects the next one there. Only the labels of a
+//! new series are parsed.
 
 use std::cell::Cell;
 use std::collections::hash_map::RandomState;
@@ -19,9 +20,10 @@ use crate::generation::Generation;
 use crate::limits;
 use crate::names::{self, Definition, LabelSet};
 
+/// State that the instances of a metric share, each by an [`Rc`].
 #[derive(Debug, Default)]
 struct Common {
-    /// The number of the last document.
+    /// The number of the last document: a [`Row`] with another one is not in it.
     document: Cell<u64>,
     /// Whether that document has a value.
     has_values: Cell<bool>,
@@ -39,7 +41,7 @@ struct Common {
 pub struct Row {
     number: u32,
     value: Value,
-    /// The number of its document.
+    /// The number of the last document that has it.
     document: u64,
     common: Rc<Common>,
     /// The text of its last series' labels.
@@ -82,7 +84,8 @@ impl Row {
     }
 }
 
-/// The labels that name an instance, from the text of its series.
+/// The labels that name an instance, from the text of its series. Clients seldom ask for them, so
+/// they are parsed again each time.
 fn labels_of(text: &str, config: &Config) -> LabelSet {
     let line = format!("name{{{text}}} 0");
     let mut parser = Parser::new(&line);
@@ -92,21 +95,25 @@ fn labels_of(text: &str, config: &Config) -> LabelSet {
     }
 }
 
-/// PCP allows no other names of labels.
+/// Returns true if PCP allows a label of this name.
 fn is_label(name: &str) -> bool {
     name.starts_with(|first: char| first.is_ascii_alphabetic())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
         && name.len() <= 255
 }
 
+/// Samples with the same labels, written in the same way, and the instance that they belong to.
 #[derive(Debug)]
 struct Series {
+    /// The text of the labels.
     text: Rc<str>,
+    /// The number of the instance.
     number: u32,
     /// Whether the labels name the instance.
     is_of_labels: bool,
 }
 
+/// The instances of a metric, and the series that have values for them.
 #[derive(Debug)]
 struct Instances {
     table: Table,
@@ -223,6 +230,9 @@ impl Metric {
     }
 
     /// Takes the value of a sample. `memory` is what names may still take, in bytes.
+    ///
+    /// # Errors
+    /// The reason why the sample has no place.
     pub(super) fn store(
         &mut self,
         sample: &Sample<'_, '_>,
@@ -261,7 +271,7 @@ impl Metric {
         };
         instances.show_new(&self.common);
         instances.table.save();
-        // Documents bring the same series again: no more are to be expected.
+        // The next documents bring the same series: the list hardly grows any more.
         instances.series.shrink_to_fit();
         let mut has_new_labels = std::mem::take(&mut self.has_new_labels);
         if let Some((last, false)) = instances.last {
@@ -290,10 +300,10 @@ impl Metric {
         self.instances.is_some()
     }
 
-    /// The value of a singular one.
+    /// The value of a metric without instances.
     ///
     /// # Errors
-    /// `PM_ERR_AGAIN` without one.
+    /// `PM_ERR_AGAIN` if the last document has no value of it.
     pub fn atom(&self) -> Result<Atom<'_>> {
         match self.value {
             Value::None => Err(Error::AGAIN),
@@ -367,7 +377,10 @@ impl Instances {
         Some(found)
     }
 
-    /// A series that is new; its instance need not be.
+    /// Adds a new series, whose instance may be known by another one, and returns its place.
+    ///
+    /// # Errors
+    /// The reason why it has no place.
     fn add(
         &mut self,
         sample: &Sample<'_, '_>,
@@ -411,6 +424,7 @@ impl Instances {
         Ok(place)
     }
 
+    /// Sets the value of the instance of a series, by the place of the series.
     fn set(&mut self, place: usize, value: Value, document: u64) {
         let Some(series) = self.series.get(place) else { return };
         let row = match (series.number as usize).checked_sub(self.shown) {
@@ -457,6 +471,7 @@ impl Instances {
 }
 
 impl Row {
+    /// An instance that no document has had yet.
     fn absent(number: u32, common: &Rc<Common>) -> Row {
         Row {
             number,

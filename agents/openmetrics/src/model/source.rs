@@ -21,6 +21,7 @@ use crate::sources::{Changed, EXECUTABLE, Found, Kind};
 /// One more than the greatest serial of an instance domain.
 const SERIALS: u32 = 1 << 22;
 
+/// What a name of samples stands for.
 #[derive(Clone, Copy, Debug)]
 enum Known {
     /// A metric, by its place.
@@ -98,7 +99,8 @@ impl Source {
         }
     }
 
-    /// Takes another file of its name, or another kind. Tells whether there is one.
+    /// Takes over the file and the kind of `found`, which has this source's name. Returns false if
+    /// both are as before.
     pub fn moved(&mut self, found: &Found) -> bool {
         if (&self.path, self.kind) == (&found.path, found.kind) {
             return false;
@@ -149,7 +151,7 @@ impl Source {
     /// Where its document comes from. The second value tells whether its file was read anew.
     ///
     /// # Errors
-    /// Why that is not known, for the log.
+    /// The reason why there is none, for the log.
     pub fn target(&mut self) -> Result<(Arc<Target>, bool), String> {
         let told = |error: std::io::Error| format!("cannot read {}: {error}", self.path.display());
         let metadata = fs::metadata(&self.path).map_err(told)?;
@@ -185,7 +187,7 @@ impl Source {
                 }
             }
         };
-        // Else it may change once more in the same time.
+        // A file that has only just changed may change once more without another time.
         self.read = changed.is_settled().then_some(changed);
         let target = Arc::new(target);
         self.target = Some(Arc::clone(&target));
@@ -237,8 +239,15 @@ impl Source {
         news
     }
 
+    /// Adds the metric of a name that no sample had before, or ignores the name: if a filter
+    /// excludes it, or if it is beyond a limit that costs this metric only.
+    ///
+    /// # Errors
+    /// What is wrong with the document, which ends here: a name that is not allowed, or one too
+    /// many.
     fn meet(&mut self, sample: &Sample<'_, '_>, files: &Files, news: &mut News) -> Result<Known, String> {
         let name = sample.name;
+        // Roughly: the name twice, and its metric.
         let Some(memory) = self.memory.checked_sub(2 * name.len() + 400) else {
             self.meet_memory();
             return Ok(Known::Ignored);
@@ -281,6 +290,10 @@ impl Source {
         Ok(Known::Metric(place))
     }
 
+    /// Stores the value of a sample, unless its name is ignored or a limit is met.
+    ///
+    /// # Errors
+    /// What is wrong with the document, which ends here.
     fn store(&mut self, known: Known, sample: &Sample<'_, '_>) -> Result<(), String> {
         let Known::Metric(place) = known else { return Ok(()) };
         let Some(metric) = self.metrics.get_mut(place) else {
@@ -313,7 +326,7 @@ impl Source {
         );
     }
 
-    /// Says once that what is beyond a limit is not shown.
+    /// Logs, once for each limit, that what is beyond it is not shown.
     fn meet_limit(&mut self, what: &str, limit: &'static str) {
         if !self.met.contains(&limit) {
             log::error!(
@@ -324,6 +337,7 @@ impl Source {
         }
     }
 
+    /// Ends a document: saves numbers, and adds what has changed to `news`.
     fn end(&mut self, news: &mut News) {
         for (place, metric) in self.metrics.iter_mut().enumerate() {
             if metric.end() {
@@ -340,7 +354,7 @@ impl Source {
             }
         }
         self.numbers.save();
-        // Documents bring the same metrics again: no more are to be expected.
+        // The next documents bring the same metrics: the list hardly grows any more.
         self.metrics.shrink_to_fit();
     }
 }

@@ -83,8 +83,8 @@ impl Help {
     }
 }
 
-/// The definition by a line such as `PCP5 NAME PMID TYPE INDOM SEMANTICS UNITS…`. What is missing
-/// is as without a line; `None` without a name (OM-35).
+/// The definition by a line such as `PCP5 NAME PMID TYPE INDOM SEMANTICS UNITS…`. A word that is
+/// missing has the value that it has without such a line. `None` if the name is missing (OM-35).
 fn described(line: &str, notes: &mut Vec<Note>) -> Option<Definition> {
     let words: Vec<_> = line.split(' ').collect();
     let word = |at: usize| words.get(at).copied();
