@@ -1,10 +1,11 @@
-//! A name in an open directory, found without following links of other users.
+//! A name in an open directory, found without following links that other users may have put there.
 //!
-//! Agents run as root, and may write to directories of PCP's user, where a symbolic link could lead
-//! them to any file of the system. So a process of root follows a link only where root alone can
-//! have put it: in a directory that belongs to root and that others cannot write to, or, where the
-//! sticky bit guards names, a link that belongs to root. Another link is refused with `EACCES`. A
-//! descriptor holds what was found, so that it cannot be exchanged afterwards.
+//! Agents run as root, and many directories that they write to belong to PCP's user. Whoever may
+//! write to such a directory can put a symbolic link there, which leads root to any file of the
+//! system. So a process of root follows a link only where root alone can have put it: in a
+//! directory that belongs to root and that others cannot write to, or, where the sticky bit guards
+//! names, a link that belongs to root. Another link is refused with `EACCES`. A descriptor holds
+//! what was found, so that it cannot be exchanged afterwards.
 //!
 //! Other users follow all links, as the system does.
 
@@ -22,14 +23,16 @@ use crate::path::{FilePath, joined};
 /// Number of symbolic links that Linux follows on one path.
 const LINKS: usize = 40;
 
+/// The longest name in a directory, in bytes.
 const NAME_MAX: usize = 255;
 
+/// The longest path, in bytes.
 pub(crate) const PATH_MAX: usize = 4096;
 
-/// Mode bit: only owners remove and rename names in the directory.
+/// The mode bit of a directory in which only owners remove and rename names.
 const STICKY: u32 = 0o1000;
 
-/// A name in an open directory; there may be nothing with it yet.
+/// A name in an open directory, whether or not something has that name.
 #[derive(Debug)]
 pub struct DirEntry {
     directory: OwnedFd,
@@ -37,7 +40,7 @@ pub struct DirEntry {
 }
 
 impl DirEntry {
-    /// The entry that a path names. If that is a link, it is the link itself.
+    /// The entry that a path names. If a link has that name, it is the link itself.
     ///
     /// # Errors
     /// `EACCES` for a link that is not to be followed; what the system says of directories.
@@ -75,7 +78,7 @@ impl DirEntry {
         &self.name
     }
 
-    /// Another name in the same directory.
+    /// The entry of another name in the same directory.
     ///
     /// # Errors
     /// What the system says.
@@ -84,7 +87,8 @@ impl DirEntry {
         Ok(DirEntry { directory, name })
     }
 
-    /// Opens the file, close-on-exec. A link is refused (`ELOOP`).
+    /// Opens the file, close-on-exec: programs that this process starts do not get it. A link is
+    /// refused (`ELOOP`).
     ///
     /// # Errors
     /// What the system says.
@@ -95,7 +99,8 @@ impl DirEntry {
         Ok(rustix::io::retry_on_intr(open)?.into())
     }
 
-    /// Opens the file for reading, without waiting for a writer or getting a controlling terminal.
+    /// Opens the file for reading. It neither waits for a writer nor makes a terminal the
+    /// controlling one of this process.
     ///
     /// # Errors
     /// What the system says.
@@ -103,8 +108,8 @@ impl DirEntry {
         self.open(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, 0)
     }
 
-    /// A descriptor of the file alone (`O_PATH`): its owner can be changed, nothing read or
-    /// written.
+    /// A descriptor that stands for the file alone (`O_PATH`): its owner can be changed, and
+    /// nothing can be read or written.
     ///
     /// # Errors
     /// What the system says.
@@ -112,7 +117,8 @@ impl DirEntry {
         self.open(OFlags::PATH, 0)
     }
 
-    /// Makes a new file in place of what is there, which stays for those who have it open.
+    /// Removes what has the name, and makes a new file. Processes that have the old file open keep
+    /// it.
     ///
     /// # Errors
     /// What the system says.
@@ -123,7 +129,7 @@ impl DirEntry {
         }
     }
 
-    /// The file's attributes.
+    /// The status of what has the name (`stat`); of a link, its own.
     ///
     /// # Errors
     /// What the system says.
@@ -140,7 +146,7 @@ impl DirEntry {
         Ok(unlinkat(&self.directory, self.name.c_str(), AtFlags::empty())?)
     }
 
-    /// Renames the file, and replaces what has the other name.
+    /// Renames the file. What had the new name is replaced.
     ///
     /// # Errors
     /// What the system says.
@@ -162,7 +168,7 @@ impl DirEntry {
     }
 }
 
-/// Goes along a path, component by component.
+/// Goes along a path, component by component, and follows the links that may be followed.
 fn walk(path: &FilePath, follow_last: bool) -> io::Result<DirEntry> {
     let mut rest = copy(path.bytes())?;
     let mut directory = start(&rest)?;
@@ -180,8 +186,9 @@ fn walk(path: &FilePath, follow_last: bool) -> io::Result<DirEntry> {
     Err(Errno::LOOP.into())
 }
 
-/// Goes on to the end of the path, or to the first link: then the third result is the rest of the
-/// path, behind that link's own.
+/// Goes on to the end of the path or to the first link: returns the directory and the name there
+/// and, for a link, the path from that directory on: the link's target with the rest of the path
+/// behind it.
 fn go(
     mut directory: OwnedFd,
     path: &[u8],
@@ -205,7 +212,7 @@ fn go(
                     (directory, rest) = (next, behind);
                     continue;
                 }
-                // The error for a link depends on the system.
+                // A link, or no directory: which error a link gives depends on the system.
                 Err(Errno::NOTDIR | Errno::LOOP) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -225,6 +232,7 @@ fn go(
     }
 }
 
+/// The flags to open a directory on the way: `O_PATH` needs no permission to read it.
 const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
 
 /// The directory where a path begins.
@@ -233,7 +241,10 @@ fn start(path: &[u8]) -> io::Result<OwnedFd> {
     Ok(openat(CWD, directory, DIRECTORY, Mode::empty())?)
 }
 
-/// The target of a link; `None` if it is no link, `EACCES` if it is not to be followed.
+/// The target of a link; `None` if the name is no link, or nothing has it.
+///
+/// # Errors
+/// `EACCES` for a link that is not to be followed.
 fn link<'r>(directory: BorrowedFd<'_>, name: &FilePath, room: &'r mut Vec<u8>) -> io::Result<Option<&'r [u8]>> {
     room.clear();
     room.try_reserve_exact(PATH_MAX).map_err(|_| io_error(Error::ENOMEM))?;
@@ -245,6 +256,7 @@ fn link<'r>(directory: BorrowedFd<'_>, name: &FilePath, room: &'r mut Vec<u8>) -
     }
 }
 
+/// Returns whether this process may follow a link: always, unless it runs as root.
 fn is_trusted(directory: BorrowedFd<'_>, name: &FilePath) -> io::Result<bool> {
     if !rustix::process::geteuid().is_root() {
         return Ok(true);

@@ -1,11 +1,12 @@
-//! Messages, collected under locks and handed to libpcp when none is held any more.
+//! Messages. The core never writes one itself: it collects them in a [`Journal`], and the caller
+//! hands them to libpcp when no lock is held any more.
 //!
-//! Without memory a message is dropped: the call itself goes on.
+//! Without memory for a message, the message is lost: the call itself goes on.
 
 use std::ffi::CStr;
 use std::fmt::{self, Display, Write};
 
-/// The severity, as `pmNotifyErr` prints it.
+/// The severity, under the names that `pmNotifyErr` prints.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
     /// Critical: the agent cannot work.
@@ -20,30 +21,33 @@ pub enum Level {
     Debug,
 }
 
-/// A message.
+/// One message of a [`Journal`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Message {
     /// A line for the log, with time, program and severity (`pmNotifyErr`).
     Notify(Level, Vec<u8>),
-    /// A line of debug output, with the head that it has in each release of PCP.
+    /// A line of debug output. The writer puts the head in front that it has in this release of
+    /// PCP.
     Debug(Vec<u8>),
-    /// Debug output for stderr, as it is.
+    /// Debug output for stderr, written as it is.
     Trace(Vec<u8>),
 }
 
-/// Bytes of a line that need no memory.
+/// Capacity of a line in bytes before it needs memory.
 const ROOM: usize = 512;
 
-/// One message while it is put together: in the value itself, in memory when it grows longer.
-/// Without that memory it is cut.
+/// One message while it is put together: in the value itself, and on the heap when it grows longer
+/// than that. Without memory for this it is cut there: a shorter message, never the end of the
+/// process.
 ///
-/// Text comes by `write!`; what is no `str` comes through [`Bytes`].
+/// Text is added by `write!`; bytes that need not be UTF-8 are added through [`Bytes`].
 #[derive(Debug)]
 pub struct Line {
     room: [u8; ROOM],
     used: usize,
-    /// All of the text, if it is longer.
+    /// All of the text, once it no longer fits in the value; otherwise empty.
     long: Vec<u8>,
+    /// True if text was left out for want of memory: nothing is added any more.
     cut: bool,
 }
 
@@ -67,7 +71,7 @@ impl Line {
         line
     }
 
-    /// Adds text, as far as there is memory.
+    /// Adds text. What there is no memory for is left out.
     pub fn show(&mut self, text: fmt::Arguments<'_>) {
         let _ = self.write_fmt(text);
     }
@@ -78,7 +82,7 @@ impl Line {
             return;
         }
         if self.long.is_empty() {
-            // One byte is left for a NUL.
+            // One byte is kept for the NUL of `c_str`.
             if bytes.len() < ROOM - self.used {
                 self.room[self.used..self.used + bytes.len()].copy_from_slice(bytes);
                 self.used += bytes.len();
@@ -109,7 +113,7 @@ impl Line {
         }
     }
 
-    /// The text, if there is memory for it.
+    /// Returns the text on its own; `None` without memory for it.
     #[must_use]
     pub fn into_bytes(self) -> Option<Vec<u8>> {
         if !self.long.is_empty() {
@@ -121,13 +125,13 @@ impl Line {
         Some(text)
     }
 
-    /// The text up to its first NUL.
+    /// The text as a C string: it ends at its first NUL. This needs no memory.
     pub fn c_str(&mut self) -> &CStr {
         let text = if self.long.is_empty() {
             self.room[self.used] = 0;
             &self.room[..=self.used]
         } else {
-            // Room: each growth has reserved one byte more.
+            // The byte is there: each growth has reserved one more.
             self.long.push(0);
             &self.long[..]
         };
@@ -190,10 +194,11 @@ impl Display for Bytes<'_> {
     }
 }
 
-/// Messages in order.
+/// Messages in the order in which they arose.
 ///
-/// Nothing may be locked while C is called (`docs/ARCHITECTURE.md`), so the caller passes a journal
-/// in, and writes it out when it has released the lock.
+/// The core never calls C, and nothing may be locked while C is called (`docs/ARCHITECTURE.md`). So
+/// the caller passes a journal in, and writes its messages when it has released the lock. An empty
+/// journal needs no memory.
 #[derive(Default, Debug)]
 pub struct Journal {
     /// Oldest first.
@@ -218,11 +223,12 @@ impl Journal {
         self.push(Message::Debug, text);
     }
 
-    /// Adds debug output for stderr; `text` has its own newline.
+    /// Adds debug output for stderr; `text` has its own newline at the end.
     pub fn trace(&mut self, text: impl Display) {
         self.push(Message::Trace, text);
     }
 
+    /// Adds a message. Without memory the message is lost, and the call goes on.
     fn push(&mut self, message: impl FnOnce(Vec<u8>) -> Message, text: impl Display) {
         let text = Line::new(format_args!("{text}")).into_bytes();
         if let (Some(text), Ok(())) = (text, self.messages.try_reserve(1)) {
@@ -235,7 +241,7 @@ impl Journal {
 mod tests {
     use super::*;
 
-    /// Any bytes come out as they went in, `Bytes`' own characters, too.
+    /// Any bytes come out as they went in, also the characters behind which [`Bytes`] hides others.
     #[test]
     fn bytes_pass() {
         for text in [
@@ -256,13 +262,14 @@ mod tests {
         );
     }
 
+    /// A line may be longer than its own room, and has a NUL behind it in any case.
     #[test]
     fn lines_grow() {
         for length in [0, 1, ROOM - 2, ROOM - 1, ROOM, ROOM + 1, 5000] {
             let text = "x".repeat(length);
             let mut line = Line::new(format_args!("{text}"));
             assert_eq!(line.bytes(), text.as_bytes());
-            // The NUL needs no memory.
+            // The NUL needs no memory: there may be none by then.
             assert!(line.long.is_empty() || line.long.capacity() > length);
             assert_eq!(line.c_str().to_bytes(), text.as_bytes());
         }

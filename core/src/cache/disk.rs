@@ -1,5 +1,9 @@
-//! Replaces a file so that a crash or a full disk leaves the old one or the new one (DEF-1), with
-//! the old one's owner, mode and extended attributes (access control lists and labels among them).
+//! Replaces a file so that a crash or a full disk leaves the old content or the new one, never half
+//! of either (DEF-1). The new file has the old one's owner, mode and extended attributes (access
+//! control lists and labels among them).
+//!
+//! The content is written to a temporary file in the same directory, which is then renamed. A file
+//! that cannot be replaced in this way is written in place.
 
 use std::ffi::CStr;
 use std::fs::{File, Permissions};
@@ -16,25 +20,32 @@ use crate::dir_entry::{DirEntry, PATH_MAX};
 use crate::error::Error;
 use crate::path::FilePath;
 
-/// Age at which a temporary file has no writer any more.
+/// Age from which a temporary file counts as abandoned: its writer was killed. A save takes
+/// seconds.
 const ABANDONED: Duration = Duration::from_secs(600);
 
+/// A comparison of two files' attributes; tests have one of their own.
 type Same = fn(&File, &File) -> bool;
 
-/// Gives the file the content.
+/// Replaces the content of the file at `path`, or makes a new file.
 ///
-/// An existing file keeps mode, owner and attributes, and is written in place where it cannot be
-/// replaced (CACHE-75).
+/// An existing file keeps mode, owner and attributes. It is written in place where it cannot be
+/// replaced (CACHE-75): when it has several names, is no regular file, is mounted, belongs to a
+/// user to whom we cannot give a file, or has attributes that cannot be copied, or when we may not
+/// write to its directory.
 ///
-/// Nothing is flushed to the disk: agents save in the middle of fetches.
+/// Nothing is flushed to the disk, since agents save in the middle of fetches. After a crash of the
+/// process the old or the new file is there; after one of the system it depends on the file system.
 ///
 /// # Errors
-/// What the system says; the old file is as it was, unless it had to be written in place.
+/// The system's error. The old file is unchanged, unless it had to be written in place.
 pub(super) fn write(path: &FilePath, content: &[u8]) -> io::Result<()> {
     write_if(same_attributes, path, content)
 }
 
+/// [`write()`] with another comparison of attributes.
 fn write_if(same: Same, path: &FilePath, content: &[u8]) -> io::Result<()> {
+    // The file behind a symbolic link is replaced, not the link.
     let target = DirEntry::target(path)?;
     let old = look(&target)?;
     replace(same, &target, old, content)
@@ -50,6 +61,7 @@ enum Found {
     Other,
 }
 
+/// The kind of file that a name has now.
 fn look(target: &DirEntry) -> io::Result<Found> {
     match target.stat() {
         Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile && found.st_nlink <= 1 => {
@@ -61,7 +73,8 @@ fn look(target: &DirEntry) -> io::Result<Found> {
     }
 }
 
-/// Memory for names: not on the stack, since agents' threads may have little.
+/// Memory of [`PATH_MAX`] bytes for names: not on the stack, of which agents' threads may have
+/// little.
 fn room() -> io::Result<Vec<u8>> {
     let mut room = Vec::new();
     room.try_reserve_exact(PATH_MAX).map_err(|_| io_error(Error::ENOMEM))?;
@@ -72,8 +85,7 @@ fn io_error(error: Error) -> io::Error {
     io::Error::from_raw_os_error(-error.code())
 }
 
-/// [`write()`] behind all symbolic links. Its parts are not inlined: agents' threads may have
-/// little stack.
+/// Replaces the file that no symbolic link stands for any more: [`write()`] has followed them.
 fn replace(same: Same, target: &DirEntry, old: Found, content: &[u8]) -> io::Result<()> {
     let known = match old {
         Found::Nothing => None,
@@ -82,7 +94,8 @@ fn replace(same: Same, target: &DirEntry, old: Found, content: &[u8]) -> io::Res
     };
     let (temporary, mut file) = match create_beside(target, known.is_some()) {
         Ok(made) => made,
-        // Only where the directory is closed to us: on a full disk this would lose the old file.
+        // Only where we may not write to the directory. On a full disk, writing in place would lose
+        // the old content.
         Err(error) if is_refusal(&error) => return in_place(target, content),
         Err(error) => return Err(error),
     };
@@ -97,14 +110,15 @@ fn replace(same: Same, target: &DirEntry, old: Found, content: &[u8]) -> io::Res
     }
     let _ = temporary.unlink();
     match result {
-        // A refusal: also for what is mounted, and for another's file in a directory with the
-        // sticky bit.
+        // Refused: the file is mounted, or belongs to another user in a directory with the sticky
+        // bit.
         Err(error) if !is_refusal(&error) => Err(error),
         _ => in_place(target, content),
     }
 }
 
-/// Returns whether the system refuses to replace a file, which may be writable all the same.
+/// Returns whether an error means that the system does not let us replace a file. Writing to it may
+/// be allowed all the same.
 fn is_refusal(error: &io::Error) -> bool {
     matches!(
         error.kind(),
@@ -116,20 +130,20 @@ fn is_refusal(error: &io::Error) -> bool {
     )
 }
 
-/// Returns whether a name is that of [`create_beside`]'s files.
+/// Returns whether a name is that of a temporary file, as [`create_beside`] makes them.
 fn is_temporary(name: &[u8]) -> bool {
     let is_number = |byte: &u8| matches!(byte, b'.' | b'0'..=b'9');
     let rest = name.iter().skip_while(|byte| is_number(byte));
     name.starts_with(b".") && rest.take(4).eq(b"tmp-")
 }
 
-/// A new file in the same directory. The successor of an old file is for us alone until it has its
-/// owner.
+/// Makes a temporary file in the same directory, with its entry. Where it is to replace an old
+/// file, only we may read it until it has the old one's owner and mode.
 fn create_beside(target: &DirEntry, old: bool) -> io::Result<(DirEntry, File)> {
     // O_EXCL never follows a link that somebody has put there.
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
     let mode = if old { 0o600 } else { 0o666 };
-    // In a container an agent may have the same process id each time.
+    // The time is part of the name: in a container an agent may have the same process id each time.
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let mut last = io::Error::from(ErrorKind::AlreadyExists);
     for attempt in 0..16 {
@@ -148,7 +162,8 @@ fn create_beside(target: &DirEntry, old: bool) -> io::Result<(DirEntry, File)> {
     Err(last)
 }
 
-/// Removes what killed agents have left in a directory, if it can be removed.
+/// Removes the temporary files that killed agents have left in a directory. A file that cannot be
+/// removed stays; nothing is reported.
 pub(super) fn sweep(directory: &FilePath) {
     let opened = DirEntry::target(directory).and_then(|it| it.open(OFlags::RDONLY | OFlags::DIRECTORY, 0));
     let Ok(directory) = opened else {
@@ -169,13 +184,14 @@ pub(super) fn sweep(directory: &FilePath) {
     }
 }
 
-/// The time since a file was written to; `None` if that is in the future.
+/// The time since a file was last written to; `None` if that is in the future.
 fn age(file: &Stat) -> Option<Duration> {
     let modified = Duration::from_secs(u64::try_from(file.st_mtime).ok()?);
     SystemTime::now().duration_since(UNIX_EPOCH).ok()?.checked_sub(modified)
 }
 
-/// Gives the new file owner, mode and attributes of the old one; `false` when that cannot be.
+/// Gives the new file the owner and the mode of the old one, and returns whether both have the same
+/// attributes then. `false` means that the old file cannot be replaced.
 fn take_after(new: &File, known: &File, same: Same) -> bool {
     let (Ok(old), Ok(found)) = (known.metadata(), new.metadata()) else {
         return false;
@@ -189,16 +205,19 @@ fn take_after(new: &File, known: &File, same: Same) -> bool {
     new.set_permissions(mode).is_ok() && same(known, new)
 }
 
+/// Writes over the file itself.
 fn in_place(target: &DirEntry, content: &[u8]) -> io::Result<()> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
     target.open(flags, 0o666)?.write_all(content)
 }
 
-/// Returns whether two files have the same attributes. What cannot be told counts as a difference.
+/// Returns whether two files have the same extended attributes with the same values. An attribute
+/// that cannot be read counts as a difference.
 pub(super) fn same_attributes(one: &File, other: &File) -> bool {
     let (Ok(names), Ok(others)) = (list(one), list(other)) else {
         return false;
     };
+    // Each name ends with a NUL.
     let all = || names.split_inclusive(|byte| *byte == 0);
     all().count() == others.split_inclusive(|byte| *byte == 0).count()
         && all().all(|name| {
@@ -209,7 +228,7 @@ pub(super) fn same_attributes(one: &File, other: &File) -> bool {
         })
 }
 
-/// The names of a file's attributes; none where the file system has no such thing.
+/// The names of a file's attributes, each with a NUL; empty if the file system has no attributes.
 fn list(file: &File) -> Result<Vec<u8>> {
     match flistxattr_query(file) {
         Ok(length) => filled(length, |room| flistxattr(file, room)),
@@ -218,11 +237,12 @@ fn list(file: &File) -> Result<Vec<u8>> {
     }
 }
 
+/// The value of an attribute.
 fn value(file: &File, name: &CStr) -> Result<Vec<u8>> {
     filled(fgetxattr_query(file, name)?, |room| fgetxattr(file, name, room))
 }
 
-/// A list of at most `length` bytes that `fill` writes.
+/// The bytes that `fill` writes, at most `length`.
 fn filled(length: usize, fill: impl Fn(&mut [u8]) -> Result<usize>) -> Result<Vec<u8>> {
     let mut answer = Vec::new();
     if length > 0 {
@@ -260,7 +280,8 @@ mod tests {
         names
     }
 
-    /// DEF-1, CACHE-75: mode kept, links followed, several names kept, nothing left behind.
+    /// The mode is kept, links are followed, several names are kept, and no temporary file stays
+    /// (DEF-1, CACHE-75).
     #[test]
     fn replaces() {
         let directory = tempfile::tempdir().expect("a directory");
@@ -296,7 +317,7 @@ mod tests {
         assert_eq!(names(directory.path()), ["1.2", "link"]);
     }
 
-    /// DEF-1: only what a killed agent has left is removed.
+    /// Only what a killed agent has left is removed, not what another may be writing (DEF-1).
     #[test]
     fn sweeps() {
         let directory = tempfile::tempdir().expect("a directory");
@@ -321,7 +342,8 @@ mod tests {
         assert_eq!(names(directory.path()), left);
     }
 
-    /// DEF-18.
+    /// A process of root follows no link that another user may have put there, neither in place of
+    /// the file nor on the way to it. So it neither writes nor reads another file (DEF-18).
     #[test]
     fn links_of_others() {
         if !rustix::process::geteuid().is_root() {
@@ -362,7 +384,7 @@ mod tests {
         assert_eq!(fs::read(path("safe/victim")).expect("ours"), b"2 0 8\n");
     }
 
-    /// CACHE-71, DEF-1: what cannot be written is an error.
+    /// A file that cannot be written is an error (CACHE-71, DEF-1).
     #[test]
     fn errors() {
         let directory = tempfile::tempdir().expect("a directory");
@@ -373,20 +395,22 @@ mod tests {
         symlink("/dev/full", &full).expect("a link");
         assert_eq!(errno(&full), Some(28));
         assert_eq!(names(directory.path()), ["full"]);
-        // No name is left for the new file: the old one is as it was.
+        // The temporary file's name would be too long: the old file is unchanged.
         let long = directory.path().join("1".repeat(250));
         fs::write(&long, b"old").expect("ours");
         assert_eq!(errno(&long), Some(36));
         assert_eq!(fs::read(&long).expect("there"), b"old");
     }
 
-    /// CACHE-75.
+    /// Files have the same attributes when both have the same names with the same values
+    /// (CACHE-75).
     #[test]
     fn compared() {
         let [one, other] = [(), ()].map(|()| tempfile::tempfile().expect("a file"));
         let set = |file: &File, name: &str, value: &[u8]| fsetxattr(file, name, value, XattrFlags::empty());
         assert!(same_attributes(&one, &other));
         match set(&one, "user.pcp", b"some") {
+            // A file system without attributes.
             Err(Errno::NOTSUP) => return,
             result => result.expect("ours"),
         }

@@ -1,30 +1,35 @@
-//! The text of a cache file: reading and writing records.
+//! The text of a cache file: a header, and a record for each instance, read from lines and written
+//! to lines. [`super::load`] and [`super::persist`] read and write the file.
 
 use super::entry::{SmallText, find_byte};
 use super::grow::room;
 use super::id_list::{MAXIMUM, Mode};
 use crate::error::Result;
 
+/// The longest line in bytes. A longer one is no record when a file is read, and no instance with a
+/// larger record is written.
 pub(super) const LONGEST_LINE: usize = 16 << 20;
 
-/// CACHE-91.
+/// The first line of a file (CACHE-91).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct FileHeader {
     pub(super) mode: Mode,
     pub(super) maximum: u32,
 }
 
-/// CACHE-92.
+/// The line of an instance (CACHE-92).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Record<'l> {
     pub(super) id: u32,
+    /// Seconds since the epoch; 0 = not yet written.
     pub(super) stamp: i64,
     /// Pairs of hexadecimal digits; empty without a key.
     pub(super) key: &'l [u8],
     pub(super) name: &'l [u8],
 }
 
-/// A record that is not loaded, as its id is above the limit, but stays in the file.
+/// A record that is not loaded, since its id is above the limit that the agent has set. It stays in
+/// the file.
 #[derive(Debug)]
 pub(super) struct OverLimitRecord {
     pub(super) id: u32,
@@ -34,6 +39,10 @@ pub(super) struct OverLimitRecord {
 }
 
 impl Record<'_> {
+    /// Replaces the content of `bytes` by the bytes of the key.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     pub(super) fn decode_key(&self, bytes: &mut Vec<u8>) -> Result<()> {
         bytes.clear();
         room(bytes, self.key.len() / 2)?;
@@ -43,6 +52,7 @@ impl Record<'_> {
     }
 }
 
+/// The value of a hexadecimal digit.
 fn digit(digit: u8) -> u8 {
     match digit {
         b'0'..=b'9' => digit - b'0',
@@ -50,6 +60,7 @@ fn digit(digit: u8) -> u8 {
     }
 }
 
+/// Returns whether a byte is white space for scanf.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | 0x0b | 0x0c | b'\r')
 }
@@ -59,7 +70,8 @@ fn skip_space(text: &[u8]) -> &[u8] {
     &text[blanks..]
 }
 
-/// A number, 0 without digits, and the rest; `None` for numbers greater than `limit`.
+/// The number at the beginning and the rest. Missing digits are 0 (CACHE-92); `None` if the number
+/// is greater than `limit`.
 fn digits(text: &[u8], limit: i64) -> Option<(i64, &[u8])> {
     let count = text.iter().take_while(|byte| byte.is_ascii_digit()).count();
     let (number, rest) = text.split_at(count);
@@ -68,7 +80,7 @@ fn digits(text: &[u8], limit: i64) -> Option<(i64, &[u8])> {
     (number <= limit).then_some((number, rest))
 }
 
-/// A number as scanf reads it.
+/// The number at the beginning, as scanf reads it (white space, a sign, digits), and the rest.
 fn scanned(text: &[u8]) -> Option<(i64, &[u8])> {
     let text = skip_space(text);
     let (negative, text) = match text {
@@ -81,6 +93,7 @@ fn scanned(text: &[u8]) -> Option<(i64, &[u8])> {
     Some((if negative { -number } else { number }, rest))
 }
 
+/// The header in the first line; `None` if it is a bad one (CACHE-91).
 pub(super) fn header(line: &[u8]) -> Option<FileHeader> {
     let (version, rest) = scanned(line)?;
     let (mode, rest) = scanned(rest)?;
@@ -99,6 +112,7 @@ pub(super) fn header(line: &[u8]) -> Option<FileHeader> {
     })
 }
 
+/// The record in a line without its newline; `None` if it is a bad one (CACHE-92).
 pub(super) fn record(line: &[u8]) -> Option<Record<'_>> {
     let (id, rest) = digits(skip_space(line), i64::from(MAXIMUM))?;
     let rest = skip_space(rest);
@@ -113,7 +127,8 @@ pub(super) fn record(line: &[u8]) -> Option<Record<'_>> {
     })
 }
 
-/// The name behind a key, and behind the tab of [`write_record`] or other white space.
+/// The name behind a key. White space in front of it is skipped; but behind the tab of
+/// [`write_record`] the rest, white space included, is the name.
 fn after_key(rest: &[u8]) -> &[u8] {
     match rest {
         [b'\t', name @ ..] if name.first().is_some_and(|byte| is_space(*byte)) => name,
@@ -121,8 +136,9 @@ fn after_key(rest: &[u8]) -> &[u8] {
     }
 }
 
-/// A key in brackets and the rest; anything else in brackets belongs to the name (DEF-9), except
-/// for the empty key of [`write_record`].
+/// The key in brackets at the beginning and the rest. Anything else in brackets belongs to the name
+/// (DEF-9), except for the empty key that [`write_record`] puts in front of a name that begins with
+/// a bracket or white space.
 fn key(text: &[u8]) -> Option<(&[u8], &[u8])> {
     let text = text.strip_prefix(b"[")?;
     let end = find_byte(text, b']')?;
@@ -139,11 +155,15 @@ fn key(text: &[u8]) -> Option<(&[u8], &[u8])> {
     (is_key && rest.first().is_none_or(|byte| is_space(*byte))).then_some((digits, rest))
 }
 
-/// Returns whether a file can hold a name (DEF-9).
+/// Returns whether a file can hold a name: it is not empty, and has no newline (DEF-9).
 pub(super) fn is_savable(name: &[u8]) -> bool {
     !name.is_empty() && find_byte(name, b'\n').is_none()
 }
 
+/// Appends the first line.
+///
+/// # Errors
+/// `-ENOMEM`.
 pub(super) fn write_header(out: &mut Vec<u8>, header: FileHeader) -> Result<()> {
     room(out, 64)?;
     out.extend_from_slice(b"2 ");
@@ -154,10 +174,18 @@ pub(super) fn write_header(out: &mut Vec<u8>, header: FileHeader) -> Result<()> 
     Ok(())
 }
 
-/// Appends the line of an instance (CACHE-74). A name that begins with a bracket gets an empty key
-/// if it has none, so that both libraries read it as a name (DEF-9). In front of one that begins
-/// with white space comes a tab: the C library skips it with the rest of the white space, as it
-/// always does.
+/// Appends the line of an instance (CACHE-74).
+///
+/// A name that begins with a bracket gets an empty key in front if the instance has none. Otherwise
+/// the name would be read as a key, or the line as no record at all; the C library reads it
+/// correctly in this way, too (DEF-9).
+///
+/// A name that begins with white space gets a tab in front, behind a key that may be empty. The C
+/// library never writes such a line. Where it reads one, it skips the white space, as it always
+/// does.
+///
+/// # Errors
+/// `-ENOMEM`.
 pub(super) fn write_record(out: &mut Vec<u8>, id: u32, stamp: &Decimal, key: &[u8], name: &[u8]) -> Result<()> {
     room(out, 64 + 2 * key.len() + name.len())?;
     out.extend_from_slice(Decimal::new(i64::from(id)).digits());
@@ -180,7 +208,7 @@ pub(super) fn write_record(out: &mut Vec<u8>, id: u32, stamp: &Decimal, key: &[u
 
 const HEX: &[u8; 16] = b"0123456789abcdef";
 
-/// A number with its digits; millions are written, so this avoids `fmt`.
+/// A number with its decimal digits. A save writes millions of them, so this avoids `fmt`.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Decimal {
     pub(super) value: i64,

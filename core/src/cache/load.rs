@@ -1,4 +1,6 @@
-//! Loading a cache from its file, piece by piece.
+//! Loads a cache from its file. The file is read in pieces, without the lock. Each piece is checked
+//! and applied under the lock before the next one is read, so no more of a file than one piece and
+//! one line is in memory.
 
 use std::fmt::Pointer;
 use std::fs::File;
@@ -16,35 +18,36 @@ use crate::error::{Error, Result};
 use crate::log::{Bytes, Level};
 use crate::path::FilePath;
 
-/// Read size in bytes for large files.
+/// Read size in bytes once a file has turned out to be large.
 const PIECE: usize = 64 * 1024;
-/// Size of the first read in bytes.
+/// Size of the first read in bytes: most files are shorter.
 const FIRST_PIECE: usize = 4096;
 
 /// A cache file that is being loaded: [`CacheFile::read`] and [`Cache::load`] take turns, so that
-/// no lock is held while the disk is waited for.
+/// no lock is held while the disk is waited for, and what was read is checked before more is read.
 #[derive(Debug)]
 pub struct CacheFile {
     path: FilePath,
-    /// `None` for what is not a file.
+    /// `None` for anything but a regular file or a directory: [`Cache::load`] refuses it.
     file: Option<File>,
     lines: FileLines,
     has_header: bool,
-    /// Number of records so far.
+    /// Number of records read so far.
     count: usize,
-    /// Records with ids above the limit.
+    /// Records with ids above the limit, which stay in the file.
     over_limit: Vec<OverLimitRecord>,
-    /// The key of a record, without its quoting.
+    /// The bytes of the last record's key: memory that each record uses again.
     key: Vec<u8>,
 }
 
 impl CacheFile {
-    /// Opens a cache file.
+    /// Opens a cache file. A FIFO, a device or a socket is not opened, since that may wait or have
+    /// effects; [`Cache::load`] refuses it.
     ///
     /// # Errors
-    /// What the system says.
+    /// The system's error; `ENOENT` if there is no file.
     pub fn open(path: FilePath) -> io::Result<CacheFile> {
-        // Reading a directory gives an empty file (CACHE-90).
+        // A directory counts as an empty file: it cannot be read (CACHE-90).
         let is_file = |about: &Stat| {
             let kind = FileType::from_raw_mode(about.st_mode);
             matches!(kind, FileType::RegularFile | FileType::Directory)
@@ -52,7 +55,8 @@ impl CacheFile {
         let mut file = None;
         let target = DirEntry::target(&path)?;
         if is_file(&target.stat()?) {
-            // It may be something else by now: do not wait, nor get a terminal.
+            // Another file may have this name by now: opening a FIFO must not wait, and a terminal
+            // must not become the controlling one.
             let opened = target.open(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, 0)?;
             file = is_file(&fstat(&opened)?).then_some(opened);
         }
@@ -67,7 +71,7 @@ impl CacheFile {
         })
     }
 
-    /// Reads the next piece.
+    /// Reads the next piece. This call waits for the disk; an error is kept for [`Cache::load`].
     pub fn read(&mut self) {
         if let Some(file) = &self.file {
             self.lines
@@ -77,19 +81,21 @@ impl CacheFile {
 }
 
 impl<T: Copy + Pointer> Cache<T> {
-    /// Applies what was read; returns the number of records in the file at its end (CACHE-90),
-    /// `None` when there is more to read.
+    /// Applies the lines that were read. Returns the number of records when the file has ended
+    /// (CACHE-90), `None` when there is more to read.
     ///
     /// # Errors
-    /// `PM_ERR_GENERIC` for what is not a file, for a bad header, which changes nothing, or a bad
-    /// record, which ends the load: what came before it is loaded (CACHE-94). `-ENOMEM`, or the
-    /// error of reading.
+    /// - `PM_ERR_GENERIC` if the path names no regular file, if the header is bad (nothing has
+    ///   changed then), or for the first bad record (CACHE-94).
+    /// - `-ENOMEM`, or the error of reading (before the header, that counts as an empty file).
+    ///
+    /// The records before the one that fails are loaded.
     pub fn load(&mut self, file: &mut CacheFile) -> Result<Option<usize>> {
         if file.file.is_none() {
             self.complain(&file.path, b": not a regular file", b"");
             return Err(Error::GENERIC);
         }
-        // If there is no memory for all lines at once, the table grows as usual.
+        // An attempt: without memory for all lines at once, the table grows as usual.
         let _ = self.reserve_names(u32::try_from(file.lines.count()).unwrap_or(u32::MAX));
         let result = self.load_lines(file);
         let end = match (result, file.lines.end.take()) {
@@ -112,6 +118,7 @@ impl<T: Copy + Pointer> Cache<T> {
         Ok(Some(file.count))
     }
 
+    /// Applies the complete lines that were read.
     fn load_lines(&mut self, file: &mut CacheFile) -> Result<()> {
         if !file.has_header {
             let Some(line) = file.lines.next(PIECE) else {
@@ -144,6 +151,7 @@ impl<T: Copy + Pointer> Cache<T> {
         Ok(())
     }
 
+    /// Reports an error in the file.
     fn complain(&mut self, path: &FilePath, what: &[u8], line: &[u8]) {
         self.journal.notify(
             Level::Err,
@@ -151,18 +159,18 @@ impl<T: Copy + Pointer> Cache<T> {
         );
     }
 
-    /// Adopts mode and limit of a file.
+    /// Adopts the mode and the limit of a file (CACHE-91).
     fn take_header(&mut self, header: FileHeader) {
         self.mode = header.mode;
         if !self.limited {
             self.maximum = header.maximum;
         } else if self.maximum != header.maximum {
-            // The agent's limit counts, and is to be in the file.
+            // The limit that the agent has set counts, and the next save writes it.
             self.stamps_dirty = true;
         }
     }
 
-    /// Keeps a record above the limit for the next save; the first one is reported.
+    /// Keeps a record above the limit for the next save. The first one is reported.
     fn put_aside(
         &mut self,
         record: &Record<'_>,
@@ -189,6 +197,7 @@ impl<T: Copy + Pointer> Cache<T> {
         Ok(())
     }
 
+    /// Adds the instance of a record, inactive, unless it contradicts one in the cache (CACHE-93).
     fn take(&mut self, record: &Record<'_>, key: &[u8], path: &[u8]) -> Result<()> {
         let short = self.short(record.name);
         let known = self.find_id(record.id);
@@ -219,6 +228,7 @@ impl<T: Copy + Pointer> Cache<T> {
         Ok(())
     }
 
+    /// Reports a record that is ignored, since its id or its name belongs to another instance.
     fn conflict(&mut self, record: &Record<'_>, slot: u32, same_id: bool, path: &[u8]) {
         let entry = self.slab.get(slot);
         if self.debug && same_id {
@@ -252,30 +262,31 @@ impl<T: Copy + Pointer> Cache<T> {
     }
 }
 
-/// The lines of a file while it is read. No more is kept than one piece and one line, even if the
-/// file has no end.
+/// The lines of a file, taken from it while it is read in pieces. At most one piece and one line
+/// are kept: a file may have no end.
 #[derive(Debug, Default)]
 struct FileLines {
     buffer: Vec<u8>,
-    /// Number of its bytes that were taken.
+    /// Number of bytes at the beginning of the buffer that were taken.
     start: usize,
-    /// The outcome of the reading, if it has ended.
+    /// The outcome of the reading, once it has ended.
     end: Option<io::Result<()>>,
 }
 
-/// One line, up to its first NUL; a crash may leave some in a file.
+/// One line, up to its first NUL: a crash of the system may leave NULs in a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct FileLine<'l> {
     /// With the newline, if it has one.
     text: &'l [u8],
     /// True if there is a NUL.
     is_cut: bool,
-    /// True if it is too long; then only its beginning is here.
+    /// True if it is longer than a line may be; then `text` is only its beginning.
     is_endless: bool,
 }
 
 impl FileLines {
-    /// Reads the next piece: `append` fills the buffer's room.
+    /// Reads the next piece: `append` adds it to the buffer, in memory that is reserved, and
+    /// returns its length.
     fn read(&mut self, append: impl FnOnce(&mut Vec<u8>) -> io::Result<usize>) {
         if self.end.is_some() {
             return;
@@ -284,6 +295,7 @@ impl FileLines {
         self.start = 0;
         let piece = (2 * self.buffer.capacity()).clamp(FIRST_PIECE, PIECE);
         if room(&mut self.buffer, piece).is_err() {
+            // What is left is the beginning of a line, which is not to be taken for a line.
             self.buffer.clear();
             self.end = Some(Err(io::Error::from_raw_os_error(12)));
             return;
@@ -296,18 +308,19 @@ impl FileLines {
         }
     }
 
+    /// The number of newlines in the buffer: about that of the lines to come.
     fn count(&self) -> usize {
         self.buffer.iter().filter(|byte| **byte == b'\n').count()
     }
 
-    /// The next line, of at most about `longest` bytes, if it was read.
+    /// The next line, of about `longest` bytes at most; `None` until more is read, or at the end.
     fn next(&mut self, longest: usize) -> Option<FileLine<'_>> {
         let held = self.buffer.get(self.start..).unwrap_or_default();
         let newline = find_byte(held, b'\n');
         let length = newline.map_or(held.len(), |at| at + 1);
         let nul = find_byte(&held[..length], 0);
         let is_last = newline.is_none() && self.end.is_some();
-        // Behind a NUL may be a hole of any size: the line ends in it.
+        // Behind a NUL, the file may have a hole of any size. The line ends in it.
         let is_long = length > longest || nul.is_some_and(|at| length - at > PIECE);
         if length == 0 || newline.is_none() && !is_last && !is_long {
             return None;

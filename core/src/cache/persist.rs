@@ -1,5 +1,6 @@
-//! Saving: under the cache's lock a save only collects the file's text ([`Snapshot`]). It is
-//! written without the lock, and what changes meanwhile is saved by the next one.
+//! Saves a cache, and says where its file is and when it is written. Under the lock a save only
+//! collects the text of the file ([`Snapshot`]). The file is written without the lock, and what
+//! changes meanwhile is saved by the next save.
 
 use std::fmt::Pointer;
 use std::io;
@@ -20,19 +21,20 @@ pub enum Write {
     Save,
     /// Anything has changed.
     Sync,
-    /// In any case.
+    /// Nothing need have changed.
     Always,
 }
 
-/// The path of the directory of all cache files below PCP's variable directory; its last component
-/// is made if it is missing (CACHE-72, CACHE-73), and what killed agents have left there is
-/// removed.
+/// Returns the path of the directory of all cache files, below PCP's variable directory. Its last
+/// component is made if it is missing (CACHE-72, CACHE-73), and the temporary files that killed
+/// agents have left there are removed. A process needs to call this once only: it reads the whole
+/// directory.
 ///
 /// # Errors
 /// `-ENOMEM`.
 pub fn directory_below(variable: &[u8]) -> Result<FilePath> {
     let path = FilePath::new(&[variable], format_args!("/config/pmda"))?;
-    // A failure shows when a file is opened.
+    // If this fails, opening the file fails and is reported.
     let _ = DirEntry::of(&path).and_then(|entry| entry.make_directory(0o755));
     disk::sweep(&path);
     Ok(path)
@@ -51,25 +53,28 @@ pub fn file_path(directory: &FilePath, indom: InDom) -> Result<FilePath> {
 pub struct Snapshot {
     path: FilePath,
     text: Vec<u8>,
-    /// Instances in the text.
+    /// Number of instances in the text.
     written: usize,
-    /// Instances that a file cannot hold.
+    /// Number of instances that a file cannot hold: their names are empty, too long, or have a
+    /// newline.
     skipped: usize,
-    /// Slots with the stamp 0, which becomes `now`.
+    /// Slots of entries with the stamp 0: it becomes `now`.
     stamped: Vec<u32>,
+    /// The time of the save, in seconds since the epoch.
     now: i64,
-    /// What had changed: instances, stamps.
+    /// The marks of the cache when the save began: whether instances and whether stamps had
+    /// changed.
     dirty: (bool, bool),
     when: Write,
-    /// The number of saves before this one.
+    /// The number of saves that had ended when this one began.
     saves: u32,
 }
 
 impl Snapshot {
-    /// Writes the file.
+    /// Writes the file. This call waits for the disk: no lock is held during it.
     ///
     /// # Errors
-    /// What the system says; the old file is as it was, unless it had to be written in place.
+    /// The system's error. The old file is unchanged, unless it had to be written in place.
     pub fn write(&self) -> io::Result<()> {
         disk::write(&self.path, &self.text)
     }
@@ -94,9 +99,11 @@ impl<T: Copy + Pointer> Cache<T> {
         }
     }
 
-    /// Collects the text of the file at `path`; `None` if it is not due (CACHE-70). `now` is in
-    /// seconds. From here on the cache counts as saved, so that later changes are known to be
-    /// newer.
+    /// Begins a save: collects the text of the file at `path`; `None` if it is not due (CACHE-70).
+    /// `now` is in seconds since the epoch.
+    ///
+    /// From here on the cache counts as saved, so that whatever changes before [`Cache::saved`] is
+    /// known to be newer than the file.
     ///
     /// # Errors
     /// `-ENOMEM`; nothing has changed.
@@ -126,11 +133,12 @@ impl<T: Copy + Pointer> Cache<T> {
     }
 
     /// Ends a save: `result` is that of [`Snapshot::write`]. Returns the number of instances
-    /// written (CACHE-71); `None` when another save has ended meanwhile: the caller has to save
-    /// again, as either may be in the file.
+    /// written (CACHE-71). Returns `None` when another save has ended meanwhile: which of the two
+    /// texts is in the file is not known, so the caller saves again.
     ///
     /// # Errors
-    /// `-errno`; what had changed is marked again (DEF-1).
+    /// The error of writing. The marks that [`Cache::begin_save`] has cleared are set again, and
+    /// the stamps are 0 again (DEF-1).
     pub fn saved(&mut self, snapshot: &Snapshot, result: io::Result<()>) -> Result<Option<usize>> {
         let is_alone = self.saves == snapshot.saves;
         self.saves = self.saves.wrapping_add(1);
@@ -170,11 +178,11 @@ impl<T: Copy + Pointer> Cache<T> {
         Ok(Some(snapshot.written))
     }
 
-    /// Collects the text of the file (CACHE-74, DEF-9).
+    /// Writes the text of the file into the snapshot (CACHE-74, DEF-9).
     fn collect(&mut self, snapshot: &mut Snapshot) -> Result<()> {
         let (mode, maximum) = (self.mode, self.maximum);
         write_header(&mut snapshot.text, FileHeader { mode, maximum })?;
-        // Of the last line: most are equal.
+        // The stamp of the last line with its digits: most instances have the same one.
         let mut stamp = Decimal::new(snapshot.now);
         for place in self.order.iter() {
             let entry = self.slab.get(place.slot);
@@ -211,13 +219,15 @@ impl<T: Copy + Pointer> Cache<T> {
         Ok(())
     }
 
-    /// Returns whether an instance of the cache has the name or the id of one above the limit.
+    /// Returns whether an instance of the cache has the name or the id of a record above the limit,
+    /// which then is no longer kept.
     fn is_replaced(&self, other: &OverLimitRecord) -> bool {
         let name = other.name.bytes();
         self.find_id(other.id).is_some() || self.find_short(name, self.short(name)).is_some()
     }
 
-    /// Forgets the records above the limit that instances have replaced, and reports them.
+    /// Forgets the records above the limit whose names or ids instances have taken, and reports
+    /// them.
     fn drop_replaced(&mut self, path: &[u8]) {
         let before = self.over_limit.len();
         let mut over_limit = std::mem::take(&mut self.over_limit);
@@ -235,7 +245,7 @@ impl<T: Copy + Pointer> Cache<T> {
         }
     }
 
-    /// The dump after a transfer, when debugging.
+    /// Adds a dump to the debug output after a load or a save, if debugging is on.
     pub(super) fn trace_after(&mut self, what: std::fmt::Arguments<'_>) {
         if self.debug {
             let dump = self.dump(false);
