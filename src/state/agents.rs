@@ -22,52 +22,58 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
 
-/// The library's record of one agent. What was learned from the agent's tables is checked when it
-/// is used, except for the hash, which the agent asked for.
+/// The library's record of one agent. What it remembers of the agent's tables is compared with them
+/// before it is used, since agents rewrite their tables at any time. Only the hash is not compared:
+/// the agent has asked for it (`pmdaRehash`) and has to ask again after a change.
 #[repr(C)]
 pub(crate) struct AgentRecord {
-    /// The dispatch table: its address is the first word, as in the C library's record: with that
-    /// library, pmcd moves the table of an agent that has this one inside (INIT-51).
+    /// The dispatch table. Its address is the first word, as in the C library's record: a pmcd on
+    /// the C library moves the table of an agent that loads this one, and updates that word
+    /// (INIT-51).
     pub(crate) dispatch: SeenDispatch,
-    /// The extension that was made with this record: never looked at, but a leak checker finds it
-    /// here when the agent has forgotten it.
+    /// The extension that was made with this record. It is never read: it is here for leak
+    /// checkers, which find the extension by it when the agent has dropped its own pointer.
     _ext: AtomicPtr<pmdaExt>,
-    /// The state of the library, to be found here when the library has been unloaded.
+    /// The state of the library. It is never read: it is here for leak checkers, which find the
+    /// state by it after the library has been unloaded.
     _globals: AtomicPtr<c_void>,
-    /// The last seen interface version (MAIN-56).
+    /// The interface version, copied from the dispatch table whenever a call brings one: the table
+    /// of a DSO may move or go without notice (MAIN-56).
     pub(crate) interface: AtomicU32,
-    /// The number of times that the lists of its profile were forgotten.
+    /// The number of times that all that was remembered of profile lists was dropped: a list that
+    /// is at the same address afterwards is another one.
     pub(crate) forgotten: AtomicU32,
-    /// The agent's pointer (INIT-49).
+    /// The agent's own pointer, as `pmdaExtSetData` stored it (INIT-49).
     pub(crate) user: AtomicPtr<c_void>,
     /// The agent's own trees of dynamic names (DYN-1).
     pub(crate) dynamic: Registrations,
-    /// The results of fetches (FETCH-12).
+    /// The results that fetches have returned. Each stays until a later fetch reuses or frees it
+    /// (FETCH-12).
     pub(crate) results: Results,
     /// The hash that `pmdaRehash` has built.
     pub(crate) hash: Mutex<HashedTable>,
-    /// The places of metrics in a searched table.
+    /// The places of metrics in `e_metrics`, for tables that are neither direct nor hashed.
     pub(crate) metrics: Mutex<HintIndex>,
     /// The places of instance domains in `e_indoms`.
     pub(crate) indoms: Mutex<HintIndex>,
-    /// The places of instances in the tables of domains.
+    /// For each instance domain: the places of instances in its table.
     pub(crate) instances: Mutex<Vec<(InDom, TablePlaces)>>,
-    /// The compiled list of a profile.
+    /// A profile's list of instances in a form for fast lookups; empty before one was needed.
     pub(crate) list: Mutex<Vec<CompiledList>>,
-    /// The position in a cached domain.
+    /// The position of a walk over the instances of a cached domain.
     pub(crate) walk: InstanceWalk,
-    /// Made at first use: a DSO has none.
+    /// The state of the main loop, made at first use: a DSO needs none.
     pub(crate) loop_state: OnceBox<[LoopState; 1]>,
 }
 
-/// The places of the instances of one table.
+/// The places of the instances of one table, by identifier and by the hash of the name.
 #[derive(Default)]
 pub(crate) struct TablePlaces {
     pub(crate) by_id: HintIndex,
     pub(crate) by_name: HintIndex,
 }
 
-/// The hash of `pmdaRehash`, and its table.
+/// The hash that `pmdaRehash` has built, and the metric table that it was built over.
 pub(crate) struct HashedTable {
     pub(crate) index: Hashed,
     pub(crate) table: Lasting<pmdaMetric>,
@@ -83,13 +89,14 @@ impl Default for HashedTable {
 }
 
 impl HashedTable {
-    /// The entry of a metric in the hash's table.
+    /// The entry of a metric, in the table that the hash was built over.
     pub(crate) fn find<'call>(&self, wanted: MetricId) -> Option<Metric<'call>> {
         self.table.seen().entry(self.index.find(wanted)?)
     }
 }
 
 impl AgentRecord {
+    /// A record that knows nothing else yet.
     pub(crate) fn new(dispatch: SeenDispatch, ext: *mut pmdaExt, globals: *mut c_void) -> AgentRecord {
         AgentRecord {
             dispatch,
@@ -110,18 +117,21 @@ impl AgentRecord {
         }
     }
 
-    /// The interface version; 0 if this library has not set the agent up.
+    /// The interface version; 0 if another library, or the agent itself, has set the agent up.
     pub(crate) fn interface(&self) -> Interface {
         Interface(self.interface.load(Ordering::Relaxed))
     }
 }
 
+/// The records of all agents. A record is never freed.
 pub(crate) struct Records {
-    /// By address; up to a hundred, unless agents are opened and closed again and again.
+    /// Sorted by address. A process has up to a hundred, unless it opens and closes agents again
+    /// and again.
     pub(crate) all: Vec<&'static AgentRecord>,
-    /// The last found record.
+    /// The record that was found last: most processes have one agent.
     last: Option<&'static AgentRecord>,
-    /// The records of agents whose `pmdaExt` this library has not made, by its address.
+    /// The records of agents whose `pmdaExt` was made by hand or by another library, by the address
+    /// of the `pmdaExt`.
     external: Map<&'static AgentRecord>,
 }
 
@@ -140,7 +150,8 @@ impl Records {
         self.last.filter(|last| ptr::eq(*last, address.cast()))
     }
 
-    /// The record at an address, which is not read before it is known.
+    /// The record at an address that C has given, or `None` if it is not one of ours. Nothing is
+    /// read through the address.
     pub(crate) fn find(&mut self, address: *mut c_void) -> Option<&'static AgentRecord> {
         match self.last {
             Some(last) if ptr::eq(last, address.cast()) => Some(last),
@@ -148,6 +159,7 @@ impl Records {
         }
     }
 
+    /// Searches all records, and remembers the one that was found.
     #[cold]
     fn search(&mut self, address: usize) -> Option<&'static AgentRecord> {
         let place = self.all.binary_search_by_key(&address, |record| address_of(record));
@@ -155,7 +167,10 @@ impl Records {
         self.last
     }
 
-    /// The record of an agent whose extension is not ours, made if there is none.
+    /// The record of an agent whose extension this library has not made. It is made at first use.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     pub(crate) fn external(&mut self, ext: Ext<'_>, globals: *mut c_void) -> Result<&'static AgentRecord> {
         let address = ext.as_ptr().addr() as u64;
         if let Some(record) = self.external.get(address) {
@@ -173,22 +188,29 @@ pub(crate) fn address_of(record: &AgentRecord) -> usize {
     ptr::from_ref(record).addr()
 }
 
-/// The state of an agent's main loop. Nothing is locked while C runs.
+/// The state of an agent's main loop. Nothing of it is locked while C runs: each request takes what
+/// it needs out and gives it back afterwards.
 #[derive(Default)]
 pub(crate) struct LoopState {
-    /// The loop has begun (MAIN-3).
+    /// The first PDU has been waited for: the checks at the entry of the loop were passed (MAIN-3).
     begun: AtomicBool,
-    /// The agent has asked for the descriptor, and may wait for input itself.
+    /// The agent has asked for the descriptor. It may wait for input on it itself, also in a
+    /// callback.
     watched: AtomicBool,
-    /// Without bytes, for its buffer.
+    /// A receiver that has read nothing ahead, kept for its buffer.
     idle: Mutex<Receiver>,
-    /// Bytes read ahead, by stream: the agent may change to another descriptor and back (MAIN-53).
+    /// Receivers that have read bytes beyond the PDU they returned, each with its stream: the agent
+    /// may turn to another descriptor meanwhile, and back (MAIN-53).
     ahead: Mutex<Vec<(Option<StreamId>, Receiver)>>,
+    /// The buffer for replies.
     reply: Mutex<ResultBuilder>,
+    /// The profile that the agent has accepted last. The agent may keep its address, so it stays
+    /// until the next one.
     profile: Mutex<Option<OwnedProfile>>,
 }
 
 impl LoopState {
+    /// The state of a loop that has not begun.
     pub(crate) const fn new() -> LoopState {
         LoopState {
             begun: AtomicBool::new(false),
@@ -200,14 +222,17 @@ impl LoopState {
         }
     }
 
+    /// Returns whether the loop was entered before.
     pub(crate) fn has_begun(&self) -> bool {
         self.begun.load(Ordering::Relaxed)
     }
 
+    /// Notes that the checks at the entry of the loop were passed.
     pub(crate) fn begin(&self) {
         self.begun.store(true, Ordering::Relaxed);
     }
 
+    /// Returns whether the agent has asked for the descriptor.
     pub(crate) fn is_watched(&self) -> bool {
         self.watched.load(Ordering::Relaxed)
     }
@@ -217,15 +242,18 @@ impl LoopState {
         self.watched.store(true, Ordering::Relaxed);
     }
 
-    /// Takes back the receiver of a failed stream. What was read ahead is kept: the agent may go
-    /// on.
+    /// Takes back the receiver of a stream that has failed. What was read ahead of the failure is
+    /// kept: the agent may go on all the same.
     pub(crate) fn give_up(&self, token: &mut Token, fd: c_int, mut receiver: Receiver, failure: Failure) {
         receiver.abandon(failure);
-        // Without memory it is lost.
+        // Without memory the bytes that were read ahead are lost.
         let _ = self.keep(token, fd, receiver);
     }
 
-    /// Keeps a receiver, by its stream if it has read ahead. Without memory that is lost.
+    /// Keeps a receiver. One that has read ahead is kept with its stream.
+    ///
+    /// # Errors
+    /// [`Failure::NoMemory`]: what was read ahead is lost.
     pub(crate) fn keep(&self, token: &mut Token, fd: c_int, receiver: Receiver) -> std::result::Result<(), Failure> {
         if !receiver.is_ahead() {
             *self.idle.lock(token) = receiver;
@@ -237,8 +265,10 @@ impl LoopState {
         Ok(())
     }
 
-    /// The receiver that has read ahead from a descriptor, or an empty one.
+    /// Takes the receiver that has read ahead from this descriptor, or one that has read nothing.
     pub(crate) fn take_ahead(&self, token: &mut Token, fd: c_int) -> Receiver {
+        // Few clients send a request before the last one is answered, so `fstat` is seldom needed.
+        // Few clients send a request before the last one is answered, so `fstat` is seldom needed.
         if !self.ahead.lock(token).is_empty() {
             let stream = StreamId::of(fd);
             let mut ahead = self.ahead.lock(token);
@@ -249,24 +279,25 @@ impl LoopState {
         std::mem::take(&mut *self.idle.lock(token))
     }
 
+    /// Takes back the buffer of a PDU.
     pub(crate) fn recycle(&self, token: &mut Token, pdu: Pdu) {
         self.idle.lock(token).recycle(pdu);
     }
 
-    /// Takes the buffer for replies; a second one is made when the first is in use.
+    /// Takes the buffer for replies; an empty one when the buffer is in use.
     pub(crate) fn take_reply(&self, token: &mut Token) -> ResultBuilder {
         std::mem::take(&mut *self.reply.lock(token))
     }
 
-    /// Gives the buffer for replies back. A loop that a callback has started inside of this one has
-    /// left its own, which goes then.
+    /// Gives the buffer for replies back. If a callback has run a loop of its own inside of this
+    /// one, that loop has left its buffer here: it is freed.
     pub(crate) fn give_reply(&self, token: &mut Token, mut reply: ResultBuilder) {
         reply.trim();
         let other = std::mem::replace(&mut *self.reply.lock(token), reply);
         drop(other);
     }
 
-    /// Keeps an accepted profile, in place of the last one.
+    /// Keeps a profile that the agent has accepted. The one before it is freed.
     pub(crate) fn keep_profile(&self, token: &mut Token, profile: OwnedProfile) {
         let before = self.profile.lock(token).replace(profile);
         drop(before);

@@ -1,7 +1,8 @@
-//! Memory that C shares: its arrays, and blocks from malloc for everything that C frees, with
-//! arrays that grow in one.
+//! Memory that is shared with C: arrays of C, by their address and length; blocks from malloc for
+//! everything that C frees, and arrays that grow in one.
 //!
-//! Elements are read and written in cells: an array may be lent as often as one likes.
+//! Elements are read and written through cells. So an array may be lent for writing any number of
+//! times, and a function that writes need not know whether another one reads:
 //!
 //! ```
 //! # use pcp_pmda::view::memory::Array;
@@ -32,8 +33,8 @@ use crate::view::types::{
 use pmda_core::error::{Error, Result};
 use pmda_core::table_index::{SHORT, Table};
 
-/// An array of C at one moment of a call. C may exchange, move and rewrite it, so a view is made
-/// anew after each call into C.
+/// An array of C at one moment of a call. C may exchange, move and rewrite it whenever it runs, so
+/// a view is made anew after each call into C.
 #[derive(Clone, Copy, Debug)]
 pub struct Array<'call, T> {
     first: *mut T,
@@ -84,7 +85,7 @@ impl<T: Copy> Array<'_, T> {
         self.count
     }
 
-    /// The array's identity for an index.
+    /// The address and length of the array, by which an index knows it.
     pub fn extent(self) -> Table {
         Table {
             address: self.first.addr(),
@@ -92,7 +93,7 @@ impl<T: Copy> Array<'_, T> {
         }
     }
 
-    /// Returns whether a search is as fast as a lookup.
+    /// Returns whether a search from the start is as fast as a lookup in an index.
     pub(crate) fn is_short(self) -> bool {
         self.len() <= SHORT
     }
@@ -100,9 +101,10 @@ impl<T: Copy> Array<'_, T> {
     /// The elements, good until control goes back to C.
     #[inline(always)]
     pub fn entries(&self) -> &[Cell<T>] {
-        // SAFETY: NULL, or `count` valid elements by the contract of `new`. C changes them when it
-        // runs, and it does not while they are looked at; others of this thread go through cells as
-        // well. A cell is as large as what is in it.
+        // SAFETY: NULL, or `count` valid elements for `'call` by the contract of `new`; the borrow
+        // ends no later. C changes them only while it runs, which it does not while they are
+        // borrowed; everything else on this thread reads and writes them through cells as well. A
+        // cell has the layout of its content.
         unsafe { slice(self.first.cast(), self.count) }
     }
 
@@ -115,12 +117,12 @@ impl<T: Copy> Array<'_, T> {
         unsafe { slice(self.first, self.count) }
     }
 
-    /// The element at a place.
+    /// The element at a place, or `None` behind the end.
     pub fn get(self, place: usize) -> Option<T> {
         self.entries().get(place).map(Cell::get)
     }
 
-    /// An element.
+    /// The element at a place of the array.
     ///
     /// # Panics
     /// When the place is not in the array.
@@ -130,15 +132,16 @@ impl<T: Copy> Array<'_, T> {
     }
 }
 
-/// A table that stays beyond the call, until its agent uses another one.
+/// A table that stays at its address beyond the call: until its agent has set another one
+/// (`e_metrics`, `e_indoms`).
 #[derive(Clone, Copy, Debug)]
 pub struct Lasting<T: 'static>(Array<'static, T>);
 
-// SAFETY: an address and a number. It is looked at by way of an array, which stays on the thread
-// whose call it came in by.
+// SAFETY: an address and a number. The elements are reached only through an `Array`, which cannot
+// leave the thread of the call that asked for it.
 unsafe impl<T> Send for Lasting<T> {}
 
-// SAFETY: a shared one gives no more than its copy does, which may be sent.
+// SAFETY: a reference gives no more than a copy does, and a copy may be sent.
 unsafe impl<T> Sync for Lasting<T> {}
 
 impl<T: Copy> Lasting<T> {
@@ -147,20 +150,23 @@ impl<T: Copy> Lasting<T> {
     /// A table of `count` elements from `first` on.
     ///
     /// # Safety
-    /// `first` is NULL or points to that many valid elements, for as long as an agent uses them.
+    /// `first` is NULL or points to that many valid elements, during each call that is made for an
+    /// agent which uses them. Code that frees the table makes sure that no such call sees it any
+    /// more.
     pub(crate) const unsafe fn new(first: *mut T, count: c_int) -> Lasting<T> {
-        // SAFETY: what frees a table answers for those who still see it.
+        // SAFETY: the elements are valid during each call that sees them, as the caller promises;
+        // `seen` is the only way to them.
         Lasting(unsafe { Array::new(first, count) })
     }
 
-    /// The table during a call for its agent.
+    /// The table as a view for one call of its agent.
     pub(crate) fn seen<'call>(&self) -> Array<'call, T> {
         self.0
     }
 }
 
-/// An array in a block from malloc, freed unless it is handed over to C; what its elements point to
-/// is not freed.
+/// An array in a block from malloc. The block is freed with it, unless it is handed over to C. What
+/// the elements point to is not freed.
 pub(crate) struct CVec<T: Copy> {
     block: Block<T>,
     len: usize,
@@ -168,7 +174,10 @@ pub(crate) struct CVec<T: Copy> {
 }
 
 impl<T: Copy> CVec<T> {
-    /// An empty array with room for some elements.
+    /// An empty array with room for `capacity` elements.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     pub(crate) fn with_capacity(capacity: usize) -> Result<CVec<T>> {
         let capacity = capacity.max(1);
         Ok(CVec {
@@ -178,6 +187,10 @@ impl<T: Copy> CVec<T> {
         })
     }
 
+    /// An array of these elements.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     pub(crate) fn of(elements: impl ExactSizeIterator<Item = T>) -> Result<CVec<T>> {
         let mut array = CVec::with_capacity(elements.len())?;
         for element in elements {
@@ -190,14 +203,20 @@ impl<T: Copy> CVec<T> {
         self.len
     }
 
-    /// Appends an element; returns its address, which is good until the array grows.
+    /// Appends an element. Returns its address, which is valid until the array grows.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; the array is as it was.
     pub(crate) fn push(&mut self, element: T) -> Result<*mut T> {
         let place: *mut T = self.spare()?.write(element);
         self.len += 1;
         Ok(place)
     }
 
-    /// The place behind the last element, in a larger block if necessary.
+    /// The place behind the last element, in a larger block if the present one is full.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; the array is as it was.
     fn spare(&mut self) -> Result<&mut MaybeUninit<T>> {
         if self.len == self.capacity {
             let capacity = self.capacity.checked_mul(2).ok_or(Error::ENOMEM)?;
@@ -221,12 +240,12 @@ impl<T: Copy> CVec<T> {
         self.block.as_ptr()
     }
 
-    /// The block without its count.
+    /// The block of the elements; their number is lost.
     pub(crate) fn into_block(self) -> Block<T> {
         self.block
     }
 
-    /// Hands the block over, to be freed with `free()`.
+    /// Hands the block over: the receiver frees it with `free()`.
     pub(crate) fn into_raw(self) -> *mut T {
         self.block.into_raw()
     }
@@ -238,13 +257,14 @@ impl<T: Copy> CVec<T> {
 /// A value has no parts but integers, raw pointers, functions that may be NULL, and unions and
 /// structures of them.
 pub(crate) unsafe trait AnyBytes: Copy {
+    /// The value whose bytes are all zero.
     fn zeroed() -> Self {
         // SAFETY: an `unsafe impl` of the trait promises that zeros are a value of its type.
         unsafe { std::mem::zeroed() }
     }
 }
 
-/// Implements the trait.
+/// Implements [`AnyBytes`] for types that C lays out.
 macro_rules! any_bytes {
     ($($type:ty),*) => { $(
         // SAFETY: integers and raw pointers, and structures and unions that have no other parts.
@@ -273,23 +293,33 @@ unsafe extern "C" {
     safe fn calloc(count: usize, size: usize) -> *mut c_void;
 }
 
-/// The least alignment of a block of malloc, on all architectures: that of C's `max_align_t` on
-/// s390x. (That of the crate libc is not C's everywhere.)
+/// The alignment in bytes that a block of malloc has at least, on every architecture: malloc aligns
+/// for C's `max_align_t`, and s390x has the smallest one. (The type of that name in the crate libc
+/// is not C's everywhere.)
 pub(crate) const ALIGNMENT: usize = 8;
 
-/// A block from malloc, freed unless it is handed over to C with [`Block::into_raw`].
+/// A block from malloc. It is freed when it is dropped, unless it was handed over to C with
+/// [`Block::into_raw`]. Its content is not dropped.
 pub(crate) struct Block<T> {
     start: NonNull<T>,
 }
 
 impl<T> Block<T> {
-    /// Room for `count` elements of zero bytes; at least one byte, so never NULL.
+    /// Room for `count` elements, all bytes zero. It has one byte at least, so that NULL means "no
+    /// memory" only.
+    ///
+    /// # Errors
+    /// `-ENOMEM` when there is no memory, or the size does not fit.
     pub(crate) fn zeroed(count: usize) -> Result<Block<T>> {
+        // calloc refuses a product that does not fit.
         let start = calloc(count.max(1), size_of::<T>().max(1));
         Block::from_malloc(start)
     }
 
     /// Room for `count` elements that are still to be written.
+    ///
+    /// # Errors
+    /// As [`Block::zeroed`].
     pub(crate) fn room(count: usize) -> Result<Block<T>> {
         let size = count.max(1).checked_mul(size_of::<T>().max(1)).ok_or(Error::ENOMEM)?;
         Block::from_malloc(malloc(size))
@@ -304,17 +334,21 @@ impl<T> Block<T> {
         self.start.as_ptr()
     }
 
+    /// A block with one value in it.
+    ///
+    /// # Errors
+    /// As [`Block::zeroed`].
     pub(crate) fn holding(value: T) -> Result<Block<T>> {
         let mut block = Block::room(1)?;
         block.put(value);
         Ok(block)
     }
 
-    /// Writes a value to the start of the block. The old one is not dropped.
+    /// Writes a value to the start of the block. What was there is not dropped.
     pub(crate) fn put(&mut self, value: T) -> &mut T {
         const { assert!(align_of::<T>() <= ALIGNMENT) };
-        // SAFETY: the block has room for one element at least, is aligned as malloc does it, and
-        // belongs to nobody else.
+        // SAFETY: the block has room for one element at least, nobody else has it, and its
+        // alignment suffices for `T`, as was asserted.
         let place: &mut MaybeUninit<T> = unsafe { self.start.cast().as_mut() };
         place.write(value)
     }
@@ -322,12 +356,12 @@ impl<T> Block<T> {
     /// Writes a value to the start of the block, which is never freed.
     pub(crate) fn leak(mut self, value: T) -> &'static mut T {
         self.put(value);
-        // SAFETY: the value that was just written; the block belongs to nobody else, and stays for
-        // ever.
+        // SAFETY: `put` has just written the value, nobody else has the block, and no one frees it
+        // any more.
         unsafe { &mut *self.into_raw() }
     }
 
-    /// Hands the block over, to be freed with `free()`.
+    /// Hands the block over: the receiver frees it with `free()`.
     pub(crate) fn into_raw(self) -> *mut T {
         ManuallyDrop::new(self).start.as_ptr()
     }
@@ -335,13 +369,16 @@ impl<T> Block<T> {
 
 impl<T> Drop for Block<T> {
     fn drop(&mut self) {
-        // SAFETY: a block is made of what calloc or malloc has given, and one that was handed over
-        // is not dropped: so it is freed once.
+        // SAFETY: `start` is from calloc or malloc. Only this value has it, and `into_raw` prevents
+        // the drop: so the block is freed once.
         unsafe { libc::free(self.start.as_ptr().cast()) };
     }
 }
 
-/// A copy of `text` and a NUL.
+/// A copy of `text` with a NUL behind it, in a block of its own.
+///
+/// # Errors
+/// `-ENOMEM`.
 pub(crate) fn string(text: &[u8]) -> Result<Block<c_char>> {
     let size = text.len().checked_add(1).ok_or(Error::ENOMEM)?;
     let block = Block::<c_char>::room(size)?;

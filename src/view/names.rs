@@ -1,5 +1,5 @@
-//! Names in C's memory: a tree of names and its new nodes; lists of names in one block; instances
-//! as `pmdaInstance` gives them out.
+//! Names in C's memory: trees of names and their nodes; lists of names in one block; and lists of
+//! instances as `pmdaInstance` returns them. C frees them all.
 
 use std::ffi::{c_char, c_int};
 use std::mem::{ManuallyDrop, MaybeUninit, take};
@@ -20,16 +20,25 @@ use pmda_core::namespace::{self, InsertPoint, Node, Paths, Sink, Size, TreeWalk}
 /// `PMNS_LEAF_STATUS` and `PMNS_NONLEAF_STATUS`.
 const STATUS: [c_int; 2] = [0, 1];
 
+/// The names below a name, as `pmdaTreeChildren` returns them.
+/// The names below a name, as `pmdaTreeChildren` returns them.
 pub(crate) struct ChildNames {
     /// The number of names.
     pub(crate) count: usize,
-    /// The names in one block: pointers, then strings (TREE-34).
+    /// The names in one block, which C frees with one `free()`: the pointers, then the strings
+    /// (TREE-34).
     pub(crate) names: Block<*mut c_char>,
     /// `PMNS_LEAF_STATUS` or `PMNS_NONLEAF_STATUS` of each name.
     pub(crate) states: CVec<c_int>,
 }
 
 /// The names right below a node.
+///
+/// # Errors
+/// `-E2BIG` when the block would be larger than half of the address space; `-ENOMEM`.
+///
+/// # Errors
+/// `-E2BIG` when the block would be larger than half of the address space; `-ENOMEM`.
 pub(crate) fn children<'t>(node: impl Node<'t>) -> Result<ChildNames> {
     let mut size = Size::default();
     namespace::children(node, &mut size)?;
@@ -37,12 +46,22 @@ pub(crate) fn children<'t>(node: impl Node<'t>) -> Result<ChildNames> {
 }
 
 /// The full names of all leaves below a node that is called `name`.
+///
+/// # Errors
+/// As [`children`].
+///
+/// # Errors
+/// As [`children`].
 pub(crate) fn leaves<'t>(node: impl Node<'t>, name: &[u8]) -> Result<ChildNames> {
     let (mut walk, mut size) = (TreeWalk::default(), Size::default());
     walk.list(node, name, &mut size)?;
     below(size, |list| walk.list(node, name, list))
 }
 
+/// Names of this size, which `list` writes, and their states.
+///
+/// # Errors
+/// `-ENOMEM`, and what `list` returns.
 fn below(size: Size, list: impl FnOnce(&mut NameWriter<'_>) -> Result<()>) -> Result<ChildNames> {
     let mut states = CVec::with_capacity(size.count)?;
     Ok(ChildNames {
@@ -52,12 +71,19 @@ fn below(size: Size, list: impl FnOnce(&mut NameWriter<'_>) -> Result<()>) -> Re
     })
 }
 
-/// The full names of an identifier in such a block.
+/// The full names of an identifier, in one block as in [`ChildNames`].
+///
+/// # Errors
+/// `-ENOMEM`.
 pub(crate) fn pack_paths<'t>(paths: Paths<impl Node<'t>>) -> Result<Block<*mut c_char>> {
     packed(paths.size, None, |list| paths.list(list))
 }
 
-/// A block for names of this size, which `list` gives.
+/// A block for names of this size, which `list` writes: pointers, then strings. `states` takes the
+/// state of each.
+///
+/// # Errors
+/// `-ENOMEM`; `PM_ERR_GENERIC` when `list` writes more or less than `size`; what `list` returns.
 fn packed(
     size: Size,
     states: Option<&mut CVec<c_int>>,
@@ -77,7 +103,7 @@ fn packed(
     };
     let mut names = NameWriter { pointers, text, states };
     list(&mut names)?;
-    // C reads as many as were measured.
+    // C reads as many names as were measured: none of them may be unwritten.
     if names.pointers.is_empty() && names.text.is_empty() {
         Ok(block)
     } else {
@@ -85,7 +111,9 @@ fn packed(
     }
 }
 
-/// The rest of a block for names, and their states. What is full takes no more.
+/// The part of a block that is still to be written with names, and the list of their states. Each
+/// name takes its pointer from the front of `pointers` and its bytes from the front of `text`. A
+/// name that does not fit is an error.
 struct NameWriter<'b> {
     pointers: &'b mut [MaybeUninit<*mut c_char>],
     text: &'b mut [MaybeUninit<u8>],
@@ -118,20 +146,25 @@ impl Sink for NameWriter<'_> {
     }
 }
 
-/// Writes bytes: a function, so that the compiler knows that nothing overlaps.
+/// Writes bytes. It is a function of its own for the optimizer: parameters tell it that the two do
+/// not overlap.
 fn write(room: &mut [MaybeUninit<u8>], bytes: &[u8]) {
     for (place, byte) in room.iter_mut().zip(bytes) {
         place.write(*byte);
     }
 }
 
-/// A node for one component, which is not in a tree yet.
+/// A node for one component of a name. It is not part of a tree yet, and is freed when dropped.
 struct NewNode {
     node: Block<__pmnsNode>,
     name: Block<c_char>,
 }
 
 impl NewNode {
+    /// A node for this component; its fields are still to be written by `put`.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     fn called(component: &[u8]) -> Result<NewNode> {
         Ok(NewNode {
             node: Block::room(1)?,
@@ -139,6 +172,7 @@ impl NewNode {
         })
     }
 
+    /// Writes all fields of the node.
     fn put(&mut self, pmid: MetricId, parent: *mut __pmnsNode, next: *mut __pmnsNode, first: *mut __pmnsNode) {
         self.node.put(__pmnsNode {
             parent,
@@ -150,15 +184,18 @@ impl NewNode {
         });
     }
 
-    /// Gives it to a tree.
+    /// Gives the node and its name to a tree, which frees both.
     fn hand_over(self) -> *mut __pmnsNode {
         let _ = self.name.into_raw();
         self.node.into_raw()
     }
 }
 
-/// Adds the components of `name` below `parent`, each below the one before it. The first one, which
-/// is new, comes in front of its siblings (TREE-13). Without memory the tree is as it was.
+/// Adds the components of `name` below `parent`, each below the one before it. The first component
+/// becomes the first child of `parent` (TREE-13), which has no child of that name yet.
+///
+/// # Errors
+/// `-ENOMEM`; the tree is as it was.
 fn add(parent: NodeRef<'_>, name: &[u8], pmid: MetricId) -> Result<()> {
     let mut components = name.split(|byte| *byte == b'.');
     let mut top = NewNode::called(components.next().unwrap_or_default())?;
@@ -167,7 +204,7 @@ fn add(parent: NodeRef<'_>, name: &[u8], pmid: MetricId) -> Result<()> {
         below.try_reserve(1).map_err(|_| Error::ENOMEM)?;
         below.push(NewNode::called(component)?);
     }
-    // From the last one up.
+    // From the last component up: each node needs the addresses of its parent and of its child.
     let (mut pmid, mut first) = (pmid, ptr::null_mut());
     while let Some(mut new) = below.pop() {
         let above = below.last().map_or(top.node.as_ptr(), |above| above.node.as_ptr());
@@ -176,28 +213,37 @@ fn add(parent: NodeRef<'_>, name: &[u8], pmid: MetricId) -> Result<()> {
     }
     let next = parent.first().map_or(ptr::null_mut(), NodeRef::as_ptr);
     top.put(pmid, parent.as_ptr(), next, first);
-    // SAFETY: nodes and names in blocks from malloc, all fields filled in: they lead to each other,
-    // to `parent` and to its first child, which follows the new one.
+    // SAFETY: the new nodes and their names are in blocks from malloc, and `put` has written all
+    // fields: each node leads to its parent and its first child, the top one to `parent` and to the
+    // sibling that was first so far.
     unsafe { parent.put_first(top.hand_over()) };
     Ok(())
 }
 
-/// The receiver of instances. No C code runs meanwhile.
+/// The receiver of the instances that a request asks for, one of three forms. No C code runs while
+/// it takes them: names are borrowed from C's memory.
 pub(crate) trait InstanceSink {
-    /// Takes the name of an id.
+    /// Takes the name that belongs to the requested id.
     ///
     /// # Errors
-    /// `-ENOMEM` and those of the receiver; so for the others.
+    /// `-ENOMEM`, and errors of the receiver.
     fn name(self, name: &[u8]) -> Result<()>;
 
+    /// Takes the id that belongs to the requested name.
+    ///
+    /// # Errors
+    /// As [`InstanceSink::name`].
     fn id(self, inst: c_int) -> Result<()>;
 
-    /// Takes at most `room` ids and names.
+    /// Takes all ids and names of a domain, `room` of them at most.
+    ///
+    /// # Errors
+    /// As [`InstanceSink::name`].
     fn all<'n>(self, room: usize, all: impl Iterator<Item = (c_int, &'n [u8])>) -> Result<()>;
 }
 
-/// C's place for a list of instances: a structure, lists of ids and names, and each name in a block
-/// of its own (INST-5).
+/// The place where C wants a list of instances. The structure, the list of ids, the list of names
+/// and each name are blocks of their own, which C frees one by one (INST-5).
 pub(crate) struct InstanceList<'call> {
     indom: InDom,
     place: Out<'call, *mut pmInResult>,
@@ -208,7 +254,7 @@ impl<'call> InstanceList<'call> {
         InstanceList { indom, place }
     }
 
-    /// Fills in the structure, and hands it over.
+    /// Fills in the structure, and hands it over with the lists, which belong to C from now on.
     fn give(self, mut shell: Block<pmInResult>, count: usize, ids: *mut c_int, names: *mut *mut c_char) {
         shell.put(pmInResult {
             indom: self.indom.0,
@@ -249,21 +295,21 @@ impl InstanceSink for InstanceList<'_> {
     }
 }
 
-/// Names under construction, freed with their list.
+/// Names under construction: each is freed with their list, unless the list was handed over.
 struct Names(CVec<*mut c_char>);
 
 impl Drop for Names {
     fn drop(&mut self) {
         for name in self.0.entries() {
-            // SAFETY: nothing was handed over, so each name is a block of ours, which is freed
-            // once.
+            // SAFETY: a list that was handed over is not dropped. So each name is a block from
+            // malloc that this list alone has, and is freed once.
             unsafe { libc::free(name.cast()) };
         }
     }
 }
 
-/// libpcp's result for a known name with the same identifier, which depends on the release; -1
-/// before it was asked.
+/// The result of libpcp for a name that the tree has already with the same identifier; -1 before
+/// libpcp was asked. Releases of PCP differ in it, and each gives the same result always.
 static AGAIN: AtomicI32 = AtomicI32::new(-1);
 
 view! {
@@ -281,12 +327,15 @@ view! {
 }
 
 impl Tree<'_> {
+    /// The root, or `None` for a tree without one.
     pub(crate) fn root(&self) -> Option<NodeRef<'_>> {
-        // SAFETY: a tree has valid nodes by the contract of `new`, for as long as the view is used.
+        // SAFETY: the nodes of a tree are valid by the contract of `new`. The view of a node
+        // borrows this one, so none is in use after `release` or, in another call, `insert`.
         unsafe { NodeRef::new(self.root_ptr()) }
     }
 
-    /// Adds a name (TREE-11). Messages, and results for names that exist, are libpcp's.
+    /// Adds a name (TREE-11). libpcp adds it where that prints messages (`-Dpmns`), or where the
+    /// name exists already, for its result differs between releases.
     ///
     /// # Errors
     /// `-EINVAL` for a tree without a root, `-ENOMEM`, and what libpcp gives.
@@ -300,7 +349,7 @@ impl Tree<'_> {
                 add(parent, rest, pmid)?;
                 Ok(0)
             }
-            // libpcp's result for this is always the same.
+            // The name exists with this identifier: libpcp gives the same result each time.
             InsertPoint::Taken(node) if node.pmid() == pmid && pmid != MetricId::NULL => {
                 let known = AGAIN.load(Ordering::Relaxed);
                 if known >= 0 {
@@ -314,23 +363,30 @@ impl Tree<'_> {
         }
     }
 
+    /// Adds a name by libpcp's own function.
+    ///
+    /// # Errors
+    /// Those of libpcp.
     fn insert_by_libpcp(self, pmid: MetricId, name: CText<'_>) -> Result<c_int> {
         // SAFETY: a tree by the contract of `new`. It has a root, as `insert` has looked.
         unsafe { pmns::insert(self.as_ptr(), pmid, name.c_str()) }
     }
 
-    /// Frees the tree.
+    /// Frees the tree with its nodes, names and table.
     ///
     /// # Safety
     /// Nobody has another view of the tree, or of its nodes.
     pub(crate) unsafe fn release(self) {
-        // SAFETY: a tree by the contract of `new`, which nobody uses any more: the caller promises
-        // that.
+        // SAFETY: a tree as libpcp builds it by the contract of `new`. Nobody uses it any more, as
+        // the caller promises.
         unsafe { __pmFreePMNS(self.as_ptr()) };
     }
 
-    /// Builds a table of `size` chains from identifiers to names, and the links from nodes to
-    /// parents. Without memory the tree has no table.
+    /// Builds a table of `size` chains from identifiers to names, and the links from nodes to their
+    /// parents.
+    ///
+    /// # Errors
+    /// `-ENOMEM`: the links were built, and the tree has no table.
     pub(crate) fn rebuild(self, size: c_int) -> Result<()> {
         let table = usize::try_from(size)
             .map_err(|_| Error::ENOMEM)
@@ -341,15 +397,17 @@ impl Tree<'_> {
         };
         let old = self.table_ptr();
         const { assert!(size_of::<Option<NodeRef<'static>>>() == size_of::<*mut __pmnsNode>()) };
-        // SAFETY: the new table is NULL or a block from malloc for the tree alone, with `size`
-        // pointers, all NULL; the old one likewise, and only the tree knew it.
+        // SAFETY: this thread alone uses the tree, by the contract of `new`. The new table is NULL
+        // or a block from malloc with `size` pointers, all NULL, which the tree alone gets. The old
+        // one is NULL or from malloc, and no pointer to it but the tree's existed.
         unsafe {
             (*self.as_ptr()).htab = table;
             (*self.as_ptr()).htabsize = size;
             libc::free(old.cast());
         }
-        // SAFETY: the new table has `size` pointers, or is NULL with a size of 0, and this thread
-        // alone uses the tree; an `Option<NodeRef>` is such a pointer, with None as NULL.
+        // SAFETY: the new table has `size` pointers, or is NULL with a size of 0. This thread alone
+        // uses the tree, and nothing else touches the table while it is borrowed. An
+        // `Option<NodeRef>` is a pointer with NULL as `None`, as was asserted.
         let chains: &mut [Option<NodeRef<'_>>] = unsafe { slice_mut(table.cast(), size) };
         if let Some(root) = self.root() {
             namespace::rebuild(root, chains);
@@ -357,19 +415,21 @@ impl Tree<'_> {
         outcome
     }
 
+    /// The node that is called `name`.
+    /// The node that is called `name`.
     pub(crate) fn find(&self, name: &[u8]) -> Option<NodeRef<'_>> {
         namespace::find(self.root()?, name)
     }
 
-    /// The first node of the chain of `pmid`.
+    /// The first node of the chain that has the names of `pmid`, among others.
     pub(crate) fn chain(&self, pmid: MetricId) -> Option<NodeRef<'_>> {
         let table = self.table_ptr();
         let chain = namespace::chain(pmid, usize::try_from(self.table_len()).ok()?)?;
         if table.is_null() {
             return None;
         }
-        // SAFETY: the table has that many chains, each NULL or a valid node, by the contract of
-        // `new`.
+        // SAFETY: by the contract of `new` the table has `table_len` chains, each NULL or a valid
+        // node; `chain` is less than `table_len`, as `namespace::chain` computes it modulo that.
         unsafe { NodeRef::new(table.add(chain).read()) }
     }
 
@@ -380,10 +440,11 @@ impl Tree<'_> {
     }
 }
 
-/// The place of an agent's tree of dynamic names. It never moves, as the agent keeps its address.
+/// The place where an agent stores its tree of dynamic names. It never moves, as the agent keeps
+/// its address.
 ///
-/// C stores NULL there, or a tree that stays valid meanwhile: that is the contract of
-/// `pmdaUpdatePMNS`, whose callers alone hand out the address.
+/// What C stores there is NULL, or a tree that stays valid for as long as it is there. That is the
+/// contract of the agent's `pmdaUpdatePMNS` callback, the only function that gets the address.
 pub(crate) struct TreePlace(AtomicPtr<pmdaNameSpace>);
 
 impl TreePlace {
@@ -395,9 +456,9 @@ impl TreePlace {
         self.0.as_ptr()
     }
 
-    /// The tree that the agent has stored (N-4).
+    /// The tree that the agent has stored, if it has stored one (N-4).
     pub(crate) fn tree(&self) -> Option<Tree<'_>> {
-        // SAFETY: what is stored there is NULL or a valid tree, by the contract of the place.
+        // SAFETY: NULL, or a valid tree by the contract of the place (see [`TreePlace`]).
         unsafe { Tree::new(self.0.load(Ordering::Relaxed)) }
     }
 }
