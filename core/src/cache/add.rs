@@ -1,4 +1,4 @@
-//! Adding instances for agents in Rust, which choose ids, or ask for instances with a name.
+//! Adds instances for agents in Rust, which choose ids, or want to know what is there already.
 
 use super::Cache;
 use super::entry::Entry;
@@ -7,9 +7,9 @@ use crate::error::{Error, Result};
 /// The outcome of [`Cache::add_missing`].
 #[derive(Debug)]
 pub enum Added<'c, T> {
-    /// There was none: this is the id of the new one.
+    /// No instance had the short name: this is the id of the new one.
     New(i32),
-    /// This one has the short name. Nothing has changed.
+    /// This instance has the short name. Nothing has changed.
     Known(&'c Entry<T>),
 }
 
@@ -27,7 +27,7 @@ impl<T: Copy> Cache<T> {
         }
     }
 
-    /// Makes the instance with an id active, or makes a new one.
+    /// Makes the instance with an id that the caller has chosen active, or adds a new one.
     ///
     /// # Errors
     /// `PM_ERR_SIGN` for a negative id, `PM_ERR_TOOBIG` for one above the limit; `-EEXIST` when the

@@ -1,4 +1,4 @@
-//! The debug dump of a cache, as the C library prints it (CACHE-100).
+//! The debug dump of a cache, line by line as the C library prints it (CACHE-100).
 
 use std::fmt::Pointer;
 
@@ -9,7 +9,8 @@ use super::keys::{Key, jenkins_hash};
 use crate::log::Line;
 
 impl<T: Copy + Pointer> Cache<T> {
-    /// The dump, with the hash chains if they are wanted, as far as there is memory.
+    /// Returns the dump, with the hash chains if they are wanted. It ends where there is no memory
+    /// for more.
     pub fn dump(&self, chains: bool) -> Vec<u8> {
         let mut out = Line::default();
         let dirty = i32::from(self.instances_dirty) + 2 * i32::from(self.stamps_dirty) + 4 * i32::from(self.strings);
@@ -66,7 +67,7 @@ impl<T: Copy + Pointer> Cache<T> {
     }
 
     fn dump_table(&self, out: &mut Line, title: &str, slots: &[u32], hash: impl Fn(&Entry<T>) -> u32) {
-        // The first slot of each chain, and each slot's next one.
+        // The first slot of each chain, and behind each slot the next one of its chain.
         let (mut first, mut next) = (Vec::new(), Vec::new());
         if room(&mut first, self.chains as usize).is_err() || room(&mut next, slots.len()).is_err() {
             return;

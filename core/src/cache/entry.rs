@@ -1,5 +1,8 @@
 //! The cached instances: one [`Entry`] each, in a store in which it never moves ([`Slab`]), and the
 //! bytes of their names and keys ([`SmallText`]).
+//!
+//! Most names are short. So a text of up to 21 bytes needs no memory of its own, and names are
+//! hashed, searched and compared eight bytes at a time.
 
 use super::grow::room;
 use crate::error::{Error, Result};
@@ -20,6 +23,7 @@ pub enum EntryState {
 }
 
 impl EntryState {
+    /// Returns whether there is an instance: an active or an inactive one.
     pub(super) fn is_live(self) -> bool {
         matches!(self, EntryState::Active | EntryState::Inactive)
     }
@@ -28,25 +32,29 @@ impl EntryState {
 /// One instance (CACHE-2): 64 bytes when `T` is a pointer.
 #[derive(Debug)]
 pub struct Entry<T> {
-    /// At one address for as long as the entry lives (CACHE-25).
+    /// Stays at one address until the entry is reclaimed: C has pointers to it (CACHE-25).
     pub(super) name: SmallText,
-    /// The agent's own pointer; never looked at here.
+    /// The agent's own pointer, which is never followed here.
     pub(super) private: Option<T>,
-    /// The time of the first save after the instance's last store, in seconds; 0 = not yet.
+    /// The time of the first save after the instance was stored last, in seconds since the epoch; 0
+    /// = not yet saved.
     pub(super) stamp: i64,
     pub(super) id: u32,
     /// Length of the part of the name that identifies the instance (CACHE-4).
     pub(super) short: u32,
-    /// Hash of that part.
+    /// The hash of that part.
     pub(super) hash: u32,
-    /// Newer places in C's hash chains have greater numbers (see `chains`).
+    /// The order in the C library's hash chains: entries nearer to the front have greater numbers
+    /// (see [`super::store`]).
     pub(super) sequence: u32,
-    /// The number of entries inserted before this one.
+    /// The number of entries that were inserted before this one: of entries with one id, the newest
+    /// is listed first.
     pub(super) serial: u32,
     pub(super) state: EntryState,
 }
 
 impl<T> Entry<T> {
+    /// The content of a slot without an entry.
     pub(super) fn free() -> Entry<T> {
         Entry {
             name: SmallText::EMPTY,
@@ -61,7 +69,7 @@ impl<T> Entry<T> {
         }
     }
 
-    /// An active entry without a name, for tests.
+    /// An active entry without a name, for tests of lists that only look at numbers.
     #[cfg(test)]
     pub(super) fn active(id: u32) -> Entry<T> {
         let state = EntryState::Active;
@@ -78,19 +86,20 @@ impl<T> Entry<T> {
         self.name.bytes()
     }
 
-    /// The whole name, with a NUL behind it.
+    /// The whole name with a NUL behind it. It stays at its address until the entry is reclaimed
+    /// (CACHE-25).
     #[must_use]
     pub fn terminated(&self) -> &[u8] {
         self.name.terminated()
     }
 
-    /// Its id.
+    /// The id of the instance.
     #[must_use]
     pub fn id(&self) -> i32 {
         signed(self.id)
     }
 
-    /// The agent's own pointer.
+    /// The agent's own pointer, as it was stored last.
     #[must_use]
     pub fn private(&self) -> Option<T>
     where
@@ -99,16 +108,19 @@ impl<T> Entry<T> {
         self.private
     }
 
-    /// Active or inactive, if a lookup has found it.
+    /// The state: active or inactive for every entry that a lookup finds.
     #[must_use]
     pub fn state(&self) -> EntryState {
         self.state
     }
 
+    /// The part of the name that identifies the instance.
     pub(super) fn short_name(&self) -> &[u8] {
         &self.name()[..self.short as usize]
     }
 
+    /// Returns whether both have the same short name. When a new entry is inserted, the other one
+    /// was culled: no live entry has the name.
     #[cold]
     pub(super) fn is_namesake(&self, other: &Entry<T>) -> bool {
         self.hash == other.hash && equal(self.short_name(), other.short_name())
@@ -119,25 +131,27 @@ impl<T> Entry<T> {
     }
 }
 
-/// An id as C sees it.
+/// An id as C sees it. Ids have 31 bits, so it is never negative.
 pub(super) fn signed(id: u32) -> i32 {
     i32::from_ne_bytes(id.to_ne_bytes())
 }
 
-/// Number of slots of a chunk, as a power of two: most caches have few instances.
+/// The number of slots of a chunk, as a power of two. It is small, since most caches have few
+/// instances. All chunks have the same size, so finding one needs no branch.
 const CHUNK: u32 = 2;
 
 const SLOTS: usize = 1 << CHUNK;
 
+/// The end of the list of free slots.
 const NONE: u32 = u32::MAX;
 
-/// The entries, in chunks that are never moved: pointers to names stay valid.
+/// The entries, in chunks that never move, so that pointers to names stay valid.
 #[derive(Debug)]
 pub(super) struct Slab<T> {
     chunks: Vec<Box<[Entry<T>; SLOTS]>>,
-    /// The slot that was given back last; its id is the one given back before, and so on.
+    /// The slot that was given back last. Its id is the slot given back before that, and so on.
     free: u32,
-    /// Slots that were ever used.
+    /// The number of slots that were ever used.
     len: u32,
 }
 
@@ -150,15 +164,18 @@ impl<T> Slab<T> {
         }
     }
 
+    /// The chunk of a slot, and the place in it.
     fn place(slot: u32) -> (usize, usize) {
         ((slot >> CHUNK) as usize, slot as usize % SLOTS)
     }
 
+    /// The content of a slot below [`Slab::len`]; panics for others.
     pub(super) fn get(&self, slot: u32) -> &Entry<T> {
         let (chunk, place) = Slab::<T>::place(slot);
         &self.chunks[chunk][place]
     }
 
+    /// As [`Slab::get`], to be changed.
     pub(super) fn get_mut(&mut self, slot: u32) -> &mut Entry<T> {
         let (chunk, place) = Slab::<T>::place(slot);
         &mut self.chunks[chunk][place]
@@ -170,11 +187,15 @@ impl<T> Slab<T> {
         self.chunks.get(chunk)?.get(place)
     }
 
+    /// The number of slots, free ones included.
     pub(super) fn len(&self) -> u32 {
         self.len
     }
 
     /// Makes sure that the next [`Slab::insert`] has a slot.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     pub(super) fn reserve(&mut self) -> Result<()> {
         if self.free != NONE || Slab::<T>::place(self.len).0 < self.chunks.len() {
             return Ok(());
@@ -188,13 +209,13 @@ impl<T> Slab<T> {
         let mut chunk = Vec::new();
         room(&mut chunk, SLOTS)?;
         chunk.resize_with(SLOTS, Entry::free);
-        // Exact, so this moves nothing.
+        // The capacity is exact, so this moves nothing.
         let chunk = chunk.into_boxed_slice().try_into();
         self.chunks.push(chunk.map_err(|_| Error::ENOMEM)?);
         Ok(())
     }
 
-    /// Takes a slot for `entry`; there is one, see [`Slab::reserve`].
+    /// Puts an entry into a free slot, which [`Slab::reserve`] has provided.
     pub(super) fn insert(&mut self, entry: Entry<T>) -> u32 {
         if self.free != NONE {
             let slot = self.free;
@@ -210,6 +231,7 @@ impl<T> Slab<T> {
         slot
     }
 
+    /// Frees the entry of a slot, its name included.
     pub(super) fn remove(&mut self, slot: u32) {
         let next = self.free;
         let entry = self.get_mut(slot);
@@ -224,7 +246,7 @@ impl<T> Slab<T> {
 /// The longest text, in bytes, that is kept in the value itself.
 const INLINE: usize = 21;
 
-/// Bytes with a NUL behind them.
+/// The bytes of a name or key with a NUL behind them, so that C can read a name where it is.
 #[derive(Debug)]
 pub(super) enum SmallText {
     Inline(u8, [u8; INLINE + 1]),
@@ -234,6 +256,10 @@ pub(super) enum SmallText {
 impl SmallText {
     pub(super) const EMPTY: SmallText = SmallText::Inline(0, [0; INLINE + 1]);
 
+    /// A copy of a text.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     pub(super) fn new(text: &[u8]) -> Result<SmallText> {
         if text.len() > INLINE {
             return SmallText::on_heap(text);
@@ -252,6 +278,7 @@ impl SmallText {
         Ok(SmallText::Heap(bytes.into_boxed_slice()))
     }
 
+    /// The text with its NUL.
     pub(super) fn terminated(&self) -> &[u8] {
         match self {
             SmallText::Inline(length, bytes) => &bytes[..=usize::from(*length)],
@@ -274,8 +301,9 @@ pub(super) struct ShortName {
     pub(super) hash: u32,
 }
 
-/// The end of the short name, and its hash, in one pass over eight bytes at a time. With `strings`
-/// the whole name counts.
+/// Finds the end of the short name, the first space, and its hash in one pass over eight bytes at a
+/// time. Two passes byte by byte were a third of the time of a lookup by name. With `strings` the
+/// whole name counts.
 #[inline(always)]
 pub(super) fn short(seed: Seed, name: &[u8], strings: bool) -> ShortName {
     let mut state = seed.begin();
@@ -289,7 +317,8 @@ pub(super) fn short(seed: Seed, name: &[u8], strings: bool) -> ShortName {
         state = seed.mix(state, word);
         rest = tail;
     }
-    // The last bytes with zeros behind them.
+    // The last bytes, with zeros behind them. After a name of whole words these are eight zeros, as
+    // for a short name that ends with a whole word.
     let word = last(rest);
     let blanks = marks(word, b' ');
     if blanks != 0 && !strings {
@@ -301,7 +330,7 @@ pub(super) fn short(seed: Seed, name: &[u8], strings: bool) -> ShortName {
     }
 }
 
-/// The short name ends in this word, at its first blank.
+/// The short name that ends in this word, at its first space.
 fn end(seed: Seed, state: u64, word: u64, blanks: u64, before: usize) -> ShortName {
     let bits = blanks.trailing_zeros() & !7;
     ShortName {
@@ -310,13 +339,15 @@ fn end(seed: Seed, state: u64, word: u64, blanks: u64, before: usize) -> ShortNa
     }
 }
 
-/// Eight bytes, the first one lowest, with the highest bit of each set that is `byte`; behind the
-/// first such byte more bits may be set.
+/// Marks a byte in a word: the result has the highest bit of each byte of `word` set that is
+/// `byte`. The first byte of the text is the lowest. Above the lowest bit that is set, others may
+/// be set wrongly, so only the lowest counts.
 pub(super) fn marks(word: u64, byte: u8) -> u64 {
     let word = word ^ (u64::from(byte) * 0x0101_0101_0101_0101);
     word.wrapping_sub(0x0101_0101_0101_0101) & !word & 0x8080_8080_8080_8080
 }
 
+/// The place of the first such byte.
 pub(super) fn find_byte(bytes: &[u8], byte: u8) -> Option<usize> {
     let mut rest = bytes;
     while let Some((word, tail)) = rest.split_first_chunk::<8>() {
@@ -330,7 +361,8 @@ pub(super) fn find_byte(bytes: &[u8], byte: u8) -> Option<usize> {
     Some(bytes.len() - rest.len() + at)
 }
 
-/// Returns whether two texts are equal: for short ones cheaper than a call of memcmp.
+/// Returns whether two texts are equal. They are short, so a call of memcmp would cost more than
+/// the comparison.
 pub(super) fn equal(one: &[u8], other: &[u8]) -> bool {
     if one.len() != other.len() {
         return false;

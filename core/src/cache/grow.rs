@@ -2,6 +2,10 @@
 
 use crate::error::{Error, Result};
 
+/// Reserves memory for `more` elements, and for some beyond them, so that lists grow seldom.
+///
+/// # Errors
+/// `-ENOMEM`; the list is unchanged.
 pub(super) fn room<E>(list: &mut Vec<E>, more: usize) -> Result<()> {
     if list.capacity() - list.len() >= more {
         return Ok(());
@@ -10,8 +14,9 @@ pub(super) fn room<E>(list: &mut Vec<E>, more: usize) -> Result<()> {
     list.try_reserve_exact(more).map_err(|_| Error::ENOMEM)
 }
 
-/// The number of elements by which a list grows: small ones double, others get a quarter more
-/// (DEF-14). malloc has no block of less than 24 bytes.
+/// The number of elements by which a list grows: small lists double, others get a quarter more, so
+/// that little memory is unused at any size (DEF-14). The first block has 16 bytes, since malloc
+/// has none of less than 24.
 fn growth<E>(len: usize) -> usize {
     match len * size_of::<E>() {
         0 => 16 / size_of::<E>(),

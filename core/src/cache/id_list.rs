@@ -1,4 +1,5 @@
-//! The list of entries by ascending ids, in which ids are found, too (DEF-14).
+//! The list of entries by ascending ids, in which ids are found by a binary search (DEF-14), and in
+//! which a walk keeps its place while entries come and go.
 
 use super::entry::{Entry, Slab};
 use super::grow::room;
@@ -7,24 +8,26 @@ use crate::error::{Error, Result};
 /// The greatest instance id, and the limit of a cache that was never resized.
 pub const MAXIMUM: u32 = 0x7fff_ffff;
 
-/// The choice of ids (CACHE-40, CACHE-42).
+/// The way in which a new instance gets its id (CACHE-40, CACHE-42).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(super) enum Mode {
     /// One more than the greatest id that there ever was.
     Monotonic = 0,
-    /// The lowest that is free.
+    /// The lowest one that no listed entry has.
     Reuse = 1,
 }
 
+/// An entry of the list: an id, and the slot with the instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct ListedSlot {
     pub(super) id: u32,
     pub(super) slot: u32,
 }
 
-/// The place where a walk goes on, whatever comes or goes in the list. Positions are in the order
-/// of ids, of entries with one id the newest first (CACHE-44).
+/// The place where a walk goes on: at the entry that it noted or, if that was reclaimed, at the
+/// entry behind it. Positions are ordered as the list is: by id, and of entries with one id the
+/// newest first (CACHE-44).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Position(u64);
 
@@ -32,55 +35,63 @@ impl Position {
     /// Behind all entries.
     pub const END: Position = Position(u64::MAX);
 
+    /// The position of the entry with this id and [serial number](Entry::serial).
     pub(super) fn new(id: u32, serial: u32) -> Position {
         Position(u64::from(id) << 32 | u64::from(!serial))
     }
 
-    /// No entry from here on has a lower id.
+    /// The id of the position: no entry from here on has a lower one.
     #[must_use]
     pub fn id(self) -> u32 {
         (self.0 >> 32) as u32
     }
 
-    /// The position as a number.
+    /// The position as a number, which an atomic can hold.
     #[must_use]
     pub fn to_bits(self) -> u64 {
         self.0
     }
 
-    /// The position that [`Position::to_bits`] has given.
+    /// The position that [`Position::to_bits`] has made a number.
     #[must_use]
     pub fn from_bits(bits: u64) -> Position {
         Position(bits)
     }
 }
 
-/// Most entries of a block.
+/// The greatest number of entries of a block. An entry that comes between others moves no more than
+/// these.
 const BLOCK: usize = 512;
 
-/// A place in the list, until one comes or goes.
+/// A place in the list, which is valid until an entry comes or goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct IdPlace {
     block: usize,
     at: usize,
 }
 
+/// The place behind all entries.
 const END: IdPlace = IdPlace {
     block: usize::MAX,
     at: 0,
 };
 
-/// Sorted blocks, in order. Ids mostly ascend, so full blocks stay behind; a full one that gets
-/// another entry is cut in two. Entries with the same id, all but the first of them culled, come
-/// newest first (CACHE-44).
+/// The list: sorted blocks, in order.
+///
+/// Ids mostly ascend: an entry comes to the end of the last block, and full blocks stay as they
+/// are. A full block that gets an entry in its middle is cut in two. Of the entries with one id,
+/// all but the first are culled, and the newest comes first (CACHE-44).
 #[derive(Debug)]
 pub(super) struct IdList {
-    /// None is empty. Where there are several, each has room for `BLOCK`.
+    /// No block is empty. A single one may be small; where there are several, each has room for
+    /// [`BLOCK`] entries.
     blocks: Vec<Vec<ListedSlot>>,
-    /// Memory of the next block.
+    /// The memory of the next block: [`IdList::reserve`] gets it, so that an insertion cannot fail.
     spare: Vec<ListedSlot>,
+    /// The number of entries.
     len: usize,
-    /// The entry that the cache's own walk visits next (CACHE-35).
+    /// The entry that the cache's own walk visits next (CACHE-35). It stays with that entry when
+    /// others come or go, so a step need not search.
     cursor: IdPlace,
 }
 
@@ -94,6 +105,7 @@ impl IdList {
         }
     }
 
+    /// All entries in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &ListedSlot> {
         self.blocks.iter().flatten()
     }
@@ -102,6 +114,7 @@ impl IdList {
         self.len
     }
 
+    /// The place of the first entry.
     pub(super) fn first(&self) -> IdPlace {
         if self.blocks.is_empty() {
             END
@@ -114,18 +127,20 @@ impl IdList {
         self.blocks.last()?.last().copied()
     }
 
+    /// The entry at a place; `None` behind all entries.
     #[inline]
     pub(super) fn get(&self, place: IdPlace) -> Option<ListedSlot> {
         self.blocks.get(place.block)?.get(place.at).copied()
     }
 
+    /// The place behind that of an entry.
     #[inline]
     pub(super) fn next(&self, place: IdPlace) -> IdPlace {
         let block = self.blocks.get(place.block);
         block.map_or(END, |block| self.behind(place, block.len()))
     }
 
-    /// [`IdList::next`] in a block of `len` entries.
+    /// [`IdList::next`] for a caller that knows the length of the block.
     #[inline(always)]
     fn behind(&self, place: IdPlace, len: usize) -> IdPlace {
         let IdPlace { block, at } = place;
@@ -158,7 +173,7 @@ impl IdList {
         IdPlace { block, at }
     }
 
-    /// The first place that is not in front of a position.
+    /// The place of the first entry that is not in front of a position.
     pub(super) fn search<T>(&self, slab: &Slab<T>, from: Position) -> IdPlace {
         let mut place = self.search_id(from.id());
         while self.get(place).is_some_and(|entry| position(entry, slab) < from) {
@@ -167,12 +182,16 @@ impl IdList {
         place
     }
 
+    /// The position of the entry at a place; the end if there is none.
     pub(super) fn position_at<T>(&self, slab: &Slab<T>, place: IdPlace) -> Position {
         let entry = self.get(place);
         entry.map_or(Position::END, |entry| position(entry, slab))
     }
 
     /// Makes sure that one more entry can be listed.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     pub(super) fn reserve(&mut self) -> Result<()> {
         match self.blocks.as_mut_slice() {
             [] => room(&mut self.spare, 1)?,
@@ -185,13 +204,13 @@ impl IdList {
         room(&mut self.blocks, 1)
     }
 
-    /// Lists an entry; see [`IdList::reserve`].
+    /// Lists an entry, in the memory that [`IdList::reserve`] has provided.
     pub(super) fn insert(&mut self, entry: ListedSlot) {
         self.len += 1;
         let mut place = self.search_id(entry.id);
         if place == END {
             match self.blocks.last_mut() {
-                // Room: `reserve`, here as in what follows.
+                // Room: `reserve`, here and in the rest of this function.
                 Some(last) if last.len() < BLOCK => last.push(entry),
                 _ => {
                     self.spare.push(entry);
@@ -212,6 +231,7 @@ impl IdList {
         }
     }
 
+    /// Cuts a full block in two.
     fn cut(&mut self, block: usize) {
         let entries = &mut self.blocks[block];
         // Room: `reserve`.
@@ -225,8 +245,8 @@ impl IdList {
         }
     }
 
-    /// Forgets the entries for which `keep` is false. The cache's own walk goes on at the next one
-    /// that is kept.
+    /// Removes the entries for which `keep` is false. The cache's own walk goes on at the first
+    /// entry from its place on that is kept.
     pub(super) fn retain<T>(&mut self, slab: &Slab<T>, keep: impl Fn(&Entry<T>) -> bool) {
         let keep = |entry: &ListedSlot| keep(slab.get(entry.slot));
         let (whole, part) = match self.blocks.get(self.cursor.block) {
@@ -267,11 +287,12 @@ impl IdList {
         END
     }
 
+    /// Begins the cache's own walk at the first entry.
     pub(super) fn rewind(&mut self) {
         self.cursor = self.first();
     }
 
-    /// The next entry of the cache's own walk, whatever its state.
+    /// The next entry of the cache's own walk, whatever its state; `None` at the end.
     #[inline(always)]
     pub(super) fn step(&mut self) -> Option<ListedSlot> {
         let block = self.blocks.get(self.cursor.block)?;
@@ -281,13 +302,14 @@ impl IdList {
     }
 }
 
+/// Puts an item into a list, which has room for it.
 fn insert<I>(list: &mut Vec<I>, at: usize, item: I) {
-    // Room: of the caller.
+    // Room: the caller's.
     list.push(item);
     list[at..].rotate_right(1);
 }
 
-/// Where a place is after a block was cut.
+/// The place that an entry at `place` has after the block `cut` was cut in two.
 fn moved(place: IdPlace, cut: usize) -> IdPlace {
     let IdPlace { block, at } = place;
     if block == cut && at >= BLOCK / 2 {
@@ -302,6 +324,7 @@ fn moved(place: IdPlace, cut: usize) -> IdPlace {
     }
 }
 
+/// The position of an entry of the list.
 fn position<T>(entry: ListedSlot, slab: &Slab<T>) -> Position {
     Position::new(entry.id, slab.get(entry.slot).serial)
 }
@@ -323,7 +346,8 @@ mod tests {
         std::iter::from_fn(|| order.step()).map(|place| place.id).collect()
     }
 
-    /// DEF-14, CACHE-44.
+    /// Ids come in any order, dense and sparse: each is found, and of several entries with one id
+    /// the newest (DEF-14, CACHE-44).
     #[test]
     fn as_a_map() {
         let (mut order, mut model, mut seed) = (IdList::new(), BTreeMap::new(), 1u32);
@@ -343,7 +367,9 @@ mod tests {
         assert!((0..30_000).all(|id| order.find(id) == model.get(&id).copied()));
     }
 
-    /// CACHE-35.
+    /// The cache's own walk keeps its place when entries come: in front of it, where the place
+    /// moves, at the place, and behind it. An entry that comes at the place is in front of it: the
+    /// walk visits the entry that it has noted (CACHE-35).
     #[test]
     fn a_walk_keeps_its_place_when_others_come() {
         for (visited, coming, left) in [
@@ -364,7 +390,8 @@ mod tests {
         }
     }
 
-    /// CACHE-35.
+    /// When entries go, the walk goes on at the first entry from its place on that is kept
+    /// (CACHE-35).
     #[test]
     fn a_walk_keeps_its_place_when_others_go() {
         let mut slab = Slab::<u8>::new();
@@ -384,7 +411,8 @@ mod tests {
         assert_eq!(rest(&mut order), [30, 35, 40]);
     }
 
-    /// DEF-14, CACHE-35.
+    /// However many blocks there are, they behave as one list: ids in any order, ids twice, entries
+    /// that go, and a walk all the while (DEF-14, CACHE-35).
     #[test]
     fn as_one_list() {
         for shape in [0, 1, 2] {
@@ -410,7 +438,8 @@ mod tests {
                     };
                 }
                 if number % 1_000 == 3 {
-                    // So that blocks in front of the walk and its own are cut.
+                    // The walk goes on to the middle, so that its block and blocks in front of it
+                    // are cut.
                     order.rewind();
                     cursor = model.len() / 2;
                     let visited = (0..cursor).map_while(|_| order.step());

@@ -1,4 +1,5 @@
-//! The keys of instances, apart from the entries since few caches have any (CACHE-56).
+//! The keys of instances, by slot and by their bytes. Few caches have any, so they are no part of
+//! the entries (CACHE-56).
 
 use std::fmt::{self, Display};
 
@@ -7,15 +8,19 @@ use super::grow::room;
 use crate::error::Result;
 use crate::index::{Index, Seed};
 
-/// The keys of slots, and the slots of keys.
+/// The keys of slots, and the slots of keys. Without keys it owns no memory.
 #[derive(Debug)]
 pub(super) struct Keys {
-    /// For names as well.
+    /// The seed of the hashes, for names as well. Names and keys come from outside of the agent:
+    /// nobody may know which of them collide in a table.
     seed: Seed,
+    /// The key of each slot; empty without one.
     cells: Vec<SmallText>,
+    /// The slot of each key.
     index: Index,
-    /// True if several instances had one key, which a file may give them. From then on the index is
-    /// empty, and keys are searched among all instances: equal ones would make the index slow.
+    /// True if several instances have had one key. A store refuses that, but a file may give one
+    /// key to many. From then on the index is empty, and keys are searched among all instances: in
+    /// the index, equal keys would be passed one by one at each insertion.
     is_shared: bool,
 }
 
@@ -29,6 +34,7 @@ impl Keys {
         }
     }
 
+    /// The seed of the hashes of names and keys.
     pub(super) fn seed(&self) -> Seed {
         self.seed
     }
@@ -38,7 +44,7 @@ impl Keys {
         bytes(&self.cells, slot)
     }
 
-    /// Returns whether [`Keys::find`] cannot be used.
+    /// Returns whether [`Keys::find`] cannot be used, since several instances have had one key.
     pub(super) fn is_shared(&self) -> bool {
         self.is_shared
     }
@@ -50,6 +56,9 @@ impl Keys {
     }
 
     /// Makes room for a key of any slot below `end`.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     pub(super) fn reserve(&mut self, end: u32) -> Result<()> {
         let (cells, seed) = (&self.cells, self.seed);
         if !self.is_shared {
@@ -59,7 +68,8 @@ impl Keys {
         room(&mut self.cells, more)
     }
 
-    /// Sets the key of a slot, for which there is room, or takes it with [`SmallText::EMPTY`].
+    /// Sets the key of a slot, or takes it away with [`SmallText::EMPTY`]. For a key that is not
+    /// empty, [`Keys::reserve`] was called.
     #[cold]
     pub(super) fn set(&mut self, slot: u32, key: SmallText) {
         let old = self.get(slot);
@@ -84,23 +94,26 @@ impl Keys {
         }
     }
 
+    /// Takes the key of a slot away, if it has one.
     pub(super) fn take(&mut self, slot: u32) {
         if !self.get(slot).is_empty() {
             self.set(slot, SmallText::EMPTY);
         }
     }
 
+    /// Gives memory back when there is little left in the index.
     pub(super) fn shrink(&mut self) {
         let (cells, seed) = (&self.cells, self.seed);
         self.index.shrink(|slot| seed.bytes(bytes(cells, slot)));
     }
 }
 
+/// The key in a slot; empty without one.
 fn bytes(cells: &[SmallText], slot: u32) -> &[u8] {
     cells.get(slot as usize).map_or(&[], SmallText::bytes)
 }
 
-/// Shows a key as `[key=0x...]` or `[no key]`.
+/// A key as messages show it: `[key=0x...]` or `[no key]`.
 pub(super) struct Key<'k>(pub(super) &'k [u8]);
 
 impl Display for Key<'_> {
@@ -116,8 +129,10 @@ impl Display for Key<'_> {
     }
 }
 
+/// The golden ratio, with which lookup2 begins.
 const GOLDEN: u32 = 0x9e37_79b9;
 
+/// Mixes three words so that each bit of the input affects every bit of the third.
 fn mix([mut a, mut b, mut c]: [u32; 3]) -> [u32; 3] {
     macro_rules! step {
         ($x:ident, $y:ident, $z:ident, $shift:tt $by:literal) => {
@@ -136,13 +151,16 @@ fn mix([mut a, mut b, mut c]: [u32; 3]) -> [u32; 3] {
     [a, b, c]
 }
 
-/// Bob Jenkins' public-domain "lookup2" of 1996, of a key or a name; `initval` is the previous hash
-/// in a chain of them (CACHE-52). Ids in existing cache files depend on it (CACHE-60).
+/// Returns the hash of a key or a name: Bob Jenkins' "lookup2" of 1996, which is in the public
+/// domain. `initval` is the previous hash in a chain of them (CACHE-52). Ids that are made of keys
+/// depend on it, and so do existing cache files: it cannot change (CACHE-60).
 ///
-/// Bytes from 0x80 on are negative, as C's `char` on the machines where the files were written.
+/// Bytes from 0x80 on count as negative numbers, as C's `char` does on the machines where the files
+/// were written.
 #[must_use]
 pub fn jenkins_hash(key: &[u8], initval: u32) -> u32 {
     let signed = |byte: u8| u32::from_ne_bytes(i32::from(i8::from_ne_bytes([byte])).to_ne_bytes());
+    // A word of up to four bytes, the first one lowest.
     let word = |bytes: &[u8]| {
         let shifted = bytes.iter().zip([0, 8, 16, 24]);
         shifted.fold(0u32, |sum, (byte, shift)| sum.wrapping_add(signed(*byte) << shift))
@@ -160,7 +178,8 @@ pub fn jenkins_hash(key: &[u8], initval: u32) -> u32 {
     let (second, third) = rest.split_at(rest.len().min(4));
     state[0] = state[0].wrapping_add(word(first));
     state[1] = state[1].wrapping_add(word(second));
-    // The third word's low byte is the length's; lengths wrap as in C.
+    // The lowest byte of the third word is that of the length. Lengths beyond 32 bits wrap, as in
+    // C.
     let length = u32::try_from(key.len() & 0xffff_ffff).unwrap_or(0);
     state[2] = state[2].wrapping_add(length).wrapping_add(word(third) << 8);
     mix(state)[2]
@@ -172,7 +191,8 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// CACHE-31, CACHE-56.
+        /// Whatever keys slots get and lose, each key leads to its slot, until two slots have the
+        /// same one (CACHE-31, CACHE-56).
         #[test]
         fn as_a_model(steps in proptest::collection::vec((0..12_u32, 0..8_usize), 1..200)) {
             const LONG: &[u8] = b"another key that is much longer than the others";
@@ -196,7 +216,7 @@ mod tests {
         }
     }
 
-    /// CACHE-60, CACHE-61: vectors from the C library.
+    /// The hashes are those that the C library has (CACHE-60, CACHE-61).
     #[test]
     fn vectors() {
         let ascending: Vec<u8> = (1..=25).collect();
@@ -218,7 +238,7 @@ mod tests {
         assert_eq!(jenkins_hash(&[0; 13], 0), 0xd263_ed61);
     }
 
-    /// CACHE-52.
+    /// A chain of hashes of one key is that of the C library (CACHE-52).
     #[test]
     fn chain() {
         let expected = [

@@ -2,7 +2,15 @@
 //!
 //! A [`Cache`] lists its entries by id, finds them by id, name and key, and remembers as much of
 //! the C library's hash chains as its debug dump shows (CACHE-81). `T` is what the agent attaches
-//! to an instance; it is never looked into.
+//! to an instance; it is handed back and printed, but never looked into.
+//!
+//! An instance is active, inactive or culled. A culled one is neither found nor saved, but its
+//! entry stays listed until it is reclaimed, as in the C library: until then its id is not given
+//! out again, and pointers to its name stay valid (CACHE-3, CACHE-25).
+//!
+//! This file finds instances, and has the operations on all of them. Others store instances
+//! (`store`, `add`), list and walk them (`id_list`, `walk`), and read and write their file (`load`,
+//! `persist`, `file`, `disk`).
 
 mod add;
 mod disk;
@@ -38,77 +46,90 @@ use crate::ident::InDom;
 use crate::index::{Index, Seed};
 use crate::log::Journal;
 
-/// Number of culled entries that are kept, as the C library does. More are reclaimed when they
-/// outnumber the live ones, so that memory is bounded.
+/// The number of culled entries that are kept until the tables grow, as in the C library. More than
+/// these are reclaimed when they outnumber the live ones, so that a domain whose instances come and
+/// go needs bounded memory.
 const CULLED_KEPT: usize = 1024;
 
-/// Number of ids that are tried for a key (CACHE-52).
+/// The number of ids that are tried for a key (CACHE-52).
 const ATTEMPTS: usize = 10;
 
-/// The cache of one domain (CACHE-1).
+/// The cache of one domain (CACHE-1). Fields that are seldom used stand at the end.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Cache<T> {
     slab: Slab<T>,
-    /// One slot for each short name: of the live entry that has it, or of a culled one.
+    /// One slot for each short name: of the live entry that has it, or of a culled one that is not
+    /// reclaimed. So a purge has nothing to do here.
     names: Index,
+    /// All entries by id, culled ones included.
     order: IdList,
+    /// The number of active entries.
     active: usize,
+    /// The number of inactive entries.
     inactive: usize,
+    /// The number of culled entries that are not reclaimed.
     empty: usize,
-    /// No live entry has a lower time stamp, other than 0.
+    /// A lower bound of the live entries' time stamps other than 0, in seconds: a purge up to here
+    /// finds nothing.
     oldest: i64,
     indom: InDom,
-    /// The slot that [`Cache::store`] tries first.
+    /// The slot that [`Cache::store`] tries first: the one behind that of the instance stored last.
     next: u32,
     /// One more than the greatest id that was ever listed.
     above: u32,
-    /// No listed entry has a lower free id.
+    /// No id below this one is free. Only reclaiming makes ids free.
     lowest: u32,
-    /// Entries that were ever inserted (CACHE-33).
+    /// The number of entries that were ever inserted (CACHE-33).
     inserted: u32,
-    /// Number of chains that the C library would have (CACHE-80).
+    /// The number of chains that each of the C library's tables would have (CACHE-80).
     chains: u32,
+    /// The number of the next entry in the order of the chains ([`Entry::sequence`]).
     sequence: u32,
     /// The number of saves that have ended.
     saves: u32,
-    /// Of the live entries.
+    /// The keys of the live entries.
     keys: Keys,
-    /// The instances differ from the file's.
+    /// True if the set of instances differs from that of the file.
     instances_dirty: bool,
-    /// Only time stamps or the limit differ.
+    /// True if time stamps or the limit differ from those of the file.
     stamps_dirty: bool,
     mode: Mode,
     /// True if debug output is wanted (`-Dindom`).
     pub debug: bool,
+    /// True if whole names count, also behind a space (`PMDA_CACHE_STRINGS`).
     strings: bool,
-    /// The agent has set the limit: a file's does not count.
+    /// True if the agent has set the limit: that of a file does not count.
     limited: bool,
+    /// The greatest id that may be handed out.
     maximum: u32,
-    /// Lines to be logged, once nothing is locked.
+    /// Lines to be logged. The caller takes them, and writes them when nothing is locked.
     pub journal: Journal,
-    /// The file's records with ids above the limit.
+    /// The records of the file whose ids are above the limit.
     over_limit: Vec<OverLimitRecord>,
-    /// How often a key's id was free at the first, second, ... attempt (CACHE-81).
+    /// The number of times that a key's id was free at the first, second, … attempt (CACHE-52).
     attempts: [u32; ATTEMPTS],
 }
 
+/// The number that [`changes`] returns.
 static CHANGES: AtomicU32 = AtomicU32::new(0);
 
-/// The number of changes so far: activations and deactivations of instances, entries listed and
-/// reclaimed. One for all caches.
+/// Returns a number that changes whenever an instance becomes active or ceases to be, and whenever
+/// an entry is listed or reclaimed: whoever has kept a list of instances compares it to know that
+/// the list is still right. It is one number for all caches behind one lock.
 #[must_use]
 #[inline]
 pub fn changes() -> u32 {
     CHANGES.load(Ordering::Relaxed)
 }
 
+/// Notes a change, under the lock: no other thread counts at the same time.
 fn count_change() {
     CHANGES.store(changes().wrapping_add(1), Ordering::Relaxed);
 }
 
 impl<T: Copy> Cache<T> {
-    /// An empty cache; it owns no memory yet (CACHE-5).
+    /// An empty cache, which owns no memory yet (CACHE-5).
     #[must_use]
     pub const fn new(indom: InDom, seed: Seed) -> Cache<T> {
         Cache {
@@ -147,6 +168,7 @@ impl<T: Copy> Cache<T> {
         self.indom
     }
 
+    /// The number of entries in a state; `None` for slots without an entry.
     fn counter(&mut self, state: EntryState) -> Option<&mut usize> {
         match state {
             EntryState::Active => Some(&mut self.active),
@@ -156,7 +178,8 @@ impl<T: Copy> Cache<T> {
         }
     }
 
-    /// Changes the state of a live entry. A culled one loses its key.
+    /// Changes the state of a live entry, and counts it. A caller that culls also takes the entry's
+    /// key.
     fn set_state(&mut self, slot: u32, state: EntryState) {
         let entry = self.slab.get_mut(slot);
         let old = std::mem::replace(&mut entry.state, state);
@@ -174,6 +197,10 @@ impl<T: Copy> Cache<T> {
         }
     }
 
+    /// Makes room for the key of any entry, also of the next new one. An empty key needs none.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     fn reserve_key(&mut self, key: &SmallText) -> Result<()> {
         if key.bytes().is_empty() {
             return Ok(());
@@ -195,17 +222,19 @@ impl<T: Copy> Cache<T> {
         self.slab.get(slot).is_live().then_some(slot)
     }
 
-    /// Returns whether a name, which has the short name of an entry, is no other name than that of
-    /// the entry (CACHE-10): it may end where the short name ends.
+    /// Returns whether a name, which has the short name of an entry, is a name of that entry
+    /// (CACHE-10): it is the whole name, or ends where the short name ends.
     fn is_name_of(&self, slot: u32, name: &[u8], short: ShortName) -> bool {
         short.len == name.len() || self.slab.get(slot).name() == name
     }
 
+    /// The live entry with an id.
     fn find_id(&self, id: u32) -> Option<u32> {
         self.order.find(id).filter(|slot| self.slab.get(*slot).is_live())
     }
 
-    /// The live entry with a key that has the lowest id (CACHE-31).
+    /// The live entry with a key; of several, which only a file can make, the one with the lowest
+    /// id. An empty key finds the lowest entry without a key (CACHE-31).
     fn find_key(&self, key: &[u8]) -> Option<u32> {
         if key.is_empty() || self.keys.is_shared() {
             let mut slots = self.order.iter().map(|place| place.slot);
@@ -219,24 +248,26 @@ impl<T: Copy> Cache<T> {
     /// # Errors
     /// `PM_ERR_INST` when there is none.
     pub fn lookup(&self, id: i32) -> Result<&Entry<T>> {
+        // A negative number becomes one that is greater than all ids.
         let id = u32::from_ne_bytes(id.to_ne_bytes());
         if id >= self.above {
             return Err(Error::INST);
         }
-        // Mostly slots are in the order of ids.
+        // An attempt: slots are taken in ascending order, as ids are, so mostly both are the same.
         match self.slab.guess(id) {
             Some(entry) if entry.id == id && entry.is_live() => Ok(entry),
             _ => self.lookup_anywhere(id),
         }
     }
 
+    /// [`Cache::lookup`] by a search.
     #[inline(never)]
     fn lookup_anywhere(&self, id: u32) -> Result<&Entry<T>> {
         Ok(self.slab.get(self.find_id(id).ok_or(Error::INST)?))
     }
 
-    /// The instance that owns the short name of a name, whatever follows it (CACHE-10, CACHE-30),
-    /// although no store would take the whole name.
+    /// The instance that has the short name of a name, whatever follows it (CACHE-10, CACHE-30).
+    /// Agents rely on this, although no store would accept the whole name.
     ///
     /// # Errors
     /// `PM_ERR_INST` when there is none.
@@ -311,8 +342,10 @@ impl<T: Copy> Cache<T> {
         self.set_all(EntryState::Active, EntryState::Inactive)
     }
 
+    /// Changes the state of all entries that are in state `from`; returns how many.
     fn set_all(&mut self, from: EntryState, to: EntryState) -> usize {
-        // By id, since there may be many more free slots.
+        // Along the list, not the slots: of these there are as many as there ever were entries at a
+        // time.
         for listed in self.order.iter() {
             let entry = self.slab.get_mut(listed.slot);
             if entry.state == from {
@@ -327,15 +360,15 @@ impl<T: Copy> Cache<T> {
         changed
     }
 
-    /// Culls all instances, and the file's above the limit; returns the number of the former
-    /// (CACHE-22).
+    /// Culls all instances, and forgets the records of the file that are above the limit. Returns
+    /// the number of instances (CACHE-22).
     pub fn cull_all(&mut self) -> usize {
         self.instances_dirty |= !self.over_limit.is_empty();
         self.over_limit.clear();
         self.cull_where(|_| true)
     }
 
-    /// Culls all inactive instances; returns how many.
+    /// Culls all inactive instances; returns how many. Active ones stay.
     pub fn cull_inactive(&mut self) -> usize {
         self.cull_where(|entry| entry.state == EntryState::Inactive)
     }
@@ -361,14 +394,14 @@ impl<T: Copy> Cache<T> {
         culled
     }
 
-    /// Culls what was written before `limit` and not stored since (CACHE-62); returns how many.
-    /// What was attached to them is added to the list, if one is given, in ascending order of ids
-    /// (CACHE-63).
+    /// Culls the instances that were saved before `limit`, in seconds since the epoch, and not
+    /// stored since (CACHE-62); returns how many. What was attached to them is added to the list,
+    /// if one is given, in ascending order of ids (CACHE-63).
     ///
     /// # Errors
     /// `-ENOMEM`; nothing was culled.
     pub fn purge(&mut self, limit: i64, mut attached: Option<&mut Vec<T>>) -> Result<usize> {
-        // The usual case.
+        // The usual case: agents purge much more often than an instance is old enough.
         if limit <= self.oldest {
             return Ok(0);
         }
@@ -390,7 +423,7 @@ impl<T: Copy> Cache<T> {
         Ok(culled)
     }
 
-    /// Lets ids be used again (CACHE-24).
+    /// Lets the ids of reclaimed entries be used again (CACHE-24).
     pub fn reuse(&mut self) {
         self.mode = Mode::Reuse;
     }
@@ -407,7 +440,8 @@ impl<T: Copy> Cache<T> {
         Ok(())
     }
 
-    /// Sets the greatest id that may be handed out (CACHE-65); files do not change it.
+    /// Sets the greatest id that may be handed out (CACHE-65). It stays when a file with another
+    /// limit is loaded.
     ///
     /// # Errors
     /// `PM_ERR_SIGN` for a negative one, `PM_ERR_TOOBIG` when a listed instance has a greater id.

@@ -1,10 +1,10 @@
-//! Storing instances, where their ids come from, and how a cache grows.
+//! Stores instances, gives them ids, and grows the cache.
 //!
 //! A cache remembers the order in the C library's hash chains, which its debug dump shows. A new
-//! entry goes to the front of its chains. When the tables grow, each chain is turned round while it
-//! is distributed; then, and on REORG, culled entries drop out and active ones move before inactive
-//! ones. All chains undergo the same at the same time, so one number an entry says it all: the
-//! order in any chain is that of descending numbers (CACHE-81).
+//! entry goes to the front of its chains. When the tables grow, each chain is reversed while it is
+//! distributed; then, and on REORG, culled entries drop out and active ones move in front of
+//! inactive ones. All chains undergo the same at the same time, so one number for each entry is
+//! enough: the order in any chain is that of descending numbers (CACHE-81).
 
 use super::entry::{Entry, EntryState, ShortName, SmallText, equal, short, signed};
 use super::grow::room;
@@ -34,8 +34,9 @@ impl<T: Copy> Cache<T> {
         self.store_found(flags, name, private)
     }
 
-    /// [`Cache::store`] for the instance behind the one stored last, without a hash: agents mostly
-    /// store in the same order.
+    /// [`Cache::store`] for the instance behind the one stored last, if it has this name: agents
+    /// store their instances in the same order each time, and then no name need be hashed. `None`
+    /// if it has another name.
     fn store_next(&mut self, name: &[u8], private: Option<T>) -> Option<i32> {
         let slot = self.next;
         let entry = self.slab.guess(slot)?;
@@ -48,6 +49,7 @@ impl<T: Copy> Cache<T> {
         Some(id)
     }
 
+    /// [`Cache::store`] for an instance that is searched by its name.
     #[inline(never)]
     fn store_found(&mut self, flags: i32, name: Option<&[u8]>, private: Option<T>) -> Result<i32> {
         let text = name.unwrap_or_default();
@@ -83,7 +85,7 @@ impl<T: Copy> Cache<T> {
         Ok(signed(self.slab.get(slot).id))
     }
 
-    /// Stores an instance whose id is made of a key, or of its name (CACHE-50).
+    /// Stores an instance whose id is made of a key or, without one, of its name (CACHE-50).
     ///
     /// # Errors
     /// As for [`Cache::store`]; `PM_ERR_INST` also when name and key belong to different instances,
@@ -110,7 +112,7 @@ impl<T: Copy> Cache<T> {
         }
         let before = (self.mode, self.attempts);
         let id = self.key_id(name, key, given)?;
-        // For good, even when the insertion fails (CACHE-54), except without memory.
+        // This stays when the insertion fails (CACHE-54), but not when it fails for want of memory.
         self.mode = Mode::Reuse;
         let result = self.add(Some(id), name, short, key, private);
         if result == Err(Error::ENOMEM) {
@@ -119,7 +121,8 @@ impl<T: Copy> Cache<T> {
         result
     }
 
-    /// [`Cache::store_key`] for a known name (CACHE-51).
+    /// [`Cache::store_key`] for an instance whose name is known (CACHE-51). `is_whole` says whether
+    /// the name is a name of the entry, not only its short name.
     fn store_known(&mut self, slot: u32, is_whole: bool, key: &[u8], private: Option<T>) -> Result<i32> {
         let entry = self.slab.get(slot);
         let id = signed(entry.id);
@@ -143,7 +146,8 @@ impl<T: Copy> Cache<T> {
         Ok(id)
     }
 
-    /// The error when another instance has the key (CACHE-52, CACHE-58).
+    /// Reports to the debug output that another instance has the key, and returns the error for
+    /// that (CACHE-52, CACHE-58).
     fn key_taken(&mut self, slot: u32, name: Option<&[u8]>) -> Error {
         let entry = self.slab.get(slot);
         if self.debug {
@@ -159,11 +163,13 @@ impl<T: Copy> Cache<T> {
         Error::INST
     }
 
-    /// The id of a new key (CACHE-52, CACHE-53).
+    /// Chooses the id of a new key (CACHE-52, CACHE-53). `given` is the length of the key as the
+    /// caller gave it, for the message: 0 when the name is the key.
     fn key_id(&mut self, name: Option<&[u8]>, key: &[u8], given: usize) -> Result<u32> {
         let mut hash = 0;
         for attempt in 0..ATTEMPTS {
             hash = jenkins_hash(key, hash);
+            // The limit has 31 bits, so this cannot overflow.
             let id = hash % (self.maximum + 1);
             match self.find_id(id) {
                 None => {
@@ -178,7 +184,8 @@ impl<T: Copy> Cache<T> {
         Err(Error::GENERIC)
     }
 
-    /// What each ADD does to a live entry (CACHE-21).
+    /// Does to a live entry what every ADD does (CACHE-21): it is active, and to be saved with a
+    /// new time stamp.
     #[inline]
     pub(super) fn activate(&mut self, slot: u32, private: Option<T>) {
         let entry = self.slab.get_mut(slot);
@@ -194,7 +201,12 @@ impl<T: Copy> Cache<T> {
         self.next = if slot + 1 < self.slab.len() { slot + 1 } else { 0 };
     }
 
-    /// Adds an active instance, with an id of its own if none is given (CACHE-40).
+    /// Adds an active instance, with a free id if none is given (CACHE-40). A missing or empty name
+    /// is reported.
+    ///
+    /// # Errors
+    /// `PM_ERR_GENERIC` for a missing or empty name, and when there is no id left; `-ENOMEM`, and
+    /// nothing has changed.
     pub(super) fn add(
         &mut self,
         id: Option<u32>,
@@ -225,7 +237,7 @@ impl<T: Copy> Cache<T> {
         };
         let name = name.unwrap_or_default();
         let slot = if self.is_reclaiming() {
-            // They may point into entries that are freed now (CACHE-25).
+            // Name and key may be texts of entries that are freed now (CACHE-25).
             let (name, key) = (copied(name)?, copied(key)?);
             self.insert(id, &name, short, &key, EntryState::Active)?
         } else {
@@ -236,7 +248,8 @@ impl<T: Copy> Cache<T> {
         Ok(signed(id))
     }
 
-    /// The id of the next instance (CACHE-40, CACHE-41, CACHE-42).
+    /// Chooses the id of a new instance (CACHE-40, CACHE-41, CACHE-42). That there is none is
+    /// reported.
     fn free_id(&mut self) -> Result<u32> {
         if self.mode == Mode::Monotonic {
             if self.above <= self.maximum {
@@ -300,6 +313,8 @@ impl<T: Copy> Cache<T> {
         Ok(slot)
     }
 
+    /// Gets all the memory that one more entry needs. Whatever is reclaimed before it is inserted
+    /// only adds to it.
     fn reserve(&mut self, key: &SmallText) -> Result<()> {
         self.slab.reserve()?;
         self.reserve_names(1)?;
@@ -307,6 +322,10 @@ impl<T: Copy> Cache<T> {
         self.reserve_key(key)
     }
 
+    /// Makes room for `more` names.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     pub(super) fn reserve_names(&mut self, more: u32) -> Result<()> {
         let slab = &self.slab;
         let end = slab.len().saturating_add(more);
@@ -325,6 +344,7 @@ pub(super) fn named(name: Option<&[u8]>) -> Bytes<'_> {
     Bytes(name.unwrap_or(b"(null)"))
 }
 
+/// A copy of a name or key.
 fn copied(text: &[u8]) -> Result<Vec<u8>> {
     let mut copy = Vec::new();
     room(&mut copy, text.len())?;
@@ -332,11 +352,15 @@ fn copied(text: &[u8]) -> Result<Vec<u8>> {
     Ok(copy)
 }
 
+/// No slot.
 const NONE: u32 = u32::MAX;
 
 impl<T: Copy> Cache<T> {
-    /// Grows the tables if the next entry makes that due, and reclaims culled entries (CACHE-80).
-    /// Changes nothing if it fails.
+    /// Grows the tables as the C library does if the next entry makes that due, and reclaims culled
+    /// entries then (CACHE-80), or when there are too many of them.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; nothing has changed.
     pub(super) fn grow(&mut self) -> Result<()> {
         if u64::from(self.inserted) >= 4 * u64::from(self.chains) {
             self.reorder(true)?;
@@ -347,8 +371,9 @@ impl<T: Copy> Cache<T> {
         Ok(())
     }
 
-    /// Returns whether the next insertion frees names of culled entries, to which the caller's
-    /// arguments may point (CACHE-25).
+    /// Returns whether the next insertion frees names of culled entries. The caller may have got
+    /// the name that it stores from a lookup of such an entry, so it has to be copied before
+    /// (CACHE-25).
     pub(super) fn is_reclaiming(&self) -> bool {
         let is_full = u64::from(self.inserted) >= 4 * u64::from(self.chains);
         self.empty > 0 && (is_full || self.is_crowded())
@@ -365,18 +390,22 @@ impl<T: Copy> Cache<T> {
     /// `-ENOMEM`; nothing has changed.
     pub fn reorganize(&mut self) -> Result<()> {
         self.reorder(false)?;
-        // Not on insertion, which has made room already.
+        // Not when an insertion has led here, since it has made room already.
         self.shrink();
         Ok(())
     }
 
+    /// Gives memory of the tables back when there is little left in them.
     fn shrink(&mut self) {
         let slab = &self.slab;
         self.names.shrink(|slot| slab.get(slot).hash);
         self.keys.shrink();
     }
 
-    /// Slots in the order of the chains, front first.
+    /// The slots of all entries in the order of the chains, front first.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     pub(super) fn chained(&self) -> Result<Vec<u32>> {
         let mut slots = Vec::new();
         let len = self.sequence as usize;
@@ -390,10 +419,12 @@ impl<T: Copy> Cache<T> {
         Ok(slots)
     }
 
-    /// The C library's reorder step; `turn` if chains are turned round.
+    /// Does what the C library does when it grows its tables, in which case all chains are reversed
+    /// (`turn`), or reorganizes them: culled entries are reclaimed, and active ones come before
+    /// inactive ones.
     fn reorder(&mut self, turn: bool) -> Result<()> {
         if self.active == self.sequence as usize {
-            // The usual case while a domain is filled.
+            // Nothing drops out or moves: the usual case while a domain is filled.
             let last = self.sequence.wrapping_sub(1);
             if turn {
                 for listed in self.order.iter() {
@@ -408,7 +439,7 @@ impl<T: Copy> Cache<T> {
             slots.reverse();
         }
         self.reclaim();
-        // Front first: the active ones get the greater numbers.
+        // From the front: active entries get the greater numbers.
         let mut number = u32::try_from(self.active + self.inactive).expect("slots have 32 bits");
         self.sequence = number;
         for state in [EntryState::Active, EntryState::Inactive] {
@@ -426,6 +457,7 @@ impl<T: Copy> Cache<T> {
         Ok(())
     }
 
+    /// Unlists and frees the culled entries.
     fn reclaim(&mut self) {
         if self.empty == 0 {
             return;

@@ -36,11 +36,13 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 proptest! {
-    /// CACHE-3, CACHE-21, CACHE-33, CACHE-40, CACHE-42, DEF-2, DEF-3, DEF-5, DEF-14.
+    /// After any sequence of operations ids are unique, reuse takes the lowest free one, and
+    /// states, counts and order are those of a model (CACHE-3, CACHE-21, CACHE-33, CACHE-40,
+    /// CACHE-42, DEF-2, DEF-3, DEF-5, DEF-14).
     #[test]
     fn as_the_model(steps in prop::collection::vec(step(), 0..600)) {
         let mut cache = Cache::<u8>::new(InDom::new(1, 1), Seed::process());
-            // Id and state by name.
+        // Id and state by name.
         let mut model = BTreeMap::<String, (i32, EntryState)>::new();
         for step in steps {
             let name = |number: u8| format!("n{number}");
@@ -137,7 +139,8 @@ fn lines(path: &Path) -> Vec<String> {
     text.lines().skip(1).map(str::to_owned).collect()
 }
 
-/// CACHE-70, DEF-1.
+/// A save writes what there was when it began. What changes while nothing is locked stays to be
+/// saved (CACHE-70, DEF-1).
 #[test]
 fn changes_meanwhile_stay_dirty() {
     let (_directory, files) = directory();
@@ -161,7 +164,8 @@ fn changes_meanwhile_stay_dirty() {
     assert!(!cache.is_due(Write::Sync));
 }
 
-/// DEF-1.
+/// After a failure everything is to be saved as before, and no stamp has changed but those of later
+/// stores (DEF-1).
 #[test]
 fn failures_change_nothing() {
     let (_directory, files) = directory();
@@ -173,6 +177,7 @@ fn failures_change_nothing() {
     let full = || Err(io::Error::from_raw_os_error(28));
     assert!(cache.saved(&snapshot, full()).is_err());
     assert!(cache.is_due(Write::Save));
+    // Nothing is old, since nothing was written.
     assert_eq!(cache.purge(i64::MAX, None), Ok(0));
     let snapshot = begin(&mut cache, &files, 300);
     let path = cache.path(&files).expect("memory");
@@ -182,10 +187,12 @@ fn failures_change_nothing() {
     add(&mut cache, "a");
     let snapshot = begin(&mut cache, &files, 400);
     assert!(cache.saved(&snapshot, full()).is_err());
+    // Only stamps are to be saved, as before the save that failed.
     assert!(cache.is_due(Write::Sync) && !cache.is_due(Write::Save));
 }
 
-/// CACHE-7.
+/// Of two saves at a time, the one that ends last has to save again, since it is not known which of
+/// them is in the file (CACHE-7).
 #[test]
 fn two_saves_at_a_time() {
     let (_directory, files) = directory();
@@ -213,7 +220,7 @@ fn two_saves_at_a_time() {
     assert_eq!(cache.saved(&last, Ok(())), Ok(Some(4)));
 }
 
-/// CACHE-74: each line has the stamp of its own instance.
+/// Each line has the stamp of its own instance, not that of the line before (CACHE-74).
 #[test]
 fn stamps() {
     let (_directory, files) = directory();
@@ -234,7 +241,7 @@ fn stamps() {
     assert_eq!(lines(path.as_ref()), expected);
 }
 
-/// CACHE-65, CACHE-91.
+/// Records above the limit are not loaded, and stay in the file (CACHE-65, CACHE-91).
 #[test]
 fn beyond_the_limit() {
     let (_directory, files) = directory();
@@ -252,7 +259,8 @@ fn beyond_the_limit() {
     assert!(cache.journal.messages.is_empty());
 }
 
-/// CACHE-30, CACHE-36, CACHE-62.
+/// Instances that a purge has culled are not found until they are stored again. The table of names
+/// does not grow for these, and has no name of a reclaimed entry (CACHE-30, CACHE-36, CACHE-62).
 #[test]
 fn purged_names() {
     for (count, step) in [(3_u32, 1), (60, 3), (60, 40), (5000, 3), (5000, 40)] {
@@ -279,7 +287,8 @@ fn purged_names() {
     }
 }
 
-/// CACHE-36.
+/// An instance that comes and goes has one place in the table of names, however many of its entries
+/// are still to be reclaimed (CACHE-36).
 #[test]
 fn one_place_for_a_name() {
     let mut cache = aged(1, |_| false);
@@ -295,7 +304,7 @@ fn one_place_for_a_name() {
     }
 }
 
-/// CACHE-31.
+/// A file may give one key to many instances; the one with the lowest id is found (CACHE-31).
 #[test]
 fn shared_keys() {
     let (_directory, files) = directory();
@@ -318,7 +327,8 @@ fn shared_keys() {
     }
 }
 
-/// CACHE-25, DEF-14.
+/// A name has one address, however many entries come after it (CACHE-25), and an entry has 64 bytes
+/// (DEF-14).
 #[test]
 fn entries_stay_where_they_are() {
     let entry = || Entry::<usize> {
@@ -358,7 +368,8 @@ fn short(name: &[u8], strings: bool) -> ShortName {
     super::entry::short(Seed::new(5, 7), name, strings)
 }
 
-/// CACHE-4.
+/// The short name ends at the first space, wherever that is, and has the hash that it has alone
+/// (CACHE-4).
 #[test]
 fn short_names() {
     let text: Vec<u8> = (0..40).map(|n| b'!' + n).collect();
@@ -375,7 +386,7 @@ fn short_names() {
     }
 }
 
-/// CACHE-4.
+/// No other byte is taken for a space (CACHE-4).
 #[test]
 fn only_blanks() {
     for byte in (0..=255).filter(|byte| *byte != b' ') {
@@ -387,7 +398,8 @@ fn only_blanks() {
     }
 }
 
-/// Names made to collide for a known seed (of files, of containers) do not for any other.
+/// Names that collide in a table when the seed is known, as somebody can make them who chooses
+/// names (of files, of containers), are names like all others with any other seed.
 #[test]
 fn collisions_need_the_seed() {
     let random = |number: u64| {
@@ -416,7 +428,7 @@ fn collisions_need_the_seed() {
     };
     assert_eq!(hashes(known), 1);
     assert!(hashes(other) > 1990, "{}", hashes(other));
-    // The entries looked at until each name was found once.
+    // The number of entries that a table looks at until each name was found once.
     let looks = |seed: Seed| {
         let hash = |slot: u32| super::entry::short(seed, &names[slot as usize], false).hash;
         let (mut index, mut looks) = (crate::index::Index::new(), 0);
@@ -439,6 +451,7 @@ fn collisions_need_the_seed() {
     );
 }
 
+/// The first such byte is found at any place, whatever surrounds it (CACHE-4, CACHE-92).
 #[test]
 fn finds() {
     for length in 0..30 {
@@ -452,6 +465,7 @@ fn finds() {
     }
 }
 
+/// Each byte counts, and so does the length (CACHE-10).
 #[test]
 fn equals() {
     let text: Vec<u8> = (0..40).collect();

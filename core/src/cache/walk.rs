@@ -1,23 +1,24 @@
-//! Walking over the active instances in ascending order of ids.
+//! Walks over the active instances in ascending order of ids.
 //!
-//! A walk has read one entry ahead: with each instance it notes the next entry, whatever its state.
-//! So it meets instances that a callback stores on the way, unless they come behind what was the
-//! last entry (CACHE-35, FETCH-34). If the noted entry is reclaimed meanwhile, the next one
-//! follows.
+//! A walk has read one entry ahead: with each instance that it returns, it notes the entry that is
+//! listed behind it at that moment, whatever its state, and goes on there. So instances that a
+//! callback stores on the way are met by the same walk, unless they come behind what was the last
+//! entry (CACHE-35, FETCH-34). If the noted entry is reclaimed meanwhile, the walk goes on at the
+//! entry listed behind it. It never returns an entry twice.
 //!
-//! The walk of `PMDA_CACHE_WALK_NEXT` is the cache's own (`IdList::step`); others keep a
-//! [`Position`].
+//! The walk of `PMDA_CACHE_WALK_NEXT` is the cache's own (`IdList::step`); others, such as a fetch,
+//! keep a [`Position`].
 
 use super::Cache;
 use super::entry::{EntryState, signed};
 use super::id_list::{IdPlace, ListedSlot, Position};
 
-/// An instance of a walk.
+/// An instance that a walk returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WalkEntry {
-    /// Its id.
+    /// The id of the instance.
     pub inst: i32,
-    /// The next entry.
+    /// The entry behind it, where the walk goes on.
     pub next: Position,
 }
 
@@ -41,11 +42,11 @@ impl<T: Copy> Cache<T> {
     /// The next active instance of the cache's own walk; `None` at its end (CACHE-35).
     #[inline(always)]
     pub fn walk(&mut self) -> Option<i32> {
-        // Mostly no entry needs to be looked at.
+        // Mostly all entries are active, so that none needs to be looked at.
         let is_all = self.order.len() == self.active;
         loop {
             let place = self.order.step()?;
-            // Cannot be `None`, and so cannot panic.
+            // Every listed slot exists. With `guess` the compiler knows that this cannot panic.
             if is_all || self.slab.guess(place.slot)?.state == EntryState::Active {
                 return Some(signed(place.id));
             }
@@ -61,7 +62,7 @@ impl<T: Copy> Cache<T> {
         }
     }
 
-    /// Fills `into` with the active instances from a position on; returns how many there were.
+    /// Fills `into` with the active instances from a position on. Returns how many it has written.
     pub fn read_active(&self, from: Position, into: &mut [WalkEntry]) -> usize {
         let mut next = self.order.search(&self.slab, from);
         let mut len = 0;
@@ -75,7 +76,8 @@ impl<T: Copy> Cache<T> {
         len
     }
 
-    /// As [`Cache::read_active`], for the instances of an ascending list.
+    /// As [`Cache::read_active`], for those instances whose ids are in the list `listed`, which
+    /// ascends.
     pub fn read_listed(&self, mut from: Position, listed: &[i32], into: &mut [WalkEntry]) -> usize {
         let start = listed.partition_point(|inst| i64::from(*inst) < i64::from(from.id()));
         let active = listed[start..].iter().filter_map(|inst| {
@@ -103,6 +105,7 @@ impl<T: Copy> Cache<T> {
         Some(self.given(place, self.order.next(at)))
     }
 
+    /// The instance at `place` as a walk returns it that goes on at `next`.
     #[inline(always)]
     fn given(&self, place: ListedSlot, next: IdPlace) -> WalkEntry {
         WalkEntry {
