@@ -1,6 +1,6 @@
 //! Constants of PCP, under the names that `<pcp/pmapi.h>` and `<pcp/pmda.h>` give them.
 
-/// Labels of a client's context.
+/// Labels of a client's context; in requests and replies, as are those that follow.
 pub const PM_LABEL_CONTEXT: i32 = 1 << 0;
 /// Labels of all metrics of a domain (an agent).
 pub const PM_LABEL_DOMAIN: i32 = 1 << 1;
@@ -14,7 +14,7 @@ pub const PM_LABEL_ITEM: i32 = 1 << 4;
 pub const PM_LABEL_INSTANCES: i32 = 1 << 5;
 /// A label whose name is a path through nested objects, such as `groups.admin`.
 pub const PM_LABEL_COMPOUND: i32 = 1 << 6;
-/// A label that does not identify what it is about.
+/// A label that does not help to identify what it is about: a note.
 pub const PM_LABEL_OPTIONAL: i32 = 1 << 7;
 
 /// Asks for the one-line help text.
@@ -113,19 +113,19 @@ pub const PM_PROFILE_INCLUDE: i32 = 0;
 /// State of a profile: the instances that are not listed are not wanted.
 pub const PM_PROFILE_EXCLUDE: i32 = 1;
 
-/// Status of a name: a metric.
+/// Status of a name: it is a metric; in PMNS_NAMES, as is the one that follows.
 pub const PMNS_LEAF_STATUS: i32 = 0;
 /// Status of a name: there are names below it.
 pub const PMNS_NONLEAF_STATUS: i32 = 1;
 
-/// Type of the credential that tells the protocol's version.
+/// Type of the credential with the version of the protocol (CREDS).
 pub const CVERSION: u8 = 1;
 /// The version of the protocol.
 pub const PDU_VERSION2: u8 = 2;
 
-/// An agent's status: not ready yet (WIRE-31).
+/// A status that an agent sends: it is not ready yet (WIRE-31).
 pub const PM_ERR_PMDANOTREADY: i32 = -13394;
-/// An agent's status: ready again (WIRE-31).
+/// A status that an agent sends: it is ready again (WIRE-31).
 pub const PM_ERR_PMDAREADY: i32 = -13393;
 
 /// Of `pmdaCacheOp`: reads the file.
@@ -136,35 +136,35 @@ pub const PMDA_CACHE_ADD: i32 = 2;
 pub const PMDA_CACHE_HIDE: i32 = 3;
 /// Of `pmdaCacheStore` and `pmdaCacheOp`: forgets an instance, or all of them.
 pub const PMDA_CACHE_CULL: i32 = 4;
-/// The file is written when the set of instances has changed.
+/// Of `pmdaCacheOp`: writes the file if the set of instances has changed.
 pub const PMDA_CACHE_SAVE: i32 = 6;
-/// Whole names distinguish instances, rather than those before the first blank.
+/// Of `pmdaCacheOp`: whole names identify instances, not only their part before the first space.
 pub const PMDA_CACHE_STRINGS: i32 = 7;
-/// All instances become active; also what a lookup returns for one that is.
+/// Of `pmdaCacheOp`: makes all instances active; also the result of a lookup of an active one.
 pub const PMDA_CACHE_ACTIVE: i32 = 8;
-/// All instances become inactive; also what a lookup returns for one that is.
+/// Of `pmdaCacheOp`: makes all instances inactive; also the result of a lookup of an inactive one.
 pub const PMDA_CACHE_INACTIVE: i32 = 9;
-/// Counts all instances, culled ones included.
+/// Of `pmdaCacheOp`: counts all instances, culled ones included.
 pub const PMDA_CACHE_SIZE: i32 = 10;
-/// Counts the active instances.
+/// Of `pmdaCacheOp`: counts the active instances.
 pub const PMDA_CACHE_SIZE_ACTIVE: i32 = 11;
-/// Counts the inactive instances.
+/// Of `pmdaCacheOp`: counts the inactive instances.
 pub const PMDA_CACHE_SIZE_INACTIVE: i32 = 12;
-/// The ids of culled instances are used again.
+/// Of `pmdaCacheOp`: the ids of culled instances are used again.
 pub const PMDA_CACHE_REUSE: i32 = 13;
-/// Begins a walk over the active instances.
+/// Of `pmdaCacheOp`: begins a walk over the active instances.
 pub const PMDA_CACHE_WALK_REWIND: i32 = 14;
-/// Goes on to the next one.
+/// Of `pmdaCacheOp`: returns the next active instance of the walk.
 pub const PMDA_CACHE_WALK_NEXT: i32 = 15;
-/// Tells whether there is a cache.
+/// Of `pmdaCacheOp`: says whether there is a cache.
 pub const PMDA_CACHE_CHECK: i32 = 16;
-/// Puts the tables in order.
+/// Of `pmdaCacheOp`: reclaims the culled instances.
 pub const PMDA_CACHE_REORG: i32 = 17;
-/// The file is written when anything has changed.
+/// Of `pmdaCacheOp`: writes the file if anything has changed.
 pub const PMDA_CACHE_SYNC: i32 = 18;
-/// Prints the instances.
+/// Of `pmdaCacheOp`: prints the instances.
 pub const PMDA_CACHE_DUMP: i32 = 19;
-/// Prints the hash chains as well.
+/// Of `pmdaCacheOp`: prints the instances and the hash chains.
 pub const PMDA_CACHE_DUMP_ALL: i32 = 20;
-/// The file is written in any case.
+/// Of `pmdaCacheOp`: writes the file in any case.
 pub const PMDA_CACHE_WRITE: i32 = 21;

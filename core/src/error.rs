@@ -9,7 +9,7 @@ use rustix::io::Errno;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Error(NonZeroI32);
 
-/// A result with this error.
+/// The result of an operation that may fail with an [`Error`].
 pub type Result<T> = std::result::Result<T, Error>;
 
 macro_rules! codes {
@@ -17,7 +17,7 @@ macro_rules! codes {
         impl Error {
             $(#[doc = $text] pub const $name: Error = Error::of($code);)*
 
-            /// PCP's name of the code, and what it means.
+            /// PCP's name of the code, and its meaning.
             fn of_pcp(self) -> Option<(&'static str, &'static str)> {
                 match self {
                     $(Error::$name => Some((concat!("PM_ERR_", stringify!($name)), $text)),)*
@@ -82,7 +82,7 @@ macro_rules! errnos {
         impl Error {
             $(#[doc = $text] pub const $name: Error = Error::errno(Errno::$errno);)*
 
-            /// The name of an errno, and what it means.
+            /// The name of an errno, and its meaning.
             fn of_system(self) -> Option<(&'static str, &'static str)> {
                 match self { $(Error::$name => Some((stringify!($name), $text)),)* _ => None }
             }
@@ -110,8 +110,10 @@ errnos! {
 }
 
 impl Error {
-    /// A failure that is reported as 0 becomes `PM_ERR_GENERIC`.
+    /// The error with a code, which is never 0: so a result without a value is as small as the code
+    /// that C gets. A failure that is reported as 0 becomes `PM_ERR_GENERIC`.
     const fn of(code: i32) -> Error {
+        /// `PM_ERR_GENERIC`.
         const UNKNOWN: NonZeroI32 = NonZeroI32::new(-12345).unwrap();
         match NonZeroI32::new(code) {
             Some(code) => Error(code),
@@ -125,11 +127,12 @@ impl Error {
         Error::of(if errno > 0 { -errno } else { errno })
     }
 
+    /// The error of an errno of rustix.
     const fn errno(errno: Errno) -> Error {
         Error::os(errno.raw_os_error())
     }
 
-    /// Takes a code that C returned; `Ok` if it is not negative.
+    /// Takes over a code that C has returned: `Ok` holds one that is not negative.
     ///
     /// # Errors
     /// The code itself when it is negative.
@@ -151,12 +154,14 @@ impl From<io::Error> for Error {
 }
 
 impl Error {
-    /// The name of the code in PCP or the system, if known here: `PM_ERR_PMID`, `EINVAL`.
+    /// The name by which PCP or the system knows the code, if it has one here: `PM_ERR_PMID`,
+    /// `EINVAL`.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
         self.known().map(|(name, _)| name)
     }
 
+    /// The name and the meaning of the code.
     fn known(self) -> Option<(&'static str, &'static str)> {
         let (name, text) = self.of_pcp().or_else(|| self.of_system())?;
         Some((name, text.trim().trim_end_matches('.')))
@@ -173,7 +178,7 @@ impl fmt::Debug for Error {
     }
 }
 
-/// As in `Invalid argument (EINVAL)`, or a number without a known name.
+/// As in `Invalid argument (EINVAL)`; a code that has no name here is shown as a number.
 impl fmt::Display for Error {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.known() {
@@ -199,6 +204,7 @@ mod tests {
         assert_eq!(Error::check(7), Ok(7));
     }
 
+    /// A message says what has happened, and by which name to look for it.
     #[test]
     fn texts() {
         let texts = [

@@ -1,13 +1,15 @@
-//! Values that C knows by a number: help databases, event arrays, queues and their clients.
+//! Tables of the values that C knows by a number: help databases, event arrays, queues and their
+//! clients.
 
 use crate::error::{Error, Result};
 
-/// A table of values by slot, of which the lowest free one is taken first (HELP-10, HELP-12,
-/// EVENT-12, QUEUE-1, QUEUE-20).
+/// A table of values by slot. A new value gets the lowest free slot, and the slot is free again
+/// once the value has gone (HELP-10, HELP-12, EVENT-12, QUEUE-1, QUEUE-20). The table never
+/// shrinks.
 #[derive(Debug)]
 pub struct Handles<T> {
     slots: Vec<Option<T>>,
-    /// No lower slot is free.
+    /// No slot below this one is free.
     full: usize,
 }
 
@@ -27,29 +29,29 @@ impl<T> Handles<T> {
         }
     }
 
-    /// Number of slots, free ones included; 0 if there never was a value.
+    /// The number of slots, free ones included; 0 if there never was a value.
     #[must_use]
     pub fn slots(&self) -> usize {
         self.slots.len()
     }
 
-    /// The lowest free slot, with room for its value.
+    /// The lowest free slot, with room for its value, which [`Handles::put`] puts there.
     ///
     /// # Errors
-    /// `-ENOMEM` when memory or handles (`int`s) run out.
+    /// `-ENOMEM` when memory or the handles of C, which are `int`s, run out.
     pub fn vacant(&mut self) -> Result<usize> {
         let rest = self.slots.get(self.full..).unwrap_or_default();
         self.full += rest.iter().take_while(|value| value.is_some()).count();
         i32::try_from(self.full).map_err(|_| Error::ENOMEM)?;
         if self.full == self.slots.capacity() {
-            // Most agents have one value, or few.
+            // The first value has no room beside it: most agents have only one.
             let more = self.slots.len().max(1);
             self.slots.try_reserve_exact(more).map_err(|_| Error::ENOMEM)?;
         }
         Ok(self.full)
     }
 
-    /// Puts a value into the slot of [`Handles::vacant`].
+    /// Puts a value into the slot that [`Handles::vacant`] has returned.
     pub fn put(&mut self, slot: usize, value: T) -> &mut T {
         if slot == self.slots.len() {
             // Room: `vacant`.
@@ -94,7 +96,8 @@ impl<T> Handles<T> {
     }
 }
 
-/// The slot of a handle of C. No table has that of a negative one ([`Handles::vacant`]).
+/// The slot of a handle of C. A negative handle becomes a slot that no table has
+/// ([`Handles::vacant`]).
 #[must_use]
 pub fn slot(handle: i32) -> usize {
     handle as u32 as usize
@@ -103,7 +106,7 @@ pub fn slot(handle: i32) -> usize {
 /// The handle of a slot.
 ///
 /// # Errors
-/// `-ENOMEM` beyond `int`.
+/// `-ENOMEM` for a slot that no `int` can name.
 pub fn handle(slot: usize) -> Result<i32> {
     i32::try_from(slot).map_err(|_| Error::ENOMEM)
 }
@@ -112,7 +115,8 @@ pub fn handle(slot: usize) -> Result<i32> {
 mod tests {
     use super::*;
 
-    /// HELP-10, HELP-11, HELP-12, H-1, H-2, EVENT-12, QUEUE-1.
+    /// The lowest free slot is used, also after some were freed. One that was asked for and not
+    /// used is given again (HELP-10, HELP-11, HELP-12, H-1, H-2, EVENT-12, QUEUE-1).
     #[test]
     fn lowest_free_slot() {
         let mut handles = Handles::new();

@@ -1,5 +1,5 @@
-//! Metrics and instance domains by number (WIRE-40), the client context of a request, and interface
-//! versions.
+//! The numbers of a request: identifiers of metrics and instance domains (WIRE-40), the client
+//! context that it belongs to, and the interface version of the agent that serves it.
 
 use std::fmt;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -9,7 +9,7 @@ use crate::constants::{
     PMDA_INTERFACE_LATEST,
 };
 
-/// `DYNAMIC_PMID`: the domain of metrics that stand for trees of other domains.
+/// `DYNAMIC_PMID`: the domain whose metrics stand for the trees of other domains.
 const DYNAMIC: u32 = 511;
 
 /// A metric identifier: domain (9 bits), cluster (12 bits) and item (10 bits), with a flag in the
@@ -24,7 +24,7 @@ pub struct MetricId(pub u32);
 pub struct InDom(pub u32);
 
 impl MetricId {
-    /// "No metric", `PM_ID_NULL`.
+    /// `PM_ID_NULL`: no metric.
     pub const NULL: MetricId = MetricId(u32::MAX);
 
     /// Builds an identifier with flag 0.
@@ -39,7 +39,7 @@ impl MetricId {
         (self.0 >> 22) & 0x1ff
     }
 
-    /// The cluster of the metric.
+    /// The cluster that the agent has put the metric into.
     #[must_use]
     pub const fn cluster(self) -> u32 {
         (self.0 >> 10) & 0xfff
@@ -51,7 +51,7 @@ impl MetricId {
         self.0 & 0x3ff
     }
 
-    /// The same metric in another domain (INIT-41).
+    /// The same metric in another domain: an agent's metrics get its domain at set-up (INIT-41).
     #[must_use]
     pub const fn in_domain(self, domain: u32) -> MetricId {
         MetricId((self.0 & !(0x1ff << 22)) | ((domain & 0x1ff) << 22))
@@ -59,7 +59,7 @@ impl MetricId {
 }
 
 impl InDom {
-    /// "No instance domain", `PM_INDOM_NULL`: the metric has a single value.
+    /// `PM_INDOM_NULL`, no instance domain: the metric has a single value.
     pub const NULL: InDom = InDom(u32::MAX);
 
     /// The domain of the agent that owns the instance domain.
@@ -68,7 +68,7 @@ impl InDom {
         (self.0 >> 22) & 0x1ff
     }
 
-    /// The agent's own number of the domain.
+    /// The agent's own number for the instance domain.
     #[must_use]
     pub const fn serial(self) -> u32 {
         self.0 & 0x3f_ffff
@@ -93,7 +93,8 @@ impl fmt::Display for MetricId {
         if *self == MetricId::NULL {
             return out.write_str("PM_ID_NULL");
         }
-        // Item 0 stands for a tree of the domain that is the cluster.
+        // In the domain of dynamic metrics, item 0 stands for the whole tree of the domain that is
+        // the cluster.
         if self.domain() == DYNAMIC && self.item() == 0 {
             return write!(out, "{}.*.*", self.cluster());
         }
@@ -122,7 +123,7 @@ impl Interface {
         self.0 >= PMDA_INTERFACE_2 && self.0 <= PMDA_INTERFACE_LATEST
     }
 
-    /// Returns whether agents have names of their own; then unknown metrics are not reported
+    /// Returns whether agents may have names of their own. An unknown metric is not reported then
     /// (FETCH-23).
     #[must_use]
     pub const fn has_names(self) -> bool {
@@ -141,19 +142,19 @@ impl Interface {
         self.0 >= PMDA_INTERFACE_5
     }
 
-    /// Returns whether agents are told of client contexts (MAIN-25).
+    /// Returns whether agents are told the client's context (MAIN-25).
     #[must_use]
     pub const fn has_contexts(self) -> bool {
         self.0 >= PMDA_INTERFACE_5
     }
 
-    /// Returns whether agents are told of the attributes of clients.
+    /// Returns whether agents are told the client's attributes.
     #[must_use]
     pub const fn has_attributes(self) -> bool {
         self.0 >= PMDA_INTERFACE_6
     }
 
-    /// Returns whether agents give labels (LABEL-13).
+    /// Returns whether agents have labels (LABEL-13).
     #[must_use]
     pub const fn has_labels(self) -> bool {
         self.0 >= PMDA_INTERFACE_7
@@ -166,16 +167,17 @@ impl Interface {
     }
 }
 
-/// See [`current_context`]; one for the whole process (MAIN-25).
+/// The number that [`current_context`] returns, one for the whole process (MAIN-25).
 static CURRENT: AtomicI32 = AtomicI32::new(-1);
 
-/// The client context of the request being served, -1 before the first one.
+/// Returns the client context that the request being served belongs to, -1 before the first one.
 #[must_use]
 pub fn current_context() -> i32 {
     CURRENT.load(Ordering::Relaxed)
 }
 
-/// Sets [`current_context`], for agents of interface 5 and up.
+/// Sets what [`current_context`] returns. The stock methods call it for agents of interface 5 and
+/// later.
 pub fn set_current_context(context: i32) {
     CURRENT.store(context, Ordering::Relaxed);
 }
@@ -184,7 +186,7 @@ pub fn set_current_context(context: i32) {
 mod tests {
     use super::*;
 
-    /// INIT-10, INIT-13.
+    /// The interface versions 2 to 7 exist (INIT-10, INIT-13).
     #[test]
     fn versions() {
         let exists = |version: u32| Interface(version).is_supported();
@@ -192,7 +194,7 @@ mod tests {
         assert!(!exists(1) && !exists(8) && !exists(255));
     }
 
-    /// WIRE-40.
+    /// The bits of both identifiers are those that PCP uses (WIRE-40).
     #[test]
     fn parts_and_text() {
         let metric = MetricId(0x3f40_2409);

@@ -1,9 +1,10 @@
-//! Boxes that return an error without memory.
+//! Values on the heap that do not end the process: without memory there is an error.
 
 use crate::error::{Error, Result};
 
-/// Puts a value on the heap, as `Box::new` does, or fails without memory. (As an array: std makes
-/// only lists in this way.)
+/// Puts a value on the heap, as `Box::new` does, but returns an error without memory, instead of
+/// ending the process. The value is the only element of an array, since std offers this for lists
+/// only.
 ///
 /// # Errors
 /// `-ENOMEM`.

@@ -1,9 +1,9 @@
-//! What agents of Performance Co-Pilot are made of, in safe Rust: PDUs, caches of instance domains,
-//! profiles, labels, help texts, event queues, name spaces.
+//! The foundation of agents of Performance Co-Pilot, in safe Rust: PDUs, caches of instance
+//! domains, profiles, labels, help texts, event queues, name spaces.
 //!
 //! Nothing here knows C or needs an installed PCP. The C library (crate `pcp-pmda`) and agents in
-//! Rust (crate `pmda`) stand on it. The numbers in the documentation (CACHE-10, WIRE-51 …) are
-//! those of facts in `docs/spec`.
+//! Rust (crate `pmda`) are built on it. The numbers behind sentences (CACHE-10, WIRE-51 …) are
+//! those of facts in `docs/spec`, which the tests cite.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_macros, clippy::disallowed_methods))]

@@ -1,5 +1,5 @@
-//! Paths and files of the system without std's calls, which allocate for paths longer than 383
-//! bytes and end the process without memory.
+//! Paths and files of the system, without calls that may end the process. The functions of std
+//! allocate for a path that is longer than 383 bytes, and end the process when they cannot.
 
 use std::ffi::{CStr, OsStr};
 use std::fmt;
@@ -12,7 +12,7 @@ use rustix::fs::{Mode, OFlags};
 
 use crate::error::{Error, Result};
 
-/// The concatenated parts.
+/// Returns the parts, joined to one text.
 ///
 /// # Errors
 /// `-ENOMEM`.
@@ -26,12 +26,12 @@ pub fn joined(parts: &[&[u8]]) -> Result<Vec<u8>> {
     Ok(all)
 }
 
-/// A path with the system's NUL.
+/// A path with the NUL that the system wants at its end.
 #[derive(Debug)]
 pub struct FilePath(Box<[u8]>);
 
 impl FilePath {
-    /// The path of concatenated parts and `end`, of at most 80 bytes.
+    /// The path of all parts, with `end` behind them, which has at most 80 bytes.
     ///
     /// # Errors
     /// `-ENOMEM`; `-EINVAL` for a NUL in it.
@@ -42,7 +42,7 @@ impl FilePath {
         let used = 80 - rest.len();
         let path = joined(&[&joined(parts)?, &room[..used], b"\0"])?;
         CStr::from_bytes_with_nul(&path).map_err(|_| Error::EINVAL)?;
-        // Exact, so this moves nothing.
+        // The capacity is exact, so this moves nothing.
         Ok(FilePath(path.into_boxed_slice()))
     }
 
@@ -58,14 +58,15 @@ impl FilePath {
         self.c_str().to_bytes()
     }
 
-    /// The directory with its final slash, if there is one, and the last component.
+    /// The directory with the slash at its end, empty if the path names none, and the last
+    /// component.
     #[must_use]
     pub fn split(&self) -> (&[u8], &[u8]) {
         let path = self.bytes();
         path.split_at(path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1))
     }
 
-    /// Opens the file, close-on-exec.
+    /// Opens the file, close-on-exec: programs that this process starts do not get it.
     ///
     /// # Errors
     /// What the system says.
@@ -94,7 +95,7 @@ impl TryFrom<&Path> for FilePath {
 mod tests {
     use super::*;
 
-    /// CACHE-72: where the last component begins; a NUL is refused.
+    /// The last component begins behind the last slash, and a NUL is refused (CACHE-72).
     #[test]
     fn parts() {
         let path = |path: &[u8]| FilePath::new(&[path], format_args!("7"));

@@ -1,17 +1,19 @@
-//! Dynamic metrics: registrations and the size of the table (DYN-1 … DYN-31).
+//! Dynamic metrics: the callers that have registered some, and the size of the table that they need
+//! (DYN-1 … DYN-31).
 
 use crate::error::{Error, Result};
 use crate::leak::try_leak;
 
-/// A registration: names with a common prefix.
+/// A registration: names with a common prefix, and whatever the caller attaches to them.
 #[derive(Debug)]
 pub struct Registration<C: 'static> {
     prefix: Option<Vec<u8>>,
-    /// The caller's part.
+    /// The caller's part: its functions.
     pub calls: C,
 }
 
-/// Registrations in order. None ever goes (DYN-2), so each lives as long as the process.
+/// All registrations, in the order in which they came. None ever goes (DYN-2), so each lives as
+/// long as the process.
 #[derive(Debug)]
 pub struct RegistrationList<C: 'static> {
     entries: Vec<&'static Registration<C>>,
@@ -55,7 +57,7 @@ impl<C> RegistrationList<C> {
         self.entries.is_empty()
     }
 
-    /// The registration at a place.
+    /// The registration at a place, in the order in which they came.
     #[must_use]
     pub fn get(&self, place: usize) -> Option<&'static Registration<C>> {
         self.entries.get(place).copied()
@@ -68,6 +70,7 @@ impl<C> RegistrationList<C> {
     }
 }
 
+/// A copy of a prefix.
 fn copy(text: &[u8]) -> Result<Vec<u8>> {
     let mut copy = Vec::new();
     copy.try_reserve_exact(text.len()).map_err(|_| Error::ENOMEM)?;
@@ -75,17 +78,17 @@ fn copy(text: &[u8]) -> Result<Vec<u8>> {
     Ok(copy)
 }
 
-/// The metrics of one registration, and the copies of each.
+/// The number of metrics that one registration adds to the table, and of the copies of each.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Counts {
-    /// Metrics to copy.
+    /// The number of metrics to copy.
     pub metrics: i32,
-    /// Copies of each.
+    /// The number of copies of each.
     pub trees: i32,
 }
 
 impl Counts {
-    /// The number of entries; negative counts are none (N-6).
+    /// The number of entries in the table; negative counts are none (N-6).
     #[must_use]
     pub fn entries(self) -> usize {
         let number = |count: i32| usize::try_from(count).unwrap_or(0);
@@ -93,7 +96,7 @@ impl Counts {
     }
 }
 
-/// The number of entries beyond the fixed ones (DYN-20).
+/// Returns the number of entries of the table beyond the fixed ones (DYN-20).
 pub fn extra(counts: impl Iterator<Item = Counts>) -> usize {
     counts.map(Counts::entries).fold(0, usize::saturating_add)
 }
@@ -102,7 +105,7 @@ pub fn extra(counts: impl Iterator<Item = Counts>) -> usize {
 mod tests {
     use super::*;
 
-    /// DYN-1, DYN-2.
+    /// Registrations keep their order, and duplicates are accepted (DYN-1, DYN-2).
     #[test]
     fn registering() {
         let mut list = RegistrationList::new();
@@ -114,7 +117,7 @@ mod tests {
         assert_eq!((calls, list.len()), (vec![Some(1), Some(2), Some(3), None], 3));
     }
 
-    /// DYN-31, N-1.
+    /// Only exactly the same prefix counts (DYN-31, N-1).
     #[test]
     fn prefixes() {
         let mut list = RegistrationList::new();
@@ -124,7 +127,7 @@ mod tests {
         assert!(list.has(b"x") && !list.has(b"y") && !list.has(b""));
     }
 
-    /// DYN-20, N-6: negative counts are nothing, and nothing overflows.
+    /// Sizes are sums of products; negative counts are none, and nothing overflows (DYN-20, N-6).
     #[test]
     fn sizes() {
         let size = |list: &[(i32, i32)]| extra(list.iter().map(|&(metrics, trees)| Counts { metrics, trees }));

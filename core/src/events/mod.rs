@@ -10,29 +10,31 @@
 //! parameter  metric | length and type | value, padded to a multiple of four with zeros
 //! ```
 //!
-//! Everything is a multiple of four bytes and nothing is aligned to eight (EVENT-1, EVENT-2).
+//! Every part is a multiple of four bytes long, so the 64-bit numbers need not be aligned to eight
+//! (EVENT-1, EVENT-2).
 
 use crate::constants::{PM_TYPE_EVENT, PM_TYPE_HIGHRES_EVENT};
 use crate::error::{Error, Result};
 use crate::handles::{self, Handles};
 
-/// Record flag: no event, but the number of missed events.
+/// The record flag that says that the record is no event, but the number of missed events.
 pub const PM_EVENT_FLAG_MISSED: u32 = 1 << 31;
 
-/// Every length field has 24 bits (E-4).
+/// The greatest length in bytes that a length field can hold: it has 24 bits (E-4).
 const LENGTH_LIMIT: usize = 0xff_ffff;
 
-/// The `size` bytes of a message that shows `data`: printable text, one NUL, and dots up to the end
-/// (QUEUE-50).
+/// Returns the `size` bytes of a message that shows `data`: printable text, one NUL, and dots up to
+/// the end (QUEUE-50).
 ///
-/// The NUL takes the place of the last byte copied. White space becomes a space, what cannot be
-/// printed a dot. Without data the message is empty (E-16).
+/// The NUL takes the place of the last byte copied. White space becomes a space; a byte that cannot
+/// be printed, a dot. Without data the message is empty (E-16).
 pub fn printable(data: &[u8], size: usize) -> impl Iterator<Item = u8> {
     let shown = data.len().min(size).saturating_sub(1);
     let text = data.iter().take(shown).map(|byte| printed(*byte));
     text.chain([0]).chain(std::iter::repeat(b'.')).take(size)
 }
 
+/// A byte as it is printed: white space as a space, others that cannot be printed as a dot.
 pub(crate) const fn printed(byte: u8) -> u8 {
     match byte {
         b' ' | 0x09..=0x0d => b' ',
@@ -41,13 +43,12 @@ pub(crate) const fn printed(byte: u8) -> u8 {
     }
 }
 
-/// All arrays of the process by handle, the private arrays of queues among them (EVENT-10,
-/// EVENT-11).
+/// All arrays of the process by handle, also those that queues use privately (EVENT-10, EVENT-11).
 #[derive(Debug, Default)]
 pub struct EventArrays(Handles<EventArray>);
 
 impl EventArrays {
-    /// No arrays.
+    /// A table without arrays.
     #[must_use]
     pub const fn new() -> EventArrays {
         EventArrays(Handles::new())
@@ -81,10 +82,11 @@ impl EventArrays {
     }
 }
 
-/// Words of an array's header: length with type, number of records.
+/// The number of words of an array's header: length with type, number of records.
 const HEADER: u32 = 2;
-/// Words of a new array: 512 bytes (EVENT-24).
+/// The number of words of a new array: 512 bytes (EVENT-24).
 const ROOM: usize = 128;
+/// The value of [`EventArray::parameters`] when a parameter has no record to belong to.
 const NOWHERE: u32 = u32::MAX;
 
 /// The type that a published array has: a `PM_TYPE_*` code (EVENT-5).
@@ -119,8 +121,9 @@ pub enum ParameterValue<'a> {
 /// A packed array under construction.
 #[derive(Debug)]
 pub struct EventArray {
-    /// The words that were added, and zeros up to the memory's end.
+    /// The words that were added, and zeros up to the capacity.
     words: Vec<u32>,
+    /// The number of words that were added, the header's included.
     used: u32,
     /// The place of the newest record's number of parameters; [`NOWHERE`] at the start and after a
     /// missed record (E-1, E-2). Either form of record counts there (E-3).
@@ -175,6 +178,10 @@ impl EventArray {
         Ok(())
     }
 
+    /// Adds a record of either kind; `parameters` is the number of parameters or of missed events.
+    ///
+    /// # Errors
+    /// `PM_ERR_TOOBIG` when the array is full, `-ENOMEM`; the array is unchanged.
     fn push_record(&mut self, stamp: Stamp, flags: u32, parameters: u32) -> Result<()> {
         match stamp {
             Stamp::Low(seconds, fraction) => {
@@ -190,7 +197,8 @@ impl EventArray {
         Ok(())
     }
 
-    /// Starts a record if it fits, without allocating; `false` if it does not, or is wrong.
+    /// Starts a record if it fits, without allocating. `false` means that it does not fit, or that
+    /// the flags are wrong: [`EventArray::add_record`] grows the array, or says why not.
     #[inline(always)]
     pub fn fit_record(&mut self, stamp: Stamp, flags: u32) -> bool {
         let fits = flags & PM_EVENT_FLAG_MISSED == 0
@@ -209,8 +217,9 @@ impl EventArray {
         fits
     }
 
-    /// Adds a parameter that is a number, if it fits, without allocating; `false` if it does not,
-    /// or is wrong.
+    /// Adds a parameter that is a number if it fits, without allocating. `false` means that it does
+    /// not fit, or has no record to belong to: [`EventArray::add_parameter`] grows the array, or
+    /// says why not.
     #[inline(always)]
     pub fn fit_parameter(&mut self, metric: u32, kind: u8, value: ParameterValue<'_>) -> bool {
         let fits = self.parameters != NOWHERE
@@ -228,7 +237,7 @@ impl EventArray {
         fits
     }
 
-    /// The same for a parameter that is a text.
+    /// [`EventArray::fit_parameter`] for a text.
     pub fn fit_text(&mut self, metric: u32, kind: u8, text: &[u8]) -> bool {
         let fits = self.parameters != NOWHERE && self.fit_bytes(metric, kind, text);
         if fits {
@@ -241,7 +250,7 @@ impl EventArray {
     ///
     /// # Errors
     /// `-EINVAL` without a record that it could belong to, `PM_ERR_TOOBIG` when a length field
-    /// overflows, `-ENOMEM`. The array is then as it was.
+    /// overflows, `-ENOMEM`. The array is then unchanged.
     #[inline(always)] // The kind of value is known to each caller.
     pub fn add_parameter(&mut self, metric: u32, kind: u8, value: ParameterValue<'_>) -> Result<()> {
         if self.parameters == NOWHERE {
@@ -259,6 +268,7 @@ impl EventArray {
         Ok(())
     }
 
+    /// Adds a parameter of any length, and grows the array if need be.
     fn push_bytes(&mut self, metric: u32, kind: u8, bytes: &[u8]) -> Result<()> {
         if bytes.len().saturating_add(4) > LENGTH_LIMIT {
             return Err(Error::TOOBIG);
@@ -270,7 +280,8 @@ impl EventArray {
         Ok(())
     }
 
-    /// Adds bytes and their padding if there is room: never for more than a length field can say.
+    /// Adds a parameter with its padding if there is room for it. The room is at most what a length
+    /// field can say, so the length need not be checked.
     fn fit_bytes(&mut self, metric: u32, kind: u8, bytes: &[u8]) -> bool {
         let start = self.used as usize;
         let rest = self.words.get_mut(start..).unwrap_or_default();
@@ -295,18 +306,20 @@ impl EventArray {
             padded.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
             *place = u32::from_ne_bytes(padded);
         }
-        // At most LENGTH_LIMIT / 4.
+        // No overflow: an array has at most LENGTH_LIMIT / 4 words.
         self.used += count as u32;
         true
     }
 
-    /// Counts a record (`place` 1) or a parameter.
+    /// Counts a record (`place` 1) or a parameter (`place` is that of its record's number of
+    /// parameters).
     fn count(&mut self, place: u32) {
         if let Some(count) = self.words.get_mut(place as usize) {
             *count = count.wrapping_add(1);
         }
     }
 
+    /// Adds words, and grows the array if need be.
     fn push<const N: usize>(&mut self, words: [u32; N]) -> Result<()> {
         if !self.fit(words) {
             self.grow(N)?;
@@ -327,7 +340,10 @@ impl EventArray {
         true
     }
 
-    /// Makes room for `more` words, by doubling. `PM_ERR_TOOBIG` beyond the length field.
+    /// Makes room for `more` words, by doubling.
+    ///
+    /// # Errors
+    /// `PM_ERR_TOOBIG` beyond the length field, `-ENOMEM`.
     #[cold]
     fn grow(&mut self, more: usize) -> Result<()> {
         let needed = self.used as usize + more;
@@ -338,8 +354,8 @@ impl EventArray {
         enlarge(&mut self.words, size)
     }
 
-    /// Writes length and type into the header and gives the array for reading. The memory stays in
-    /// place until something is added or the array is dropped (EVENT-25).
+    /// Writes length and type into the header, and returns the array for reading. Its memory stays
+    /// at one address until something is added or the array is dropped (EVENT-25).
     #[inline(always)]
     pub fn publish(&mut self, form: Form) -> &mut [u32] {
         let head = length_and_type(self.used as usize * 4, form as u8);
@@ -350,22 +366,25 @@ impl EventArray {
     }
 }
 
+/// Grows the memory of an array to `size` words, with zeros at the end.
 fn enlarge(words: &mut Vec<u32>, size: usize) -> Result<()> {
     words.try_reserve_exact(size - words.len()).map_err(|_| Error::ENOMEM)?;
     words.resize(size, 0);
     Ok(())
 }
 
-/// A word of 24 bits of length and, in the high bits, 8 bits of type.
+/// A word of 24 bits of length, in bytes, and, in the high bits, 8 bits of type.
 fn length_and_type(length: usize, kind: u8) -> u32 {
-    // Lengths were compared with LENGTH_LIMIT before they come here.
+    // No length is cut: callers have compared it with LENGTH_LIMIT.
     u32::try_from(length).unwrap_or(u32::MAX) & 0xff_ffff | u32::from(kind) << 24
 }
 
+/// The low 32 bits: seconds of a low-resolution record are cut after 2038 (EVENT-20).
 fn low_word(value: i64) -> u32 {
     value as u32
 }
 
+/// Eight bytes as two words, in the host's byte order.
 fn two_words([a, b, c, d, e, f, g, h]: [u8; 8]) -> [u32; 2] {
     [u32::from_ne_bytes([a, b, c, d]), u32::from_ne_bytes([e, f, g, h])]
 }
@@ -378,7 +397,7 @@ mod tests {
         printable(data, size).collect()
     }
 
-    /// QUEUE-50, E-16: the examples of the specification.
+    /// The examples of the specification (QUEUE-50, E-16).
     #[test]
     fn text_nul_and_dots() {
         assert_eq!(print(b"ab\tc\n\x01d", 16), b"ab c .\0.........");
@@ -388,7 +407,8 @@ mod tests {
         assert_eq!(print(b"\x80\xff\x7f ", 5), b"...\0.");
     }
 
-    /// EVENT-10, EVENT-13, EVENT-15: lowest free handle first; others are refused.
+    /// The lowest free handle is used first; handles that are not in use are refused (EVENT-10,
+    /// EVENT-13, EVENT-15).
     #[test]
     fn handles() {
         let mut arrays = EventArrays::new();
@@ -405,7 +425,8 @@ mod tests {
         words.iter().flat_map(|word| word.to_ne_bytes()).collect()
     }
 
-    /// EVENT-1, EVENT-2, EVENT-3, EVENT-5.
+    /// A low-resolution record has the layout that clients read (EVENT-1, EVENT-2, EVENT-3,
+    /// EVENT-5).
     #[test]
     fn layout_of_a_low_resolution_record() {
         let mut array = EventArray::new().expect("memory");
@@ -420,7 +441,8 @@ mod tests {
         assert_eq!(words[10..], [98, (1 << 24) | 8, 5]);
     }
 
-    /// EVENT-2: a record at offset 44. E-6: all 64 bits of a missed record's stamp are kept.
+    /// A record may begin at offset 44 (EVENT-2), and all 64 bits of a missed record's stamp are
+    /// kept (E-6).
     #[test]
     fn high_resolution_records_are_not_aligned() {
         let mut array = EventArray::new().expect("memory");
@@ -433,7 +455,7 @@ mod tests {
         assert_eq!(words[13..], [u32::MAX, u32::MAX, PM_EVENT_FLAG_MISSED, -5_i32 as u32]);
     }
 
-    /// EVENT-4: an empty string has no value bytes, four bytes need no padding.
+    /// An empty string has no value bytes, and four bytes need no padding (EVENT-4).
     #[test]
     fn padding() {
         for (text, words) in [(&b""[..], 2), (b"1", 3), (b"1234", 3), (b"12345", 4)] {
@@ -447,7 +469,8 @@ mod tests {
         }
     }
 
-    /// E-1, E-2, EVENT-14.
+    /// A parameter is refused at the beginning, after a missed record and after a reset (E-1, E-2,
+    /// EVENT-14).
     #[test]
     fn a_parameter_needs_a_record() {
         let mut array = EventArray::new().expect("memory");
@@ -461,7 +484,7 @@ mod tests {
         assert_eq!(array.publish(Form::Low), [(9 << 24) | 8, 0]);
     }
 
-    /// E-3.
+    /// Either form of record counts the parameters that follow it (E-3).
     #[test]
     fn forms_may_be_mixed() {
         let mut array = EventArray::new().expect("memory");
@@ -475,7 +498,7 @@ mod tests {
         assert_eq!((words[7], words[15]), (1, 1));
     }
 
-    /// E-4.
+    /// A length that its field cannot hold is refused, not cut (E-4).
     #[test]
     fn lengths_do_not_wrap() {
         let mut array = EventArray::new().expect("memory");

@@ -3,8 +3,8 @@
 use super::{Index, Seed};
 use crate::error::{Error, Result};
 
-/// A map from numbers (identifiers, contexts, addresses) to values, for entries that come and go
-/// rarely and are asked for often.
+/// A map from numbers (identifiers, contexts, addresses) to values, which lie one behind the other.
+/// It is for entries that seldom come and go, and are often looked up.
 #[derive(Debug)]
 pub struct Map<V> {
     entries: Vec<(u64, V)>,
@@ -39,6 +39,7 @@ impl<V> Map<V> {
         self.entries.is_empty()
     }
 
+    /// The place of a key among the entries.
     fn place(&self, key: u64) -> Option<usize> {
         let same = |slot: u32| self.entries[slot as usize].0 == key;
         self.index
@@ -51,7 +52,8 @@ impl<V> Map<V> {
         self.place(key.into()).map(|place| &self.entries[place].1)
     }
 
-    /// The place and the value of a key if it is at the place `near`, or at the next one.
+    /// The place and the value of a key if it is at the place `near` or at the next one: a hint
+    /// that saves the search.
     pub fn get_at(&self, key: impl Into<u64>, near: usize) -> Option<(usize, &V)> {
         let key = key.into();
         for place in [near, near.wrapping_add(1)] {
@@ -76,7 +78,7 @@ impl<V> Map<V> {
     /// Makes room for more entries.
     ///
     /// # Errors
-    /// `-ENOMEM`; the map is as it was.
+    /// `-ENOMEM`; the map is unchanged.
     pub fn reserve(&mut self, more: usize) -> Result<()> {
         self.entries.try_reserve(more).map_err(|_| Error::ENOMEM)?;
         let end = u32::try_from(self.entries.len().saturating_add(more)).map_err(|_| Error::ENOMEM)?;
@@ -101,6 +103,7 @@ impl<V> Map<V> {
         Ok(&mut self.entries[place].1)
     }
 
+    /// Adds an entry, for which there is room, and returns its place.
     fn push(&mut self, key: u64, value: V) -> usize {
         let place = self.entries.len();
         let slot = u32::try_from(place).expect("there is room");
@@ -110,7 +113,7 @@ impl<V> Map<V> {
         place
     }
 
-    /// Takes an entry out.
+    /// Removes an entry; the last entry takes its place.
     pub fn remove(&mut self, key: impl Into<u64>) -> Option<V> {
         let key = key.into();
         let place = self.place(key)?;
@@ -131,7 +134,7 @@ impl<V> Map<V> {
         Some(value)
     }
 
-    /// Forgets all, memory included.
+    /// Removes all entries, and frees the memory.
     pub fn clear(&mut self) {
         *self = Map::new();
     }

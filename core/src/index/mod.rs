@@ -1,9 +1,9 @@
-//! Hash tables of our own, for what the library keeps until the process ends.
+//! Hash tables of our own, for data that the library keeps until the process ends.
 //!
 //! [`Index`] holds numbers of entries that its owner has elsewhere, [`Map`] keys and values;
-//! [`Seed`] hashes what comes from outside. Each block of memory is reached by a pointer to its
-//! start, so that valgrind finds it: tables of `std` and hashbrown point into the middle, and are
-//! "possibly lost" at exit.
+//! [`Seed`] hashes data that comes from outside. Each block of memory is reached by a pointer to
+//! its start, so that leak checkers find it. The tables of `std` and hashbrown keep a pointer into
+//! the middle of their block, which valgrind reports as "possibly lost" at exit.
 
 mod map;
 #[cfg(test)]
@@ -16,28 +16,30 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::error::{Error, Result};
 
-/// A cell never used: searches end here.
+/// A cell that was never used: a search ends here.
 const EMPTY: u32 = u32::MAX;
-/// A cell that was emptied: searches go on.
+/// A cell that was emptied: a search goes on behind it.
 const GONE: u32 = u32::MAX - 1;
 
-/// Number of cells of the smallest table.
+/// The number of cells of the smallest table.
 const FEWEST: usize = 8;
-/// Number of cells from which on tables grow by half; smaller ones double.
+/// The number of cells from which on tables grow by half; smaller ones double.
 const LARGE: usize = 1 << 14;
 
-/// A set of numbers ("slots") that are found by the hash of their entries.
+/// A set of numbers ("slots") that are found by the hashes of their entries.
 ///
-/// Open addressing in cells of 32 bits: the lower bits of a cell are the slot, the others bits of
-/// the hash. So a search touches one place of the table, and hardly ever an entry that it is not
-/// for. A search begins at the hash's proportion of the table, which may have any length.
+/// The table is an array of cells of 32 bits, with open addressing. The low bits of a cell are the
+/// slot, the others as many bits of the hash as there is room for. So a search touches one place of
+/// the table, and hardly ever an entry with another hash. The search begins at that part of the
+/// table that the hash is of all hashes, so a table may have any length.
 #[derive(Debug, Default)]
 pub struct Index {
     cells: Vec<u32>,
+    /// The number of slots in the table.
     len: u32,
-    /// Cells that are not [`EMPTY`].
+    /// The number of cells that are not [`EMPTY`].
     used: u32,
-    /// Number of a cell's bits that are the slot.
+    /// The number of low bits of a cell that are the slot.
     bits: u32,
 }
 
@@ -53,56 +55,61 @@ impl Index {
         }
     }
 
-    /// Number of slots.
+    /// The number of slots in the table.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len as usize
     }
 
-    /// Returns whether there are none.
+    /// Returns whether the table has no slots.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
+    /// The number of cells: a measure of the memory.
     #[cfg(test)]
     pub(crate) fn cells(&self) -> usize {
         self.cells.len()
     }
 
-    /// The number of cells that may be in use: three quarters, so that a search in vain looks at
-    /// eight cells.
+    /// The number of cells that may be in use: three quarters. So a search for an entry that is not
+    /// there looks at eight cells, which mostly lie in one cache line.
     fn limit(cells: usize) -> usize {
         cells - cells / 4
     }
 
+    /// The cell where the search for a hash begins.
     fn start(&self, hash: u32) -> usize {
         ((u64::from(hash) * self.cells.len() as u64) >> 32) as usize
     }
 
+    /// The part of a hash that is in its cell.
     fn tag(&self, hash: u32) -> u32 {
         (u64::from(hash) << self.bits) as u32
     }
 
+    /// The bits of a cell that are the slot.
     fn mask(&self) -> u32 {
         ((1u64 << self.bits) - 1) as u32
     }
 
-    /// The first slot with this hash that `same` accepts: the oldest, as long as none was removed.
+    /// The first slot with this hash that `same` accepts: of several, the one that was inserted
+    /// first, as long as none was removed. `same` may also be asked about slots with another hash.
     #[inline(always)]
     pub fn find(&self, hash: u32, same: impl FnMut(u32) -> bool) -> Option<u32> {
         self.search(hash, same).ok().map(|(_, slot)| slot)
     }
 
-    /// Cell and slot of the first that `wanted` accepts, or else the empty cell where the search
-    /// has ended.
+    /// The cell and the slot of the first one that `wanted` accepts or, as the error, the empty
+    /// cell where the search has ended.
     #[inline(always)]
     fn search(&self, hash: u32, mut wanted: impl FnMut(u32) -> bool) -> std::result::Result<(usize, u32), usize> {
         let (tag, mask) = (self.tag(hash), self.mask());
         let mut at = self.start(hash);
         loop {
             let cell = *self.cells.get(at).ok_or(at)?;
-            // An unused cell may match by chance.
+            // The bits of a cell without a slot may match by chance.
             let fits = (cell ^ tag) & !mask == 0;
             if fits && cell < GONE && wanted(cell & mask) {
                 return Ok((at, cell & mask));
@@ -117,7 +124,7 @@ impl Index {
         }
     }
 
-    /// All slots with this hash, and perhaps some with another.
+    /// Calls `work` with all slots with this hash, and perhaps with some that have another.
     pub fn for_each(&self, hash: u32, mut work: impl FnMut(u32)) {
         let _ = self.search(hash, |slot| {
             work(slot);
@@ -125,10 +132,11 @@ impl Index {
         });
     }
 
-    /// Makes room for `more` slots below `end`; `hash_of` returns the hash of a slot in the table.
+    /// Makes room for `more` slots below `end`. `hash_of` returns the hash of a slot that is in the
+    /// table.
     ///
     /// # Errors
-    /// `-ENOMEM`; the table is as it was.
+    /// `-ENOMEM`; the table is unchanged.
     pub fn reserve(&mut self, more: usize, end: u32, hash_of: impl Fn(u32) -> u32) -> Result<()> {
         if self.has_room(more) && self.fits(end) {
             return Ok(());
@@ -142,12 +150,13 @@ impl Index {
         (self.used as usize).saturating_add(more) <= Index::limit(self.cells.len())
     }
 
-    /// Returns whether a cell can hold slots below `end`, [`EMPTY`] and [`GONE`].
+    /// Returns whether a cell can hold all slots below `end`, besides [`EMPTY`] and [`GONE`].
     fn fits(&self, end: u32) -> bool {
         u64::from(end) + 1 < 1u64 << self.bits
     }
 
-    /// A new table: larger, or without emptied cells, or smaller when few slots are left.
+    /// Makes a new table with room for `more` slots: a larger one, a smaller one when few slots are
+    /// left, or one of the same size without emptied cells.
     #[cold]
     #[inline(never)]
     fn grow(&mut self, more: usize, end: u32, hash_of: &dyn Fn(u32) -> u32) -> Result<()> {
@@ -157,19 +166,22 @@ impl Index {
         } else {
             self.cells.len()
         };
-        // With room to spare: not a new table for each slot that comes when another goes.
+        // There is room to spare: otherwise each slot that comes when another goes would need a new
+        // table.
         while Index::limit(cells).saturating_sub(Index::limit(cells) / 8) < wanted {
             cells = Index::next(cells).ok_or(Error::ENOMEM)?;
         }
         self.rebuild(cells, end, hash_of)
     }
 
+    /// The length of a table that has grown by one step.
     fn next(cells: usize) -> Option<usize> {
         let more = if cells < LARGE { cells } else { cells / 2 };
         cells.checked_add(more.max(FEWEST))
     }
 
-    /// Gives memory back when little is left in the table, if there is memory for a smaller one.
+    /// Gives memory back when few slots are left. The table is unchanged without memory for a
+    /// smaller one.
     pub fn shrink(&mut self, hash_of: impl Fn(u32) -> u32) {
         if self.len == 0 {
             self.clear();
@@ -179,7 +191,7 @@ impl Index {
         }
     }
 
-    /// All slots, in no order.
+    /// All slots, in no particular order.
     pub fn slots(&self) -> impl Iterator<Item = u32> {
         let mask = self.mask();
         self.cells
@@ -188,11 +200,13 @@ impl Index {
             .map(move |cell| cell & mask)
     }
 
+    /// Replaces the table by one of `length` cells with the same slots.
     fn rebuild(&mut self, length: usize, end: u32, hash_of: &dyn Fn(u32) -> u32) -> Result<()> {
         let mut cells = Vec::new();
         cells.try_reserve_exact(length).map_err(|_| Error::ENOMEM)?;
         cells.resize(length, EMPTY);
-        // Room for twice as many slots.
+        // Slots up to twice `end` fit, so the cells need not be made anew soon for another number
+        // of bits.
         let bits = (u64::from(end) + 2).next_power_of_two().trailing_zeros() + 1;
         let mut table = Index {
             cells,
@@ -210,8 +224,8 @@ impl Index {
         Ok(())
     }
 
-    /// Puts a slot in, for which there is room (see [`Index::reserve`]), or in the place of one
-    /// with the same hash that `same` accepts. Returns whether there was such a one.
+    /// Inserts a slot, for which [`Index::reserve`] has made room, or replaces the slot with the
+    /// same hash that `same` accepts. Returns whether there was such a one.
     pub fn insert(&mut self, hash: u32, slot: u32, same: impl FnMut(u32) -> bool) -> bool {
         debug_assert!(self.fits(slot) && (self.used as usize) < self.cells.len());
         let found = self.search(hash, same);
@@ -224,7 +238,7 @@ impl Index {
         found.is_ok()
     }
 
-    /// Takes a slot out; returns whether it was there.
+    /// Removes a slot; returns whether it was there.
     pub fn remove(&mut self, hash: u32, slot: u32) -> bool {
         let Ok((at, _)) = self.search(hash, |found| found == slot) else {
             return false;
@@ -233,10 +247,10 @@ impl Index {
         true
     }
 
-    /// Takes out the slots for which `keep` is false.
+    /// Removes the slots for which `keep` is false.
     pub fn retain(&mut self, keep: impl Fn(u32) -> bool) {
         let mask = self.mask();
-        // Backwards, so that the last cells of a run are emptied.
+        // Backwards, so that the last cells of a run become empty, and are not only marked.
         for at in (0..self.cells.len()).rev() {
             let cell = self.cells[at];
             if cell < GONE && !keep(cell & mask) {
@@ -245,8 +259,9 @@ impl Index {
         }
     }
 
-    /// Empties a cell: marks it, unless the next one is empty, too; then emptied cells before it
-    /// become free as well.
+    /// Empties a cell. If one in use follows, the cell is only marked, so that searches still reach
+    /// that one. Otherwise no search needs this cell, nor the marked ones directly in front of it:
+    /// all of them become [`EMPTY`].
     fn vacate(&mut self, at: usize) {
         self.len -= 1;
         let after = if at + 1 == self.cells.len() { 0 } else { at + 1 };
@@ -265,27 +280,29 @@ impl Index {
         }
     }
 
-    /// Forgets all, memory included.
+    /// Removes all slots, and frees the memory.
     pub fn clear(&mut self) {
         *self = Index::new();
     }
 }
 
-/// The start of a hash: without it nobody can tell which names collide.
+/// The secret start of hashes. Names and numbers come from outside; who does not know the seed
+/// cannot choose them so that they collide in a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seed {
     state: u64,
     multiplier: u64,
 }
 
+/// The seed of the process, once it is known.
 static PROCESS: OnceLock<Seed> = OnceLock::new();
 
 impl Seed {
     /// A seed of two random numbers.
     #[must_use]
     pub const fn new(state: u64, multiplier: u64) -> Seed {
-        // Odd, so that no bit is lost; large, so that each reaches a product's upper half; many
-        // bits.
+        // Odd, so that no bit of the hashed data is lost; large, so that each bit reaches the upper
+        // half of a product; and not a number with few bits set.
         Seed {
             state,
             multiplier: (multiplier ^ 0x9e37_79b9_7f4a_7c15) | 1 | 1 << 63,
@@ -301,9 +318,10 @@ impl Seed {
         }
     }
 
-    /// The seed when nobody has given one: before our constructor runs, in a unit test, or without
-    /// random numbers of the kernel. It is made of the time and of addresses. (std's needs
-    /// thread-local memory, which is dear in a library that is opened by `dlopen`.)
+    /// Makes the seed when none was installed: in a constructor of the program that runs before
+    /// ours, in a unit test, or when the kernel had no random numbers. It is made of the time and
+    /// of addresses, which the loader chooses. (The random state of std needs thread-local memory,
+    /// which is dear in a library that is opened by `dlopen`.)
     #[cold]
     #[inline(never)]
     fn first() -> Seed {
@@ -327,15 +345,15 @@ impl Seed {
         self.state
     }
 
-    /// The state behind one word more.
+    /// The state after one more word.
     #[must_use]
     pub fn mix(self, state: u64, word: u64) -> u64 {
         let product = u128::from(state ^ word) * u128::from(self.multiplier);
         product as u64 ^ (product >> 64) as u64
     }
 
-    /// The hash of a state. One more round breaks up sequences of words, which some seeds would
-    /// keep neighbours in a table.
+    /// The hash of a state. One more round is needed for words that follow each other, such as
+    /// numbers: with some seeds, all of them would be neighbours in a table.
     #[must_use]
     pub fn end(self, state: u64) -> u32 {
         let mixed = self.mix(state, 0);
@@ -357,7 +375,8 @@ impl Seed {
             state = self.mix(state, u64::from_le_bytes(*word));
             rest = tail;
         }
-        // With their number, as they may end with zeros.
+        // The last bytes may end with zeros, so their number counts, in the byte that they leave
+        // free.
         self.end(self.mix(state, last(rest) | (rest.len() as u64) << 56))
     }
 }
@@ -367,6 +386,7 @@ impl Seed {
 pub fn last(bytes: &[u8]) -> u64 {
     if let (Some(low), Some(high)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
         let (low, high) = (u32::from_le_bytes(*low), u32::from_le_bytes(*high));
+        // The two halves overlap in bytes that are the same in both.
         return u64::from(low) | u64::from(high) << (8 * (bytes.len() - 4));
     }
     match *bytes {

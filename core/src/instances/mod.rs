@@ -1,4 +1,5 @@
-//! Requests for instances, and comparison of names in a classic table.
+//! Requests for the instances of a domain, and the comparison of names in a table of the agent's
+//! (`pmdaIndom`).
 
 use crate::constants::PM_IN_NULL;
 use crate::error::{Error, Result};
@@ -16,7 +17,7 @@ pub enum InstanceQuery<'a> {
 }
 
 impl<'a> InstanceQuery<'a> {
-    /// The request of these arguments.
+    /// Returns the request that these arguments of `pmdaInstance` make.
     ///
     /// # Errors
     /// `PM_ERR_INST` for both an id and a name, and for an empty name.
@@ -30,12 +31,12 @@ impl<'a> InstanceQuery<'a> {
     }
 }
 
-/// The match between a wanted name and that of an instance.
+/// The way in which a wanted name matches that of an instance.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Match {
-    /// They are equal.
+    /// The names are equal.
     Exact,
-    /// Equal to the part before the first space, of this length.
+    /// The wanted name is the part before the first space, of this length in bytes.
     Short(usize),
 }
 
@@ -49,13 +50,13 @@ pub fn matches(asked: &[u8], name: &[u8]) -> Option<Match> {
     (asked == short).then_some(Match::Short(short.len()))
 }
 
-/// The part of a name before its first space.
+/// The part of a name before its first space; `None` without a space.
 fn short(name: &[u8]) -> Option<&[u8]> {
     name.iter().position(|byte| *byte == b' ').map(|end| &name[..end])
 }
 
 /// Calls `add` with the [`key`] of each text that finds the name: the name itself and its short
-/// form.
+/// form. [`crate::table_index::HintIndex`] finds instances by these.
 pub fn keys(name: &[u8], mut add: impl FnMut(u64)) {
     add(key(name));
     if let Some(short) = short(name) {
@@ -63,7 +64,7 @@ pub fn keys(name: &[u8], mut add: impl FnMut(u64)) {
     }
 }
 
-/// The hash of a wanted name.
+/// The key of a wanted name in an index: its hash.
 #[must_use]
 pub fn key(asked: &[u8]) -> u64 {
     Seed::process().bytes(asked).into()
@@ -73,7 +74,7 @@ pub fn key(asked: &[u8]) -> u64 {
 mod tests {
     use super::*;
 
-    /// INST-60.
+    /// The arguments make the requests of the table in the specification (INST-60).
     #[test]
     fn requests() {
         assert_eq!(InstanceQuery::new(-1, None), Ok(InstanceQuery::All));
@@ -84,7 +85,8 @@ mod tests {
         assert_eq!(InstanceQuery::new(7, Some(b"")), Err(Error::INST));
     }
 
-    /// INST-66.
+    /// A wanted name is equal to the name, or to the part before its first space; one with a space
+    /// has to be equal (INST-66).
     #[test]
     fn names() {
         assert_eq!(matches(b"one two", b"one two"), Some(Match::Exact));
@@ -95,7 +97,7 @@ mod tests {
         assert_eq!(matches(b"one\ttwo", b"one\ttwo x"), Some(Match::Short(7)));
     }
 
-    /// The index relies on it.
+    /// Every text that matches a name is one of its keys, on which the index relies.
     #[test]
     fn keys_cover_matches() {
         for name in [&b"one two"[..], b"one", b"", b" lead", b"a b c"] {

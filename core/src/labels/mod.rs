@@ -1,9 +1,9 @@
 //! Labels: names with JSON values that describe a context, a domain, a metric or an instance.
 //!
 //! A label set is one JSON text and a list of places in it ([`JsonLabels`]). [`parse()`] reads the
-//! plain texts that agents write, and [`merge()`] lays new labels over old ones. Other texts
-//! (nested objects, unfinished or wrong ones) are left to libpcp's own parser, whose rules differ
-//! between releases.
+//! plain texts that agents write, and [`merge()`] lays new labels over old ones. Any other text
+//! (nested objects, unfinished or wrong ones) is left to libpcp's own parser, so that its rules
+//! hold everywhere: they differ between releases of PCP.
 
 mod parse;
 
@@ -11,42 +11,43 @@ pub use parse::{ParsedText, parse};
 
 use crate::error::{Error, Result};
 
-/// Maximum number of labels of a set (LABEL-31).
+/// The greatest number of labels of a set (LABEL-31).
 pub const MAX_LABELS: usize = 255;
-/// Length in bytes from which on texts are too big (LABEL-31).
+/// The length in bytes from which on a text is too big (LABEL-31).
 pub const MAX_TEXT: usize = 65534;
-/// Maximum length in bytes of a merged JSON text (LABEL-31).
+/// The length in bytes that a merged JSON text may have at most (LABEL-31).
 pub const MAX_MERGED: usize = 65531;
-/// Maximum length in bytes of the name of a label.
+/// The length in bytes that the name of a label may have at most.
 pub const MAX_NAME: usize = 254;
-/// Maximum depth of a text: libpcp loses tokens of deeper ones (L-8).
+/// The greatest depth of a text. Deeper ones are refused: libpcp loses tokens of them without an
+/// error (L-8).
 pub const MAX_DEPTH: usize = 60;
 
 /// The places of a label's name and value in the JSON text of its set (LABEL-1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
-    /// Offset of the name, behind its opening quote.
+    /// Offset of the name in bytes, behind its opening quote.
     pub name: u16,
-    /// Length of the name without quotes.
+    /// Length of the name in bytes, without quotes.
     pub name_len: u8,
     /// `PM_LABEL_*` bits.
     pub flags: u8,
-    /// Offset of the value.
+    /// Offset of the value in bytes.
     pub value: u16,
-    /// Length of the value with its quotes or brackets.
+    /// Length of the value in bytes, with its quotes or brackets.
     pub value_len: u16,
 }
 
-/// A label set: its labels sorted by name (LABEL-36).
+/// A label set as C gets it: the labels are sorted by name (LABEL-36).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct JsonLabels {
     /// The JSON text, without white space between its tokens.
     pub json: Vec<u8>,
-    /// The labels.
+    /// The places of the labels in the text.
     pub labels: Vec<Span>,
 }
 
-/// One label, with its full name.
+/// One label on its own, with its full name.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Label<'a> {
     /// The name, with dots where it was nested.
@@ -58,20 +59,21 @@ pub struct Label<'a> {
 }
 
 impl Span {
-    /// The name in the set's JSON text, `None` when that is too short.
+    /// The name in the JSON text of the set; `None` when the text ends before it does.
     #[must_use]
     pub fn name<'a>(&self, json: &'a [u8]) -> Option<&'a [u8]> {
         slice(json, self.name, u16::from(self.name_len))
     }
 
-    /// The value in the set's JSON text, `None` when that is too short.
+    /// The value in the JSON text of the set; `None` when the text ends before it does.
     #[must_use]
     pub fn value<'a>(&self, json: &'a [u8]) -> Option<&'a [u8]> {
         slice(json, self.value, self.value_len)
     }
 }
 
-/// Sorts by insertion, in a stable way: there are few labels, mostly in order already.
+/// Sorts labels by insertion. Equal ones stay in their order. There are few labels, and most often
+/// they are in order already.
 fn sort<T: Copy>(labels: &mut [T], is_less: impl Fn(&T, &T) -> bool) {
     for end in 1..labels.len() {
         let label = labels[end];
@@ -84,13 +86,15 @@ fn sort<T: Copy>(labels: &mut [T], is_less: impl Fn(&T, &T) -> bool) {
     }
 }
 
+/// `length` bytes from `start` on; `None` beyond the end.
 fn slice(json: &[u8], start: u16, length: u16) -> Option<&[u8]> {
     let start = usize::from(start);
     json.get(start..start + usize::from(length))
 }
 
 impl JsonLabels {
-    /// Returns whether [`merge()`] would write the same text.
+    /// Returns whether [`merge()`] would write the same text: the set has labels, they stand in the
+    /// text in their order, and the text is not too long.
     #[must_use]
     pub fn is_merged(&self) -> bool {
         let in_order = self.labels.is_sorted_by(|left, right| left.name < right.name);
@@ -110,17 +114,19 @@ impl JsonLabels {
 }
 
 /// Makes one set of `new` labels and those `old` ones whose names are not among them, sorted by
-/// name; the JSON text is written afresh. Of several labels with one name the first counts (L-9).
+/// name. The JSON text is written anew, with full names. Of several labels with one name the first
+/// counts, so that no name is there twice (L-9).
 ///
 /// # Errors
-/// `-E2BIG` for more than 255 labels (L-5) or 65531 bytes of text (LABEL-31); `-EINVAL` when a name
-/// does not fit its field; `-ENOMEM`.
+/// `-E2BIG` for more than 255 labels (L-5) or for a text of 65531 bytes or more (LABEL-31);
+/// `-EINVAL` when a name does not fit in its field; `-ENOMEM`.
 pub fn merge<'a>(old: impl Iterator<Item = Label<'a>>, new: impl Iterator<Item = Label<'a>>) -> Result<JsonLabels> {
     let mut labels = Vec::new();
     for label in new.chain(old) {
         labels.try_reserve(1).map_err(|_| Error::ENOMEM)?;
         labels.push(label);
     }
+    // The sort is stable, so new labels stay in front of old ones with the same name.
     sort(&mut labels, |left, right| left.name < right.name);
     labels.dedup_by(|later, earlier| later.name == earlier.name);
     if labels.len() > MAX_LABELS {
@@ -129,6 +135,7 @@ pub fn merge<'a>(old: impl Iterator<Item = Label<'a>>, new: impl Iterator<Item =
     write(&labels)
 }
 
+/// Writes the JSON text of sorted labels, and notes their places in it.
 fn write(labels: &[Label<'_>]) -> Result<JsonLabels> {
     let size = 2 + labels
         .iter()
@@ -163,6 +170,7 @@ fn write(labels: &[Label<'_>]) -> Result<JsonLabels> {
     Ok(JsonLabels { json, labels: places })
 }
 
+/// An offset or a length as its field has it.
 fn narrow(number: usize) -> Result<u16> {
     u16::try_from(number).map_err(|_| Error::E2BIG)
 }
@@ -183,7 +191,7 @@ mod tests {
         merge(old.iter().copied(), new.iter().copied())
     }
 
-    /// LABEL-37: the example of the specification.
+    /// New labels replace old ones, as in the example of the specification (LABEL-37).
     #[test]
     fn new_over_old() {
         let old = [label("a", "2", 0), label("b", "1", 0)];
@@ -193,7 +201,8 @@ mod tests {
         assert_eq!(set.iter().collect::<Vec<_>>(), expected);
     }
 
-    /// LABEL-36, LABEL-37.
+    /// A name sorts before longer ones that begin with it, and a set without labels is an empty
+    /// object (LABEL-36, LABEL-37).
     #[test]
     fn order_and_nothing() {
         let set = merged(&[], &[label("ab", "1", 0), label("a", "2", 0), label("B", "3", 0)]).unwrap();
@@ -202,7 +211,7 @@ mod tests {
         assert_eq!((empty.json.as_slice(), empty.labels.len()), (&b"{}"[..], 0));
     }
 
-    /// L-9.
+    /// A name that is there twice is there once afterwards (L-9).
     #[test]
     fn duplicates_vanish() {
         let set = merged(
@@ -213,7 +222,7 @@ mod tests {
         assert_eq!(set.json, b"{\"a\":0,\"n.x\":1}");
     }
 
-    /// L-5, LABEL-31.
+    /// 255 labels fit and 256 do not, whichever set they come from (L-5, LABEL-31).
     #[test]
     fn number_of_labels() {
         let names: Vec<_> = (0..256).map(|number| format!("n{number}")).collect();

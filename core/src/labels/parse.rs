@@ -1,28 +1,30 @@
-//! Reads the JSON texts of labels.
+//! Reads the JSON texts of labels: plain ones here, the others for libpcp.
 
 use super::{JsonLabels, MAX_DEPTH, MAX_LABELS, MAX_NAME, MAX_TEXT, Span, sort};
 use crate::error::{Error, Result};
 
-/// The result of reading a text.
+/// The result of [`parse`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum ParsedText {
-    /// An object without objects inside: its labels, over the text without white space.
+    /// An object without objects inside: the labels, sorted by name, and the text without white
+    /// space.
     Plain(JsonLabels),
-    /// Something else, for libpcp to judge: the text without the white space beside brackets,
-    /// commas and colons, about which libpcp errs (L-6).
+    /// Any other text, for libpcp's parser: without the white space beside brackets, commas and
+    /// colons, with which libpcp errs (L-6).
     Other(Vec<u8>),
 }
 
-/// Reads a JSON text with labels; they get `flags`.
+/// Reads a JSON text with labels, which get `flags`.
 ///
-/// A plain text can mean only one thing: a complete object of strings, numbers, words and lists of
-/// such, with legal and different names (LABEL-32, LABEL-33). With `leading_letter` a name must
-/// start with a letter, and a wrong one refuses the text, as before PCP 7.2; since then libpcp
-/// leaves a wrong name out with its value.
+/// A plain text can mean only one thing: it is a complete object of strings, numbers, words and
+/// lists of these, with different and legal names (LABEL-32, LABEL-33). With `leading_letter` a
+/// name must start with a letter, and a wrong name refuses the text, as before PCP 7.2. Since then
+/// libpcp leaves a wrong name out with its value.
 ///
 /// # Errors
-/// `-E2BIG` for 65534 bytes and more (LABEL-31); `-EINVAL` for what libpcp gets wrong: more than 60
-/// levels (L-8), and lists in lists in values that it keeps of a text that is not plain (L-7);
+/// `-E2BIG` for 65534 bytes and more (LABEL-31). `-EINVAL` for what libpcp would read wrongly and
+/// without an error: more than 60 levels (L-8), and lists in lists among the values that it keeps
+/// of a text that is not plain (L-7). `-ENOMEM`.
 pub fn parse(text: &[u8], flags: u8, leading_letter: bool) -> Result<ParsedText> {
     if text.len() >= MAX_TEXT {
         return Err(Error::E2BIG);
@@ -33,15 +35,17 @@ pub fn parse(text: &[u8], flags: u8, leading_letter: bool) -> Result<ParsedText>
     }
 }
 
-/// Prepares a text for libpcp: takes out white space that separates nothing, and refuses what
-/// libpcp would get wrong without an error.
+/// Prepares a text for libpcp: takes out white space that separates nothing, so that a wrong text
+/// stays as wrong as it is, and refuses what libpcp would read wrongly without an error.
 fn other(text: &[u8], leading_letter: bool) -> Result<Vec<u8>> {
     let mut short: Vec<u8> = Vec::new();
+    // The result is never longer than the text.
     short.try_reserve_exact(text.len()).map_err(|_| Error::ENOMEM)?;
     let (mut open, mut depth) = ([0; MAX_DEPTH], 0);
     let mut bytes = text.iter().copied().peekable();
     let mut space = false;
-    // The start of the last string, and the level whose value is left out for its name.
+    // The place where the last string begins, and the level whose value is left out since its name
+    // is wrong.
     let (mut string, mut left_out) = (0, None);
     while let Some(byte) = bytes.next() {
         if is_space(byte) {
@@ -84,24 +88,24 @@ fn other(text: &[u8], leading_letter: bool) -> Result<Vec<u8>> {
             _ => {}
         }
     }
-    // It ends a number or a word in an unfinished text.
+    // In an unfinished text, a space may end a number or a word.
     if space && short.last().is_some_and(|last| !is_structural(*last)) {
         short.push(b' ');
     }
     Ok(short)
 }
 
+/// Returns whether a byte is a token of JSON on its own.
 const fn is_structural(byte: u8) -> bool {
     matches!(byte, b'{' | b'}' | b'[' | b']' | b',' | b':')
 }
 
-/// Returns whether a byte is white space in JSON.
+/// Returns whether JSON takes a byte for white space.
 const fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// The labels of a plain text (see [`parse()`]), with `flags`, and the text without white space;
-/// `None` when it is not plain.
+/// Reads a plain text (see [`parse()`]); `None` when it is not plain, for whatever reason.
 fn plain(text: &[u8], flags: u8, leading_letter: bool) -> Result<Option<JsonLabels>> {
     let mut reader = JsonReader {
         text,
@@ -110,7 +114,7 @@ fn plain(text: &[u8], flags: u8, leading_letter: bool) -> Result<Option<JsonLabe
         labels: Vec::new(),
         no_memory: false,
     };
-    // It never gets longer.
+    // The result is never longer than the text.
     reader.json.try_reserve_exact(text.len()).map_err(|_| Error::ENOMEM)?;
     let plain = reader.object(flags, leading_letter);
     if reader.no_memory {
@@ -122,16 +126,21 @@ fn plain(text: &[u8], flags: u8, leading_letter: bool) -> Result<Option<JsonLabe
     }))
 }
 
-/// A strict reader: `None` means "not plain", or no memory.
+/// A strict reader of JSON. `None` means that the text is not plain, or that there is no memory for
+/// another label. What was read is in `json` and `labels`.
 struct JsonReader<'a> {
     text: &'a [u8],
+    /// The offset of the next byte in bytes.
     at: usize,
+    /// The text that was read, without white space.
     json: Vec<u8>,
     labels: Vec<Span>,
+    /// True if the memory ran out.
     no_memory: bool,
 }
 
 impl JsonReader<'_> {
+    /// Reads the whole text: one object, and nothing behind it.
     fn object(&mut self, flags: u8, leading_letter: bool) -> Option<()> {
         self.token(b'{')?;
         if self.peek() != Some(b'}') {
@@ -162,7 +171,7 @@ impl JsonReader<'_> {
         Some(())
     }
 
-    /// Sorts labels by name; equal names are not plain.
+    /// Sorts the labels by name; `None` when two names are equal, which is not plain.
     fn sort(&mut self) -> Option<()> {
         let json = &self.json;
         sort(&mut self.labels, |left, right| left.name(json) < right.name(json));
@@ -171,6 +180,7 @@ impl JsonReader<'_> {
         different.then_some(())
     }
 
+    /// Reads a name and its value.
     fn member(&mut self, flags: u8, leading_letter: bool) -> Option<Span> {
         self.peek();
         let name = self.json.len() + 1;
@@ -192,6 +202,7 @@ impl JsonReader<'_> {
         })
     }
 
+    /// Reads a value in `depth` lists.
     fn value(&mut self, depth: usize) -> Option<()> {
         match self.peek()? {
             b'"' => self.string(),
@@ -204,6 +215,7 @@ impl JsonReader<'_> {
         }
     }
 
+    /// Reads a list, which is the list number `depth` from outside.
     fn list(&mut self, depth: usize) -> Option<()> {
         if depth >= MAX_DEPTH {
             return None;
@@ -221,6 +233,7 @@ impl JsonReader<'_> {
         self.token(b']')
     }
 
+    /// The next byte that is not white space; the space in front of it is skipped.
     fn peek(&mut self) -> Option<u8> {
         loop {
             let byte = *self.text.get(self.at)?;
@@ -231,10 +244,12 @@ impl JsonReader<'_> {
         }
     }
 
+    /// Takes a byte if it is the next one.
     fn token(&mut self, byte: u8) -> Option<()> {
         (self.peek() == Some(byte)).then(|| self.take(1))
     }
 
+    /// Takes `count` bytes over as they are.
     fn take(&mut self, count: usize) {
         let end = self.at + count;
         // Room: as much as the text has, from the start.
@@ -242,11 +257,13 @@ impl JsonReader<'_> {
         self.at = end;
     }
 
+    /// Takes a word if it comes next.
     fn word(&mut self, word: &[u8]) -> Option<()> {
         self.text[self.at..].starts_with(word).then(|| self.take(word.len()))
     }
 
-    /// A string with its escapes; bytes beyond ASCII pass (LABEL-33).
+    /// Reads a string. Escapes are taken over as they are; bytes beyond ASCII are accepted
+    /// (LABEL-33).
     fn string(&mut self) -> Option<()> {
         let rest = self.text[self.at..].strip_prefix(b"\"")?;
         let mut length = 0;
@@ -263,6 +280,7 @@ impl JsonReader<'_> {
         Some(())
     }
 
+    /// Reads a number as JSON defines it.
     fn number(&mut self) -> Option<()> {
         let rest = &self.text[self.at..];
         let digits = |from: usize| rest[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -292,8 +310,8 @@ impl JsonReader<'_> {
     }
 }
 
-/// The number of bytes at the start of a text that mean nothing special in a string, as a multiple
-/// of 16: without branches in each group.
+/// The number of bytes at the start of a text that need no look in a string, as a multiple of 16.
+/// The loop over each group has no branch, so that the compiler makes few instructions of it.
 fn ordinary(text: &[u8]) -> usize {
     let special = |byte: &u8| u8::from(*byte == b'"') | u8::from(*byte == b'\\') | u8::from(*byte < b' ');
     let groups = text.chunks_exact(16);
@@ -302,6 +320,7 @@ fn ordinary(text: &[u8]) -> usize {
         .count()
 }
 
+/// Returns whether a label may have this name (LABEL-32).
 fn legal(name: &[u8], leading_letter: bool) -> bool {
     let Some(first) = name.first() else { return false };
     name.len() <= MAX_NAME

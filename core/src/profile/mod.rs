@@ -1,15 +1,17 @@
-//! The instance profile of a client: which instances of a domain a fetch selects (INST-51).
+//! The instance profile of a client, prepared for lookups: which instances of a domain a fetch is
+//! to visit (INST-51).
 
 use std::collections::BinaryHeap;
 
 use crate::error::{Error, Result};
 
-/// A profile's first element for an instance domain, or its global default.
+/// The part of a profile that is about one instance domain: its first element for that domain or,
+/// without one, its global default.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Element<'a> {
     /// True if the state is `PM_PROFILE_INCLUDE`; any other number counts as exclude.
     pub include: bool,
-    /// The instances to which the opposite applies: unsorted, with duplicates and unknown ones
+    /// The instances to which the opposite applies, in any order, with duplicates and unknown ones
     /// (INST-52).
     pub exceptions: &'a [i32],
 }
@@ -22,21 +24,24 @@ impl Element<'_> {
     }
 }
 
-/// An element that was prepared for many instances.
+/// An element that was prepared for questions about many instances.
 #[derive(Default, Debug)]
 pub struct Compiled {
     include: bool,
-    /// As given.
+    /// The exceptions as they were given, to see whether the next element is the same.
     source: Vec<i32>,
-    /// Ascending and each once.
+    /// The exceptions, ascending and each once.
     sorted: Vec<i32>,
+    /// The first of them, which bit 0 stands for.
     first: i32,
-    /// A bit for each instance from the first exception to the last one, unless these are too many.
+    /// One bit for each instance from the first exception to the last one; empty where these are
+    /// too many, and the list is searched.
     bits: Vec<u64>,
 }
 
-/// Maximum number of bits, ...
+/// The number of bits up to which there are bits in any case.
 const FEW_BITS: u32 = 1 << 16;
+/// The number of bits for each exception up to which there are bits in larger cases.
 const BITS_PER_ID: usize = 256;
 
 impl Compiled {
@@ -50,11 +55,12 @@ impl Compiled {
         Ok(compiled)
     }
 
-    /// Prepares another element, in the same memory.
+    /// Prepares another element in the memory of this one.
     ///
     /// # Errors
     /// `-ENOMEM`; it lists nothing then.
     pub fn set(&mut self, element: Element<'_>) -> Result<()> {
+        // Mostly it is the same as before.
         if self.include == element.include && self.source == element.exceptions {
             return Ok(());
         }
@@ -65,7 +71,8 @@ impl Compiled {
         copy(&mut self.sorted, element.exceptions)?;
         (self.include, self.source) = (element.include, source);
         if !self.sorted.is_sorted() {
-            // `sort_unstable` would be 27 KB of code for this list alone.
+            // A heap, since `sort_unstable` is 27 KB of code, which would be here for this list
+            // alone.
             self.sorted = BinaryHeap::from(std::mem::take(&mut self.sorted)).into_sorted_vec();
         }
         self.sorted.dedup();
@@ -102,7 +109,7 @@ impl Compiled {
 
     /// The place of the first instance that is selected.
     pub fn position(&self, mut instances: impl Iterator<Item = i32>) -> Option<usize> {
-        // A loop for each kind of list: often one of many is selected.
+        // Often one instance of many is selected, so each kind of list has a loop of its own.
         if let ([only], false) = (&self.sorted[..], self.include) {
             instances.position(|inst| inst == *only)
         } else if self.bits.is_empty() {
@@ -112,24 +119,28 @@ impl Compiled {
         }
     }
 
+    /// Returns whether an instance is an exception, by a search.
     fn is_in_list(&self, inst: i32) -> bool {
         self.sorted.binary_search(&inst).is_ok()
     }
 
+    /// Returns whether an instance is an exception, by its bit.
     fn has_bit(&self, inst: i32) -> bool {
-        // What is below the first one wraps around.
+        // An instance below the first one wraps around to a place behind the last one.
         let offset = inst.wrapping_sub(self.first) as u32;
         let word = self.bits.get(offset as usize / 64);
         word.is_some_and(|word| word >> (offset % 64) & 1 != 0)
     }
 
-    /// The only instances that can be selected, ascending and each once, if they are listed.
+    /// The only instances that can be selected, ascending and each once; `None` when all but the
+    /// listed ones are.
     #[must_use]
     pub fn candidates(&self) -> Option<&[i32]> {
         (!self.include).then_some(&self.sorted)
     }
 }
 
+/// Replaces a list by a copy of another one.
 fn copy(place: &mut Vec<i32>, list: &[i32]) -> Result<()> {
     place.clear();
     place.try_reserve(list.len()).map_err(|_| Error::ENOMEM)?;
@@ -149,7 +160,7 @@ mod tests {
         Compiled::new(Element { include, exceptions }).expect("memory")
     }
 
-    /// INST-51: the table of states and lists.
+    /// States and lists select the instances of the table in the specification (INST-51).
     #[test]
     fn table() {
         let selected = |include, exceptions: &[i32]| {
@@ -165,7 +176,7 @@ mod tests {
         assert_eq!(selected(false, &[7, 3]), [3, 7]);
     }
 
-    /// INST-52: unsorted lists with duplicates and unknown instances.
+    /// Lists may be unsorted, with duplicates and unknown instances (INST-52).
     #[test]
     fn candidates() {
         assert_eq!(compiled(false, &[9, -4, 9, 1]).candidates(), Some(&[-4, 1, 9][..]));
@@ -173,7 +184,7 @@ mod tests {
         assert_eq!(compiled(true, &[1]).candidates(), None);
     }
 
-    /// INST-53: nothing is left of the element before.
+    /// Nothing is left of the element that was prepared before (INST-53).
     #[test]
     fn again() {
         let mut compiled = compiled(false, &(0..1000).collect::<Vec<_>>());
@@ -187,7 +198,7 @@ mod tests {
         }
     }
 
-    /// INST-52: lists with and without bits, at the ends of the range.
+    /// Lists with and without bits are right at the ends of the range (INST-52).
     #[test]
     fn ends() {
         for list in [
@@ -206,6 +217,8 @@ mod tests {
         }
     }
 
+    /// There is one bit for each number between the first and the last, and none where those are
+    /// many.
     #[test]
     fn as_few_words_as_can_be() {
         for (last, words) in [(62, 1), (64, 2), (126, 2), (640, 11)] {

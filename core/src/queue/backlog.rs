@@ -1,17 +1,18 @@
-//! The events that a queue stores, and by whom each is still to be seen; and the memory for the
-//! events of all queues.
+//! The events that a queue stores, and the clients that have still to see each; and the memory for
+//! the events of all queues.
 
 use super::payload::Payload;
 use crate::error::{Error, Result};
 
-/// Number of free slots that keep their payload, to be used again, ...
+/// The number of free slots that keep their payload, to be used again.
 const SPARES: usize = 1024;
-/// ... if it is not larger than this, in bytes.
+/// The size in bytes of the largest payload that is kept for that.
 const SMALL: usize = 128;
 
 /// An event that a client sees. Its payload lives until the fetch is done with it.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<V> {
+    /// Where [`Events`] has it.
     pub(super) slot: u32,
     /// The client's cursor when it was shown.
     pub(super) number: u64,
@@ -21,35 +22,37 @@ pub struct Event<V> {
     pub payload: V,
 }
 
+/// An event in memory.
 #[derive(Debug)]
 pub(super) struct StoredEvent<P> {
-    /// The data; in a free slot memory to be used again.
+    /// The data of the event; in a free slot, memory to be used again.
     payload: Option<P>,
+    /// Bytes of payload.
     pub(super) size: usize,
     /// The number of active clients that have not seen it; 0 once it was evicted.
     owed: u32,
-    /// The number of other consumptions that it waits for: by announced clients, and in place of
-    /// ended ones (QUEUE-27).
+    /// The number of clients to come that are to see it: those announced when the queue was made,
+    /// and one in place of each that ended before it saw the event (QUEUE-27).
     spare: u32,
-    /// The number of its holders: its queue, and fetches that show it.
+    /// The number of its holders: its queue, and the fetches that show it.
     pub(super) holders: u32,
 }
 
 impl<P: Payload> StoredEvent<P> {
-    /// The payload, as long as anybody holds the event.
+    /// The payload, which is there as long as the event has a holder.
     pub(super) fn payload(&self) -> Option<&P> {
         self.payload.as_ref()
     }
 }
 
-/// The events of all queues by slot. One that has left its queue stays as long as a fetch shows it
-/// (E-14).
+/// The events of all queues by slot. An event that has left its queue stays as long as a fetch
+/// shows it (E-14).
 ///
-/// A callback that leaves with `longjmp` keeps its event for ever.
+/// A callback that leaves by `longjmp` never ends its fetch, so the event stays for ever.
 #[derive(Debug)]
 pub(super) struct Events<P> {
     slots: Vec<StoredEvent<P>>,
-    /// Slots without an event; there is room for all.
+    /// The slots without an event. It has room for all slots, so that freeing needs no memory.
     free: Vec<u32>,
 }
 
@@ -77,6 +80,9 @@ impl<P: Payload> Events<P> {
 
     /// Stores an event that a queue holds; `store` makes its payload, from a used one if there is
     /// one.
+    ///
+    /// # Errors
+    /// The error of `store`, `-ENOMEM`; nothing has changed.
     #[inline(always)]
     fn store(
         &mut self,
@@ -101,10 +107,11 @@ impl<P: Payload> Events<P> {
         Ok(slot)
     }
 
+    /// Makes a slot for one more event.
     #[cold]
     fn add_slot(&mut self) -> Result<u32> {
         let slot = u32::try_from(self.slots.len()).map_err(|_| Error::ENOMEM)?;
-        // All may become free.
+        // All slots may become free.
         let all = self.slots.len() + 1;
         self.free.try_reserve(all).map_err(|_| Error::ENOMEM)?;
         self.slots.try_reserve(1).map_err(|_| Error::ENOMEM)?;
@@ -118,6 +125,7 @@ impl<P: Payload> Events<P> {
         Ok(slot)
     }
 
+    /// Gives up one hold on an event, and frees it with the last one.
     pub(super) fn release(&mut self, slot: u32) {
         let event = self.get_mut(slot);
         event.holders -= 1;
@@ -126,6 +134,7 @@ impl<P: Payload> Events<P> {
         }
     }
 
+    /// Frees the slot of an event that has no holder any more.
     #[inline(always)]
     pub(super) fn free(&mut self, slot: u32) {
         let event = &mut self.slots[slot as usize];
@@ -137,18 +146,18 @@ impl<P: Payload> Events<P> {
     }
 }
 
-/// Stored events by consecutive numbers.
+/// The events that one queue stores, by consecutive numbers.
 ///
-/// A consumed event was seen by all active clients; those in front of it move up by one. So what a
-/// client has not seen below the oldest event was lost to the memory limit: the number of missed
-/// events is a difference of two numbers.
+/// An event that all clients have seen leaves the queue, and those in front of it move up by one.
+/// So the events below the oldest one that a client has not seen were lost to the memory limit, and
+/// their number is a difference of two numbers.
 #[derive(Debug)]
 pub(super) struct Backlog {
     /// The slots of the events, oldest first.
     slots: Vec<u32>,
-    /// The index of the oldest one.
+    /// The index in `slots` of the oldest event.
     first: usize,
-    /// Its number, or that of the next event to come.
+    /// The number of the oldest event or, without one, of the next event to come.
     pub(super) oldest: u64,
     /// Bytes of payload that are stored (QUEUE-5).
     pub(super) memory: u64,
@@ -164,11 +173,13 @@ impl Backlog {
         }
     }
 
+    /// The index of an event that is not older than the oldest one.
     #[inline(always)]
     fn index(&self, number: u64) -> usize {
         self.first + (number - self.oldest) as usize
     }
 
+    /// The slot of an event that is not older than the oldest one; `None` if it has not come yet.
     #[inline(always)]
     pub(super) fn get(&self, number: u64) -> Option<u32> {
         self.slots.get(self.index(number)).copied()
@@ -179,8 +190,12 @@ impl Backlog {
         self.slots[self.first..].iter().copied()
     }
 
-    /// Stores an event of `size` bytes, to be [pushed](Backlog::push); `listeners` are `owed` and
-    /// `spare` of it. Changes nothing if it fails.
+    /// Stores an event of `size` bytes, which [`Backlog::push`] then adds; `listeners` are the
+    /// numbers `owed` and `spare` of it. In between, the caller can evict others: an event that
+    /// cannot be stored evicts none.
+    ///
+    /// # Errors
+    /// The error of `store`, `-ENOMEM`; nothing has changed.
     #[inline(always)]
     pub(super) fn store<P: Payload>(
         &mut self,
@@ -199,6 +214,7 @@ impl Backlog {
         events.store(size, listeners, store)
     }
 
+    /// Makes room for one more event, if there is much, in the place of those that have gone.
     #[cold]
     fn make_room(&mut self) -> Result<()> {
         if self.first > self.slots.len() / 2 {
@@ -208,7 +224,7 @@ impl Backlog {
         self.slots.try_reserve(1).map_err(|_| Error::ENOMEM)
     }
 
-    /// Puts an event behind all others that [`Backlog::store`] has stored.
+    /// Puts an event that [`Backlog::store`] has stored behind all others.
     #[inline(always)]
     pub(super) fn push(&mut self, slot: u32, size: usize) {
         // Room: `store`.
@@ -216,7 +232,7 @@ impl Backlog {
         self.memory += size as u64;
     }
 
-    /// Takes out the oldest event for the memory limit (QUEUE-10).
+    /// Takes the oldest event out for the memory limit (QUEUE-10). Fetches that show it keep it.
     pub(super) fn evict<P: Payload>(&mut self, events: &mut Events<P>) {
         if let Some(slot) = self.slots.get(self.first) {
             (self.first, self.oldest) = (self.first + 1, self.oldest + 1);
@@ -227,8 +243,8 @@ impl Backlog {
         }
     }
 
-    /// Counts that a client has seen an event. Returns whether the event has left the queue with
-    /// that.
+    /// Notes that an active client has seen an event. Returns whether the event has left the queue
+    /// thereby.
     #[inline(always)]
     pub(super) fn seen<P>(&mut self, number: u64, event: &mut StoredEvent<P>) -> bool {
         if event.owed == 0 {
@@ -242,16 +258,16 @@ impl Backlog {
         self.memory -= event.size as u64;
         let index = self.index(number);
         if index > self.first {
-            // Those in front wait for a client to come.
+            // Those in front wait for clients to come.
             self.slots.copy_within(self.first..index, self.first + 1);
         }
         (self.first, self.oldest) = (self.first + 1, self.oldest + 1);
         true
     }
 
-    /// [`Backlog::seen`], and the event behind it as the client sees it, if there is one. `None`
-    /// where that frees or moves anything, and at the end for one who has `missed` some; then
-    /// nothing has changed.
+    /// [`Backlog::seen`] without freeing or moving anything, and the next event, if there is one,
+    /// as the client sees it. `None` where something would be freed or moved, and at the end for a
+    /// client that has `missed` some; then nothing has changed.
     #[inline(always)]
     pub(super) fn pass<P: Payload>(
         &mut self,
@@ -290,7 +306,8 @@ impl Backlog {
             event.holders = 0;
             self.memory -= event.size as u64;
             (self.first, self.oldest) = (self.first + 1, self.oldest + 1);
-            // Room: `add_slot` has made it, so this is always so.
+            // Room: `add_slot` has made it, so this is always true. The comparison says so to the
+            // compiler.
             if free.len() < free.capacity() {
                 free.push(seen.slot);
             }
@@ -298,8 +315,8 @@ impl Backlog {
         Some(shown)
     }
 
-    /// A client has become active: it is owed what is stored. Where a place or an ended client left
-    /// a consumption open, the client takes that over.
+    /// Gives a client that has become active all events that are stored. In place of an announced
+    /// or an ended client, it takes over what that one was to see.
     pub(super) fn claim<P: Payload>(&self, events: &mut Events<P>) {
         for slot in self.slots() {
             let event = events.get_mut(slot);
@@ -308,7 +325,8 @@ impl Backlog {
         }
     }
 
-    /// Leaves to others what an ended client, which has seen everything below `from`, has not seen.
+    /// Leaves to a client to come the events that an ended client has not seen: those from `from`
+    /// on.
     pub(super) fn abandon<P: Payload>(&self, from: u64, events: &mut Events<P>) {
         let seen = from.saturating_sub(self.oldest);
         for slot in self.slots().skip(seen as usize) {

@@ -1,4 +1,4 @@
-//! One fetch of one client from one queue.
+//! One fetch of one client from one queue, and the events that it shows to filters and decoders.
 
 use super::backlog::{Event, Events};
 use super::one::{Access, Queue, QueueReader};
@@ -7,15 +7,18 @@ use super::{Queues, in_use, trace};
 use crate::error::{Error, Result};
 use crate::log::Journal;
 
-/// A fetch. It names queue and client by generation, so it outlives both (E-14).
+/// A fetch. It names queue and client by handle, slot and generation, so it outlives both (E-14).
 #[derive(Clone, Copy, Debug)]
 pub struct FetchSession<V, F> {
     /// The handle of the queue.
     pub handle: i32,
+    /// The client's context.
     context: i32,
+    /// The slot of the client.
     client: usize,
+    /// The generation of the queue: another one may have its handle later.
     queue_generation: u64,
-    /// The generation of the reader.
+    /// The generation of the reader, which belongs to this client and this queue.
     generation: u64,
     /// The event array that the fetch fills.
     pub array: i32,
@@ -26,18 +29,20 @@ pub struct FetchSession<V, F> {
 /// The state of a fetch.
 #[derive(Clone, Copy, Debug)]
 pub enum FetchState<V, F> {
-    /// An event is shown, first to the filter if there is one.
+    /// An event is shown to the decoder or, if there is a filter, first to that one. The client has
+    /// not seen it to the end.
     Showing(Event<V>, Option<F>),
-    /// There is no other.
+    /// No event is shown any more.
     Ended(End),
 }
 
 /// The end of a fetch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// The queue is still there, with the number of events that the client missed.
+    /// The queue is still there. The number is that of the events that were dropped before the
+    /// client saw them.
     Missed(u64),
-    /// The queue has gone, with its event array.
+    /// The queue has gone, and its event array with it.
     Gone,
 }
 
@@ -66,7 +71,8 @@ impl<V, F> FetchSession<V, F> {
         }
     }
 
-    /// The client's reader, unless queue or client have gone.
+    /// The reader of the client; `None` if queue or client are not those any more with which the
+    /// fetch began.
     #[inline(always)]
     fn reader<'q>(&self, readers: &'q mut [Option<QueueReader<F>>]) -> Option<&'q mut QueueReader<F>> {
         let reader = readers.get_mut(self.client)?.as_mut()?;
@@ -76,11 +82,11 @@ impl<V, F> FetchSession<V, F> {
 
 impl<P: Payload, F: Copy> Queues<P, F> {
     /// Begins a fetch, has `prepare` prepare the event array, and shows the first event. The first
-    /// fetch of a client makes it active, in a place that was kept for it or beside the others
-    /// (QUEUE-23, E-8).
+    /// fetch of a client makes it active, in a place that was kept for a client or in addition to
+    /// the others (QUEUE-23, E-8).
     ///
     /// # Errors
-    /// `-EINVAL` for an unknown client or queue (QUEUE-30), `-ENOMEM`, what `prepare` fails with.
+    /// `-EINVAL` for an unknown client or queue (QUEUE-30), `-ENOMEM`, and the error of `prepare`.
     #[inline(always)]
     pub fn begin(
         &mut self,
@@ -90,6 +96,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         let queue = in_use(&mut self.slots, session.handle)?.1;
         let context = session.context as u32;
         let near = self.by_context.get_at(context, self.last);
+        // Behind the last client in the map, the first one has its turn.
         let near = near.or_else(|| self.by_context.get_at(context, 0));
         let found = near.or_else(|| self.by_context.get_anywhere(context));
         let (place, client) = found.ok_or(Error::EINVAL)?;
@@ -111,9 +118,10 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         Ok(())
     }
 
-    /// Counts the event that was shown as seen, and shows the next one; or ends the fetch, which
-    /// takes the number of missed events to report (QUEUE-35). Events without access count as seen,
-    /// not missed (E-18). Events that arrive during the fetch take part in it.
+    /// Notes that the client is done with the event that is shown, and shows the next one, or ends
+    /// the fetch, which takes the number of missed events to report (QUEUE-35). Events to which the
+    /// client has no access count as seen (E-18); of those it has missed none. Events that arrive
+    /// during the fetch take part in it.
     #[inline(always)]
     pub fn advance(&mut self, session: &mut FetchSession<P::EventData, F>) {
         let queue = in_use(&mut self.slots, session.handle).ok();
@@ -123,9 +131,9 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         }
     }
 
-    /// [`Queues::advance`] from an event that was decoded to one that is to be decoded (`true`), or
-    /// to the end of a fetch that has missed none, without allocating or freeing; `None` if
-    /// anything is in the way, and nothing has changed.
+    /// [`Queues::advance`] without allocating or freeing, for an event without a filter: shows the
+    /// next event, to be decoded (`true`), or ends a fetch that has missed none (`false`). `None`
+    /// means that anything else has to be done, and nothing has changed.
     #[inline(always)]
     pub fn pass(&mut self, session: &mut FetchSession<P::EventData, F>) -> Option<bool> {
         let queue = in_use(&mut self.slots, session.handle).ok()?.1;
@@ -146,13 +154,13 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         Some(false)
     }
 
-    /// The payload of an event that a fetch shows.
+    /// The payload of an event that a fetch shows; the fetch holds the event, so it is there.
     pub fn payload(&self, event: &Event<P::EventData>) -> Option<&P> {
         self.events.get(event.slot).payload()
     }
 
-    /// A filter has judged the event that is shown: it is dropped by anything but 0. Else it is to
-    /// be decoded, if queue and client are still there.
+    /// Goes on after a filter has judged the event that is shown: any verdict but 0 drops the
+    /// event. Otherwise it is to be decoded, if queue and client are still there.
     pub fn judged(&mut self, session: &mut FetchSession<P::EventData, F>, verdict: i32) {
         let queue = in_use(&mut self.slots, session.handle);
         let alive = queue.is_ok_and(|(_, queue)| session.reader(&mut queue.readers).is_some());
@@ -166,8 +174,8 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         }
     }
 
-    /// Ends a fetch at the event that is shown; it is not seen, and what was missed is reported by
-    /// the next fetch.
+    /// Ends a fetch before its end. The client has not seen the event that is shown. What it has
+    /// missed is reported by its next fetch.
     #[cold]
     pub fn break_off(&mut self, session: &mut FetchSession<P::EventData, F>) {
         if let Some(event) = session.event() {
@@ -181,7 +189,8 @@ impl<P: Payload, F: Copy> Queues<P, F> {
 }
 
 impl<F: Copy> Queue<F> {
-    /// Goes on to the next event; `None` when the client has gone.
+    /// Goes on to the next event that is to be shown, or to the end; `None` when the client has
+    /// gone.
     #[inline(always)]
     fn advance<P: Payload>(
         &mut self,
@@ -196,7 +205,7 @@ impl<F: Copy> Queue<F> {
                 session.state = FetchState::Ended(End::Gone);
                 let event = events.get_mut(slot);
                 event.holders -= 1;
-                // Unless a fetch inside of a callback was faster.
+                // Otherwise a fetch inside of a callback of this one was faster.
                 if reader.cursor == number {
                     reader.cursor += 1;
                     if let (true, Some(journal)) = (backlog.seen(number, event), &mut *journal) {
@@ -207,6 +216,7 @@ impl<F: Copy> Queue<F> {
                     events.free(slot);
                 }
             }
+            // The events in front of the oldest one were evicted.
             let oldest = backlog.oldest;
             if reader.cursor < oldest {
                 reader.missed += oldest - reader.cursor;
@@ -246,10 +256,14 @@ impl<F: Copy> Queue<F> {
 }
 
 impl<F> Queue<F> {
-    /// Makes a client active; `generation` counts.
+    /// Makes a client active with its first fetch. `generation` is counted up for a new reader.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     #[cold]
     fn activate<P: Payload>(&mut self, client: usize, generation: &mut u64, events: &mut Events<P>) -> Result<()> {
-        // A place has waited since the queue was made: all evicted events are missed.
+        // A place has been waiting since the queue was made: all events evicted since then were
+        // missed.
         let cursor = if self.places > 0 { 0 } else { self.backlog.oldest };
         self.enter(client, generation)?.cursor = cursor;
         self.places = self.places.saturating_sub(1);

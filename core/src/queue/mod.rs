@@ -3,15 +3,17 @@
 //! Each client sees each event at most once, and an active client exactly once unless the memory
 //! limit takes the event away before; then the client is told how many it has missed (E-7). A
 //! client becomes active with its first fetch. What an ended client has not seen stays for the next
-//! client (QUEUE-27). A queue may have places for clients that are known to come: events are kept
-//! for their first fetches (E-8).
+//! client (QUEUE-27). A queue may be created with a number of places for clients that are known to
+//! come: events are kept for them, and the first fetches of clients fill the places (E-8).
 //!
-//! The queue stores payloads of type `P` without looking at them; `F` is a filter. The caller calls
-//! decoders, filters and the functions that release them, so it can release a lock around each
-//! callback. A [`FetchSession`] survives whatever a callback does to queue or client, and what a
-//! callback looks at stays where it is (E-14).
+//! A queue stores payloads of type `P` without looking at them; `F` is a filter. Both belong to the
+//! caller, who also calls decoders, filters and the functions that release them. So nothing here
+//! runs an agent's code, and the caller can keep all queues behind one lock and release it around
+//! each callback. A [`FetchSession`] survives whatever a callback does to queue or client, and the
+//! payload that a callback looks at stays where it is (E-14).
 //!
-//! When memory runs out, a call fails with `-ENOMEM` and has changed nothing (E-17).
+//! When memory runs out, a call fails with `-ENOMEM` and has changed nothing (E-17). Whatever gives
+//! something back needs no memory.
 
 mod backlog;
 mod fetch;
@@ -40,17 +42,18 @@ pub use payload::{Excerpt, Payload};
 /// The counters of a queue (QUEUE-5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Counters {
-    /// Clients that the queue keeps events for.
+    /// The number of clients that the queue keeps events for.
     pub clients: u32,
-    /// Events that came.
+    /// The number of events that came, stored or not.
     pub count: u32,
-    /// Bytes that came.
+    /// The number of bytes that came.
     pub bytes: u64,
-    /// Bytes that are stored.
+    /// The number of bytes that are stored.
     pub memory: u64,
 }
 
-/// What the caller has to release of a queue that has gone: its filters, one by one, and the array.
+/// The rest of a queue that has gone, which the caller has to release: its filters, which this
+/// iterator returns one by one, and its event array.
 #[derive(Debug)]
 pub struct Leftovers<F> {
     readers: vec::IntoIter<Option<QueueReader<F>>>,
@@ -69,9 +72,9 @@ impl<F> Iterator for Leftovers<F> {
 /// The progress of ending a client: see [`Queues::end`].
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Ending {
-    /// The slot of the queue to go on with.
+    /// The slot of the queue where the next call goes on.
     queue: usize,
-    /// True if its filter was given out.
+    /// True if the filter of that queue was returned already.
     released: bool,
 }
 
@@ -80,17 +83,20 @@ pub struct Ending {
 pub struct Queues<P, F> {
     /// Debug output, if it is wanted (`-Dlibpmda`, QUEUE-60).
     pub journal: Option<Journal>,
-    /// True for the wording of PCP 6.0.5 and later.
+    /// True if debug output has the wording of PCP 6.0.5 and later.
     pub revised: bool,
+    /// The queues by handle.
     slots: Handles<Queue<F>>,
     events: Events<P>,
-    /// The slots of clients by their contexts.
+    /// The slots of registered clients by their contexts.
     by_context: Map<usize>,
-    /// The slots of clients that are taken.
+    /// The slots of clients that are in use.
     clients: Handles<()>,
-    /// The place in the map behind the client that fetched last: they mostly come in turn.
+    /// The place in `by_context` of the client that fetched last, where the search for the next one
+    /// begins: clients mostly come in turn.
     last: usize,
-    /// The number of queues and readers so far.
+    /// The number of queues and readers that there ever were: each gets the next number as its
+    /// generation.
     generation: u64,
 }
 
@@ -100,6 +106,10 @@ impl<P: Payload, F: Copy> Default for Queues<P, F> {
     }
 }
 
+/// The queue of a handle, and its slot (QUEUE-4).
+///
+/// # Errors
+/// `-EINVAL` for a handle that is not in use.
 #[inline(always)]
 fn in_use<F>(slots: &mut Handles<Queue<F>>, handle: i32) -> Result<(usize, &mut Queue<F>)> {
     let slot = handles::slot(handle);
@@ -107,7 +117,7 @@ fn in_use<F>(slots: &mut Handles<Queue<F>>, handle: i32) -> Result<(usize, &mut 
 }
 
 impl<P: Payload, F: Copy> Queues<P, F> {
-    /// No queues, no clients.
+    /// A table without queues and clients.
     #[must_use]
     pub const fn new() -> Queues<P, F> {
         Queues {
@@ -123,7 +133,8 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     }
 
     /// Makes a queue that stores `limit` bytes at most and expects `places` clients; `array` makes
-    /// the event array that its fetches fill. Returns the lowest free handle (QUEUE-1).
+    /// the event array that its fetches fill. Returns the lowest free handle (QUEUE-1). Other
+    /// queues keep their events (E-9).
     ///
     /// # Errors
     /// `-EINVAL` for a limit of 0, `-EEXIST` when a queue of this name is in use, `-ENOMEM`, what
@@ -173,7 +184,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         handles::handle(queue.ok_or(Error::ESRCH)?.0)
     }
 
-    /// Returns whether no queue has the handle.
+    /// Returns whether a handle is that of a queue that has gone.
     #[must_use]
     pub fn is_vacant(&self, handle: i32) -> bool {
         self.slots.is_vacant(handles::slot(handle))
@@ -193,13 +204,15 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         })
     }
 
-    /// Adds an event of `size` bytes; `store` makes its payload if it is to be kept (QUEUE-10),
-    /// from a used one if there is one. One that nobody listens to or that is larger than the limit
-    /// is dropped, but counts.
+    /// Adds an event of `size` bytes (QUEUE-10). `store` makes its payload if it is to be kept,
+    /// from a used one if there is one. The oldest events are dropped if the limit needs it.
+    ///
+    /// An event that no client listens to, or that is larger than the limit, is dropped, but
+    /// counted.
     ///
     /// # Errors
     /// `PM_ERR_TOOBIG` for an event larger than the limit. `-EINVAL` for a handle that is not in
-    /// use; that of `store`, and `-ENOMEM`: then nothing has changed.
+    /// use, the error of `store`, and `-ENOMEM`: then nothing has changed.
     pub fn append(&mut self, handle: i32, size: usize, store: impl FnOnce(Option<P>) -> Result<P>) -> Result<()> {
         let (_, queue) = in_use(&mut self.slots, handle)?;
         if let Some(journal) = &mut self.journal {
@@ -234,13 +247,13 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         Ok(())
     }
 
-    /// The message about an event that was too large.
+    /// Returns the message about an event that was too large.
     ///
     /// # Errors
     /// `-EINVAL` for a handle that is not in use, `-ENOMEM`.
     pub fn too_large(&mut self, handle: i32, size: usize) -> Result<Vec<u8>> {
         const HEAD: &[u8] = b"Event too large for queue ";
-        /// Two numbers of twenty digits, and what is around them.
+        /// Two numbers of twenty digits, and the text around them.
         const TAIL: usize = 48;
         let (_, queue) = in_use(&mut self.slots, handle)?;
         let mut text = Vec::new();
@@ -252,7 +265,8 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         Ok(text)
     }
 
-    /// Frees the queue: now if it has no clients, else with the last of them (QUEUE-40).
+    /// Shuts a queue down: it goes now if it has no clients, otherwise with the last of them
+    /// (QUEUE-40). Returns what the caller has to release if it has gone.
     ///
     /// # Errors
     /// `-EINVAL` for a handle that is not in use.
@@ -266,14 +280,14 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         Ok(self.release(slot))
     }
 
-    /// Takes out one of the queues that were shut down and have no clients; call it until there is
-    /// none.
+    /// Takes out one of the queues that were shut down and have no clients any more. The caller
+    /// calls it until there is none.
     pub fn reap(&mut self) -> Option<Leftovers<F>> {
         (0..self.slots.slots()).find_map(|slot| self.release(slot))
     }
 
-    /// Frees a queue that was shut down and has no clients, with its events and readers (QUEUE-41,
-    /// E-10, E-11).
+    /// Frees a queue if it was shut down and has no clients, with its events and whatever clients
+    /// had to do with it: a new queue in the same slot begins afresh (QUEUE-41, E-10, E-11).
     fn release(&mut self, slot: usize) -> Option<Leftovers<F>> {
         let done = |queue: &&Queue<F>| queue.closing && queue.clients() == 0;
         self.slots.get(slot).filter(done)?;
@@ -285,8 +299,8 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         })
     }
 
-    /// Registers a client of any context number and returns its slot, the lowest free one
-    /// (QUEUE-20).
+    /// Registers a client and returns its slot: a new client gets the lowest free one. Any number
+    /// is a context (QUEUE-20).
     ///
     /// # Errors
     /// `-ENOMEM` when slots or memory run out.
@@ -317,8 +331,9 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         self.by_context.get(context as u32).copied()
     }
 
-    /// Ends a client in all queues (QUEUE-26). Each call gives one filter to be released; the last
-    /// one `None`. Then [`Queues::reap`] gives the queues that have lost their last client.
+    /// Ends a client in all queues (QUEUE-26). Each call returns one filter, which the caller
+    /// releases before it calls again; when there is none, the client is gone. Then
+    /// [`Queues::reap`] returns the queues that have lost their last client.
     pub fn end(&mut self, context: i32, ending: &mut Ending) -> Option<F> {
         let client = self.client(context);
         if let (Some(journal), 0, false) = (&mut self.journal, ending.queue, ending.released) {
@@ -353,7 +368,8 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         None
     }
 
-    /// Grants or denies a client the events of a queue (QUEUE-24).
+    /// Grants or denies a client the events of a queue (QUEUE-24). While a filter decides, this has
+    /// no effect.
     ///
     /// # Errors
     /// `-EINVAL` for an unknown client or queue, `-ENOMEM`.
@@ -365,8 +381,9 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         Ok(())
     }
 
-    /// Installs a filter, and grants access (QUEUE-25). One with `filtering` false only takes the
-    /// place of the one before. Returns the filter that is to be released.
+    /// Installs a filter, and grants access (QUEUE-25). One with `filtering` false takes the place
+    /// of the one before, but does not filter. Returns the filter before it if that one was
+    /// filtering: the caller has to release it.
     ///
     /// # Errors
     /// `-EINVAL` for an unknown client or queue, `-ENOMEM`.
@@ -378,7 +395,10 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         Ok(old)
     }
 
-    /// The reader of a client and a queue.
+    /// The reader of a client and a queue, made if there is none.
+    ///
+    /// # Errors
+    /// `-EINVAL` for an unknown client or queue, `-ENOMEM`.
     fn reader(&mut self, context: i32, handle: i32) -> Result<&mut QueueReader<F>> {
         let client = self.client(context);
         let (_, queue) = in_use(&mut self.slots, handle)?;

@@ -1,4 +1,4 @@
-//! Payloads of events, and how debug output shows them.
+//! The payloads of events, which a queue stores, and their looks in debug output.
 
 use std::fmt::{self, Display};
 
@@ -7,14 +7,14 @@ use crate::log::Bytes;
 
 /// The part of an event that a queue stores.
 pub trait Payload {
-    /// The payload as a callback sees it while nothing is locked. A fetch may use a view until it
-    /// says that it is done with the event: so long the payload is neither moved nor dropped.
+    /// The payload as a callback sees it while nothing is locked. A fetch may use it until it says
+    /// that it is done with the event: until then, the payload is neither moved nor dropped.
     type EventData: Copy;
 
-    /// The view.
+    /// The payload as callbacks see it.
     fn view(&self) -> Self::EventData;
 
-    /// Its address, for debug output.
+    /// The address of the payload, for debug output.
     fn address(&self) -> usize {
         0
     }
@@ -25,11 +25,11 @@ pub trait Payload {
     }
 }
 
-/// Size of the shown part of an event in bytes, with a NUL.
+/// The size of the shown part of an event in bytes, with a NUL.
 const EXCERPT: usize = 64;
 
-/// The beginning of an event without its last byte, with blanks for white space and dots for what
-/// cannot be shown.
+/// The beginning of an event in debug output: without its last byte, with blanks for white space
+/// and dots for what cannot be shown.
 #[derive(Clone, Copy, Debug)]
 pub struct Excerpt {
     bytes: [u8; EXCERPT],

@@ -1,4 +1,5 @@
-//! The queues against a simple model, and the memory in use.
+//! The queues against a simple model, and what a model of counts cannot tell: which memory is in
+//! use.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -35,7 +36,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     proptest::collection::vec(step, 0..120)
 }
 
-/// Knows by name who is owed it, and the number of unnamed consumptions.
+/// An event of the model: the clients that have still to see it, and the number of clients to come
+/// that are to see it.
 #[derive(Debug)]
 struct Event {
     size: usize,
@@ -50,7 +52,8 @@ struct Model {
     places: usize,
     active: BTreeSet<i32>,
     missed: BTreeMap<i32, u64>,
-    /// An unfilled place misses events, too.
+    /// The number of events that were evicted since the queue was made, if a place is free: its
+    /// client has missed them.
     missed_by_places: u64,
 }
 
@@ -129,7 +132,7 @@ fn fetch<P: Payload>(
             }
             FetchState::Showing(event, _) => shown.push(event.payload),
         }
-        // By the short way, and by the other one, which several threads take.
+        // Both ways are tried in turn: `pass`, and the general one.
         if shown.len() % 2 == 0 || queues.pass(&mut session).is_none() {
             queues.advance(&mut session);
         }
@@ -150,7 +153,9 @@ fn end<P: Payload>(queues: &mut Queues<P, ()>, client: i32) {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 1000, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// E-7, E-8, QUEUE-5, QUEUE-10, QUEUE-26, QUEUE-27, QUEUE-34, QUEUE-35.
+    /// Each client sees each event once or has it counted as missed, and memory and the number of
+    /// clients are those of the model (E-7, E-8, QUEUE-5, QUEUE-10, QUEUE-26, QUEUE-27, QUEUE-34,
+    /// QUEUE-35).
     #[test]
     fn as_the_model(places in 0_u32..3, steps in steps()) {
         let mut queues = Queues::new();
@@ -180,7 +185,7 @@ proptest! {
     }
 }
 
-/// QUEUE-10.
+/// Without memory for an event, the older ones stay (QUEUE-10).
 #[test]
 fn nothing_is_evicted_for_nothing() {
     let mut queues = Queues::<u64, ()>::new();
@@ -194,7 +199,7 @@ fn nothing_is_evicted_for_nothing() {
     assert_eq!(fetch(&mut queues, queue, 1, 9), (vec![7], Some(0)));
 }
 
-/// Counts its owners.
+/// A payload that counts its owners, to show when an event is dropped.
 impl Payload for Rc<()> {
     type EventData = ();
 
@@ -212,7 +217,8 @@ fn with_clients<P: Payload>(queues: &mut Queues<P, ()>, name: &[u8], limit: usiz
     queue
 }
 
-/// E-14.
+/// An event that is evicted while fetches show it stays until the last of them is done with it,
+/// also when the queue has gone, and no other event goes with it (E-14).
 #[test]
 fn kept_until_the_last_fetch_is_done() {
     const LARGE: usize = 1000;
@@ -250,7 +256,8 @@ fn kept_until_the_last_fetch_is_done() {
     assert_eq!(counts(&events), [1, 1]);
 }
 
-/// QUEUE-27.
+/// An old event that waits for a client does not make the queue grow by those that others have seen
+/// behind it. The next client gets it, and the new ones (QUEUE-27).
 #[test]
 fn waiting_in_front_of_the_others() {
     let mut queues = Queues::<u64, ()>::new();
@@ -272,7 +279,8 @@ fn waiting_in_front_of_the_others() {
     assert_eq!(queues.events.slots(), 2);
 }
 
-/// QUEUE-20.
+/// Any number is a context, the lowest free slot is used, and a known client keeps its slot
+/// (QUEUE-20).
 #[test]
 fn slots_of_clients() {
     let mut queues = Queues::<u64, ()>::new();

@@ -1,4 +1,4 @@
-//! The output of `-Dlibpmda` about queues and their clients (QUEUE-60).
+//! The output of `-Dlibpmda` about queues and their clients, in the C library's words (QUEUE-60).
 
 use std::fmt::{self, Display};
 
@@ -19,12 +19,13 @@ impl Display for At {
     }
 }
 
+/// The address of an event.
 fn at<P: Payload>(event: &StoredEvent<P>) -> At {
     At(event.payload().map(P::address))
 }
 
-/// The oldest event is evicted; `shown` counts the fetches that miss it while they show it, or one
-/// before it.
+/// Says that the oldest event of a queue is evicted. Fetches that show it, or have shown an evicted
+/// one before it, miss it: `shown` counts them.
 #[cold]
 pub(super) fn eviction<P: Payload, F>(
     journal: &mut Journal,
@@ -50,7 +51,7 @@ pub(super) fn eviction<P: Payload, F>(
     journal.debug(format_args!("{removing} {name} event {e} ({sz} bytes)"));
 }
 
-/// An event was stored.
+/// Says that an event was stored.
 #[cold]
 pub(super) fn inserted<P: Payload, F>(journal: &mut Journal, queue: &Queue<F>, event: &StoredEvent<P>) {
     let (name, clients) = (Bytes(&queue.name), queue.clients());
@@ -60,7 +61,7 @@ pub(super) fn inserted<P: Payload, F>(journal: &mut Journal, queue: &Queue<F>, e
     ));
 }
 
-/// A client begins to fetch.
+/// Says that a client begins to fetch.
 #[cold]
 pub(super) fn start<P: Payload, F>(journal: &mut Journal, queue: &Queue<F>, client: usize, events: &Events<P>) {
     let reader = queue.readers[client].as_ref();
@@ -69,7 +70,7 @@ pub(super) fn start<P: Payload, F>(journal: &mut Journal, queue: &Queue<F>, clie
     journal.debug(format_args!("queue_fetch start, last event={last}"));
 }
 
-/// An event is shown to the client, or culled.
+/// Says that an event is shown to the client, or culled.
 #[cold]
 pub(super) fn event<P: Payload>(journal: &mut Journal, event: Option<&Event<P::EventData>>, is_culled: bool) {
     let action = if is_culled { "Culling" } else { "Adding" };
@@ -80,14 +81,14 @@ pub(super) fn event<P: Payload>(journal: &mut Journal, event: Option<&Event<P::E
     journal.debug(format_args!("{action} event (sz={size}): \"{excerpt}\""));
 }
 
-/// An event has left a queue.
+/// Says that an event has left a queue, since all clients have seen it.
 #[cold]
 pub(super) fn removal<P: Payload>(journal: &mut Journal, queue: &[u8], event: &StoredEvent<P>) {
     let (name, event) = (Bytes(queue), at(event));
     journal.debug(format_args!("Removing {name} event {event} in fetch"));
 }
 
-/// An active client of a queue ends.
+/// Says that an active client of a queue ends.
 #[cold]
 pub(super) fn cleanup<F>(journal: &mut Journal, queue: &Queue<F>) {
     let (name, clients) = (Bytes(&queue.name), queue.clients());

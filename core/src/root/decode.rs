@@ -1,10 +1,14 @@
-//! Decodes messages. Nothing that a peer sends is trusted.
+//! Decodes the messages of pmdaroot. No byte that a peer sends is trusted.
 
 use super::{AGENT_ROOM, CONTAINER_SIZE, INFO_SIZE, START_SIZE, STOP_SIZE, TEXT_ROOM, VERSION, at, kind, number};
 use crate::error::{Error, Result};
 
-/// The checks of every receiver (ROOT-12). Returns the length that the header announces. A negative
-/// status is an error of the server; a positive one is never sent.
+/// Makes the checks of every receiver, in the order of ROOT-12: enough bytes, the type, the
+/// version, the status. Returns the length that the header announces.
+///
+/// # Errors
+/// `-EINVAL`, `-ESRCH` and `-ENOTSUP` for the first three. A negative status is the server's error;
+/// a positive one, `-EINVAL`, is never sent.
 fn check(message: &[u8], size: usize, wanted: i32) -> Result<i32> {
     if message.len() < size {
         return Err(Error::EINVAL);
@@ -22,7 +26,10 @@ fn check(message: &[u8], size: usize, wanted: i32) -> Result<i32> {
     field(at::LENGTH)
 }
 
-/// Checks that the announced length covers the fixed part and the texts.
+/// Checks that the length that the header announces covers the fixed part and the text.
+///
+/// # Errors
+/// `-E2BIG`.
 fn covers(announced: i32, fixed: usize, text: i32) -> Result<()> {
     let text = usize::try_from(text).map_err(|_| Error::E2BIG)?;
     match usize::try_from(announced) {
@@ -41,7 +48,7 @@ pub struct InfoPdu {
 }
 
 impl InfoPdu {
-    /// Checks and decodes a message.
+    /// Checks and decodes a received message.
     ///
     /// # Errors
     /// As ROOT-12 has them; a negative status of the server as it is.
@@ -70,7 +77,7 @@ pub struct ContainerPdu<'a> {
 }
 
 impl ContainerPdu<'_> {
-    /// Checks a message.
+    /// Checks a received message of the type `wanted`.
     ///
     /// # Errors
     /// As ROOT-12 has them; a negative status of the server as it is.
@@ -80,7 +87,7 @@ impl ContainerPdu<'_> {
         covers(announced, CONTAINER_SIZE, length)
     }
 
-    /// Decodes a message without its header (ROOT-22).
+    /// Decodes a message, whose header is not looked at (ROOT-22).
     ///
     /// # Errors
     /// `-EINVAL` when the message ends before the name does.
@@ -103,7 +110,7 @@ pub struct StartPdu<'a> {
     pub infd: i32,
     /// The descriptor to write to.
     pub outfd: i32,
-    /// 1 for a socket, 2 for pipes.
+    /// The connection: 1 for a socket, 2 for pipes.
     pub ipc: i32,
     /// The name; `None` when the message ends before it does.
     pub name: Option<&'a [u8]>,
@@ -112,7 +119,7 @@ pub struct StartPdu<'a> {
 }
 
 impl StartPdu<'_> {
-    /// Checks a request.
+    /// Checks a received request.
     ///
     /// # Errors
     /// As ROOT-12 has them.
@@ -128,7 +135,7 @@ impl StartPdu<'_> {
         Ok(())
     }
 
-    /// Checks an answer.
+    /// Checks a received reply.
     ///
     /// # Errors
     /// As ROOT-12 and R-6 have them; a negative status of the server as it is.
@@ -136,7 +143,7 @@ impl StartPdu<'_> {
         covers(check(message, START_SIZE, kind::START)?, START_SIZE, 0)
     }
 
-    /// Decodes a message without its header (ROOT-26).
+    /// Decodes a message, whose header is not looked at (ROOT-26).
     ///
     /// # Errors
     /// `-EINVAL` when it ends before the numbers do, or a length is impossible.
@@ -163,14 +170,14 @@ impl StartPdu<'_> {
 pub struct StopPdu {
     /// The process.
     pub pid: i32,
-    /// Its exit status, as of `waitpid`.
+    /// The exit status of the process, as from `waitpid`.
     pub code: i32,
     /// Non-zero to terminate it.
     pub force: i32,
 }
 
 impl StopPdu {
-    /// Checks a message.
+    /// Checks a received message of the type `wanted`.
     ///
     /// # Errors
     /// As ROOT-12 has them; a negative status of the server as it is.
@@ -178,7 +185,7 @@ impl StopPdu {
         check(message, STOP_SIZE, wanted).map(|_| ())
     }
 
-    /// Decodes a message without its header.
+    /// Decodes a message, whose header is not looked at.
     ///
     /// # Errors
     /// `-EINVAL` when it ends before the numbers do.
@@ -203,7 +210,7 @@ mod tests {
         message
     }
 
-    /// ROOT-12, ROOT-13, R-8.
+    /// The type is checked before the version, the status and the length (ROOT-12, ROOT-13, R-8).
     #[test]
     fn order_of_checks() {
         let all = with(with(with(info(7, -9).unwrap(), 12, 3), 0, 1), 4, 25);
@@ -223,7 +230,7 @@ mod tests {
         assert_eq!(InfoPdu::receive(&with(all, 4, 24)), Ok(info));
     }
 
-    /// ROOT-14.
+    /// Negative lengths and names beyond the end are refused (R-2, R-5, ROOT-14).
     #[test]
     fn container_lengths() {
         let good = container(kind::HOSTNAME, 1, 4, || Ok(b"name"), 0).expect("short");
@@ -242,7 +249,7 @@ mod tests {
         assert_eq!(ContainerPdu::decode(&with(good, 20, -4)), Err(Error::EINVAL));
     }
 
-    ///
+    /// The lengths of start messages are checked.
     #[test]
     fn start_lengths() {
         let good = start_request(2, (5, 3), || Ok((b"agent", b"a b"))).expect("short");
@@ -272,7 +279,7 @@ mod tests {
         );
     }
 
-    /// ROOT-27.
+    /// A message arrives as it was sent (ROOT-27).
     #[test]
     fn stop_round_trip() {
         let message = stop(kind::STOP, 7, 256, 1, 0).unwrap();
@@ -289,7 +296,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        ///
+        /// No message makes a receiver panic.
         #[test]
         fn any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
             let _ = InfoPdu::receive(&bytes);

@@ -1,5 +1,5 @@
-//! The messages between agents, pmcd and pmdaroot, the server for what needs privileges: pure
-//! functions from and to bytes.
+//! The messages between agents, pmcd and pmdaroot, the server for operations that need privileges.
+//! These are pure functions from and to bytes.
 //!
 //! ```text
 //! header     type | length | status | version                            16 bytes
@@ -19,7 +19,8 @@ pub use decode::{ContainerPdu, InfoPdu, StartPdu, StopPdu};
 
 use crate::error::{Error, Result};
 
-/// The version that is sent; receivers accept it and all before it (ROOT-4).
+/// The version of the protocol that is sent; receivers accept it and all versions before it
+/// (ROOT-4).
 pub const VERSION: i32 = 2;
 
 /// Types of messages (ROOT-3).
@@ -48,17 +49,19 @@ pub mod kind {
     pub const STOP: i32 = 0x900a;
 }
 
-/// Bytes of an information message.
+/// The size of an information message in bytes.
 pub const INFO_SIZE: usize = 24;
-/// Bytes of a container message without its name.
+/// The size of a container message in bytes, without its name.
 pub const CONTAINER_SIZE: usize = 24;
-/// Bytes of a start message without its arguments.
+/// The size of a start message in bytes, without its arguments.
 pub const START_SIZE: usize = 104;
-/// Bytes of a stop message.
+/// The size of a stop message in bytes.
 pub const STOP_SIZE: usize = 32;
-/// Bytes of an agent's name in a start message, whatever the name is.
+/// The size in bytes of the field for an agent's name in a start message: it has this size whatever
+/// the name is.
 pub const AGENT_ROOM: usize = 64;
-/// Bytes that the C structures have for the name of a container or the arguments of an agent.
+/// The size in bytes of the C structures' fields for the name of a container or the arguments of an
+/// agent.
 pub const TEXT_ROOM: usize = 4096;
 
 /// Offsets of the numbers in the messages.
@@ -84,15 +87,17 @@ mod at {
     pub(super) const FORCE: usize = 24;
 }
 
-/// Offsets of the two descriptors in a start message, where the receiver stores its own (ROOT-25).
+/// The offsets of the two descriptors in a start message: the receiver stores there those that it
+/// has received (ROOT-25).
 pub const START_DESCRIPTORS: [usize; 2] = [at::INFD, at::OUTFD];
 
+/// The number at an offset; `None` beyond the end.
 fn number(message: &[u8], offset: usize) -> Option<i32> {
     let bytes = message.get(offset..offset + 4)?;
     bytes.try_into().ok().map(i32::from_ne_bytes)
 }
 
-/// A message of `size` zero bytes with a header.
+/// A message of `size` bytes with a header, and zeros behind it. Sizes are far below 2^31.
 fn message(size: usize, kind: i32, status: i32) -> Result<Vec<u8>> {
     let mut message = Vec::new();
     message.try_reserve_exact(size).map_err(|_| Error::ENOMEM)?;
@@ -104,16 +109,18 @@ fn message(size: usize, kind: i32, status: i32) -> Result<Vec<u8>> {
     Ok(message)
 }
 
+/// Writes a number at an offset.
 fn put(message: &mut [u8], offset: usize, value: i32) {
     message[offset..offset + 4].copy_from_slice(&value.to_ne_bytes());
 }
 
+/// Writes a text at an offset, as far as its field has room.
 fn put_text(message: &mut [u8], offset: usize, room: usize, text: &[u8]) {
     let text = &text[..text.len().min(room)];
     message[offset..offset + text.len()].copy_from_slice(text);
 }
 
-/// The server's introduction (ROOT-20).
+/// Makes the server's introduction (ROOT-20).
 ///
 /// # Errors
 /// `-ENOMEM`.
@@ -123,11 +130,12 @@ pub fn info(features: i32, status: i32) -> Result<Vec<u8>> {
     Ok(message)
 }
 
-/// A question or an answer about a container (ROOT-21). The field has `length` bytes: the name and
-/// zeros (R-10). `name` is called after the length was checked.
+/// Makes a request or a reply about a container (ROOT-21). The field for the name has `length`
+/// bytes: the name, and zeros behind it (R-10). `name` is called when the length was checked.
 ///
 /// # Errors
-/// `-EINVAL` for a negative length, `-E2BIG` for one beyond the field, `-ENOMEM`; those of `name`.
+/// `-EINVAL` for a negative length, `-E2BIG` for one beyond the field, `-ENOMEM`; the errors of
+/// `name`.
 pub fn container<'a>(
     kind: i32,
     pid: i32,
@@ -146,7 +154,7 @@ pub fn container<'a>(
     Ok(message)
 }
 
-/// A length that has to be positive and below the room of its field.
+/// The length of a text, which has to be positive and below the size of its field in C.
 fn positive(length: i32, room: usize) -> Result<usize> {
     match usize::try_from(length) {
         Ok(0) | Err(_) => Err(Error::EINVAL),
@@ -155,7 +163,8 @@ fn positive(length: i32, room: usize) -> Result<usize> {
     }
 }
 
-/// Asks for an agent to be started (ROOT-23). `texts` is called after the lengths were checked.
+/// Makes a request to start an agent (ROOT-23). `texts` returns name and arguments, and is called
+/// when the lengths were checked.
 ///
 /// # Errors
 /// `-EINVAL` for a length that is not positive, `-E2BIG` for one beyond its field, `-ENOMEM`; those
@@ -179,8 +188,8 @@ pub fn start_request<'a>(
     Ok(message)
 }
 
-/// An agent was started (ROOT-24); its descriptors travel beside the message. `name` is called
-/// after the length was checked.
+/// Makes the reply that an agent was started (ROOT-24). Its descriptors travel beside the message.
+/// `name` is called when the length was checked.
 ///
 /// # Errors
 /// `-EINVAL` for a length that is not positive, `-E2BIG` for one beyond the field, `-ENOMEM`; those
@@ -194,7 +203,7 @@ pub fn start_reply<'a>(pid: i32, length: i32, name: impl FnOnce() -> Result<&'a 
     Ok(message)
 }
 
-/// A question or an answer about the end of an agent (ROOT-27).
+/// Makes a request or a reply about the end of an agent (ROOT-27).
 ///
 /// # Errors
 /// `-ENOMEM`.
@@ -217,7 +226,7 @@ mod tests {
             .collect()
     }
 
-    /// ROOT-2, ROOT-4, ROOT-6, R-13.
+    /// Messages have their header, lengths and zeros (ROOT-2, ROOT-4, ROOT-6, R-13).
     #[test]
     fn layouts() {
         assert_eq!(numbers(&info(7, -5).unwrap()), [0x9000, 24, -5, 2, 7, 0]);
@@ -236,7 +245,7 @@ mod tests {
         );
     }
 
-    /// ROOT-21, ROOT-23, ROOT-24.
+    /// Lengths have their limits (ROOT-21, ROOT-23, ROOT-24).
     #[test]
     fn limits() {
         let code = |result: Result<Vec<u8>>| result.map_or_else(Error::code, |message| message.len() as i32);

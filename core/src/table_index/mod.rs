@@ -1,26 +1,31 @@
-//! Finding an entry of a table that belongs to the agent: metrics, instance domains and instances.
+//! Indexes over tables that belong to the agent: metrics, instance domains and instances.
 //!
-//! An agent may rewrite its tables at any time. So there are two kinds of index: [`Hashed`], which
-//! the agent builds by `pmdaRehash` and which is used unchecked (INIT-46); and [`HintIndex`], which
-//! is only a hint where to look first.
+//! An agent may rewrite its tables at any time and without notice. So there are two kinds of index.
+//! [`Hashed`] is built by `pmdaRehash` and used without a check, since the agent has asked for it
+//! and has to ask again after a change (INIT-46). [`HintIndex`] is one that the agent has not asked
+//! for: it only says where to look first.
 
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
 use crate::index::{Index, Seed};
 
-/// The places of metrics in the table that was given to `pmdaRehash`, as it was then (INIT-46).
+/// The places of metrics in the table that was given to `pmdaRehash`. The index answers for the
+/// table as it was then, wherever the agent's fields point now (INIT-46).
 #[derive(Default, Debug)]
 pub struct Hashed {
-    /// In the order of the table.
+    /// The identifiers of all metrics, in the order of the table.
     pmids: Vec<MetricId>,
+    /// The place of each metric by the hash of its identifier.
     places: Index,
-    /// The number of entries of this and all tables before.
+    /// The number of entries that were put into this and all tables before it: libpcp's hash counts
+    /// on (see [`Growth`]).
     entered: u64,
 }
 
 impl Hashed {
-    /// An index over the identifiers of a table, in its order. Of duplicates, the one in front in
-    /// libpcp's hash counts (F-15).
+    /// Builds an index over the identifiers of a table, in its order; `before` is what
+    /// [`Hashed::entered`] has returned for the table before. Of duplicates, the one that is in
+    /// front in libpcp's hash counts (F-15).
     ///
     /// # Errors
     /// `-ENOMEM` when there is no memory for it.
@@ -33,11 +38,11 @@ impl Hashed {
         hashed.pmids.try_reserve_exact(len).map_err(|_| Error::ENOMEM)?;
         hashed.pmids.extend(pmids.take(len));
         let end = u32::try_from(len).map_err(|_| Error::ENOMEM)?;
-        // More room than needed makes searches faster.
+        // More room than needed, since nothing is added, but each fetch searches.
         hashed.places.reserve(len.saturating_add(len / 2), end, |_| 0)?;
-        // libpcp puts an entry in front of its chain, and turns all chains round whenever its hash
-        // grows. So the last of those that are turned an even number of times counts, if there are
-        // any besides the first, else the first.
+        // libpcp puts an entry in front of its chain, and reverses all chains whenever its hash
+        // grows. So of duplicates, the last one counts that is reversed an even number of times or,
+        // without such a one, the first.
         let mut growth = Growth::after(before);
         let mut turns = (0..end).filter(|_| growth.add()).count();
         growth = Growth::after(before);
@@ -60,34 +65,36 @@ impl Hashed {
         self.places.find(hash(wanted), same).map(|place| place as usize)
     }
 
-    /// The number of entries of this and all tables before.
+    /// The number of entries that were put into this and all tables before it, for
+    /// [`Hashed::build`].
     #[must_use]
     pub fn entered(&self) -> u64 {
         self.entered
     }
 
-    /// Returns whether nothing was ever put in.
+    /// Returns whether the index has no metrics.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.places.is_empty()
     }
 }
 
-/// The growth of libpcp's hash.
+/// The growth of libpcp's hash, on which its answer for duplicates depends.
 struct Growth {
-    /// The number of entries ever put in; emptying the hash does not reset it.
+    /// The number of entries that were ever put in: it is not reset when the hash is emptied.
     entered: u64,
     chains: u64,
 }
 
 impl Growth {
+    /// The growth of a hash that is empty, after `entered` entries.
     fn after(entered: u64) -> Growth {
         Growth { entered, chains: 0 }
     }
 
-    /// Counts an entry; returns whether the hash grows before that. It does when there are more
-    /// than four entries a chain, and gets twice as many chains, rounded up towards multiples of
-    /// 30.
+    /// Counts an entry, and returns whether the hash grows before that one is put in. It grows when
+    /// there are more than four entries for each chain, and then gets twice as many chains, rounded
+    /// up towards multiples of 30.
     fn add(&mut self) -> bool {
         self.entered += 1;
         if self.chains == 0 {
@@ -110,38 +117,46 @@ fn hash(pmid: MetricId) -> u32 {
     Seed::process().number(u64::from(pmid.0))
 }
 
-/// Up to this length a table is searched from its start: that is as fast as a lookup.
+/// The number of entries up to which a table is searched from its start, which is as fast as a
+/// lookup in an index.
 pub const SHORT: usize = 32;
 
+/// The number of entries with the same hash that an index takes. Of entries with one key only the
+/// first counts; the others get a place since keys may differ that have one hash.
 const EQUAL: usize = 4;
 
-/// The identity of a table: an index of another one is forgotten.
+/// The identity of a table. An index is emptied when it is used for another one.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Table {
-    /// Its address.
+    /// The address of the table.
     pub address: usize,
-    /// Number of its entries.
+    /// The number of its entries.
     pub len: usize,
 }
 
-/// A cache of the places of a table at which keys were found.
+/// An index that remembers the places of a table at which keys were found.
 ///
 /// A remembered place is checked before it is used, and a key without a good one is searched from
-/// the start of the table; so an entry that has changed is never reported, and one that is there is
-/// always found. One thing is not seen: a *second* entry with a known key that the agent writes in
-/// front of the first one, without moving or resizing the table.
+/// the start of the table. So an entry that has gone, moved or changed is never found, and one that
+/// is there always is.
+///
+/// One thing cannot be noticed in this way. Of several entries with one key the first counts; but
+/// when the agent writes a *second* entry with a known key in front of the first one, and neither
+/// moves nor resizes the table, the old one is still found.
 #[derive(Default, Debug)]
 pub struct HintIndex {
     table: Table,
+    /// The number of entries that searches have looked at since the table was indexed last.
     effort: usize,
-    /// By the hash of a key; keys are in the table alone.
+    /// The places by the hashes of their keys. The keys themselves are in the table only.
     places: Index,
 }
 
 impl HintIndex {
-    /// The first place of `table` that `is_it` accepts. `keys_at` calls its second argument with
-    /// each key of the entry at a place, a hash perhaps; `key` must be one of them wherever `is_it`
-    /// is true.
+    /// Returns the first place of `table` that `is_it` accepts. `keys_at` calls its second argument
+    /// with each key under which the entry at a place is to be found; `key` must be one of them
+    /// wherever `is_it` is true. A key is a number. It may be a hash, since the entry itself is
+    /// compared.
     pub fn find(
         &mut self,
         table: Table,
@@ -166,8 +181,9 @@ impl HintIndex {
         Some(found)
     }
 
-    /// Indexes the table when its searches have cost as much. Those in vain do not count: no index
-    /// can save them.
+    /// Indexes the whole table when searches have cost as much as that costs. Searches that find
+    /// nothing do not count, since an index cannot save them: an entry that is not there is
+    /// searched in the whole table.
     fn learn(&mut self, found: usize, keys_at: impl Fn(usize, &mut dyn FnMut(u64))) {
         self.effort = self.effort.saturating_add(found + 1);
         if self.effort < self.table.len {
@@ -176,11 +192,12 @@ impl HintIndex {
         self.effort = 0;
         let mut room = self.table.len;
         while self.make_room(room) && !self.fill(&keys_at) {
+            // An entry may have more keys than one.
             room = room.saturating_mul(2);
         }
     }
 
-    /// Indexes the table; returns whether there was room for it.
+    /// Indexes the whole table; returns whether there was room for it.
     fn fill(&mut self, keys_at: &impl Fn(usize, &mut dyn FnMut(u64))) -> bool {
         let (seed, mut fits) = (Seed::process(), true);
         for place in 0..self.table.len {
@@ -199,7 +216,7 @@ impl HintIndex {
         fits
     }
 
-    /// Forgets all, and makes room for this many places.
+    /// Empties the index, and makes room for this many places; returns whether there was memory.
     fn make_room(&mut self, places: usize) -> bool {
         self.places.clear();
         let end = u32::try_from(self.table.len).unwrap_or(u32::MAX);
@@ -213,7 +230,7 @@ mod tests {
 
     use super::*;
 
-    /// INIT-46: every entry is found at its place.
+    /// Every entry is found at its place (INIT-46).
     #[test]
     fn finds() {
         let pmids = [5, 7, 9].map(MetricId);
@@ -224,7 +241,7 @@ mod tests {
         assert!(!hashed.is_empty() && Hashed::default().is_empty());
     }
 
-    /// F-15: of duplicates, the one that libpcp's hash finds.
+    /// Of duplicates, the one is found that libpcp's hash finds (F-15).
     #[test]
     fn duplicates() {
         let mut growth = Growth::after(0);
@@ -241,6 +258,7 @@ mod tests {
         // The same table once more.
         let twice = |count: u32| lasts(count, u64::from(count));
         assert_eq!([4, 6, 8, 14, 28, 30].map(twice), [1, 3, 4, 1, 13, 2]);
+        // A table of nothing but duplicates costs no more than another.
         let many = Hashed::build(std::iter::repeat_n(MetricId(3), 300_000), 0).expect("memory");
         assert_eq!((many.find(MetricId(3)), many.find(MetricId(4))), (Some(299_999), None));
     }
@@ -257,7 +275,8 @@ mod tests {
         places.find(seen, u64::from(key), is_it, |place, add| add(u64::from(table[place])))
     }
 
-    /// FETCH-20.
+    /// Whatever the agent does to its table, an entry that is found is there, and one that is there
+    /// is found. Once the index is warm, it takes one look (FETCH-20).
     #[test]
     fn checked_before_believed() {
         let mut table: Vec<u32> = (0..1000).collect();
@@ -280,7 +299,7 @@ mod tests {
         assert_eq!(find(&mut places, &table, 1, 599, &looks), Some(599));
     }
 
-    /// FETCH-20.
+    /// Of duplicates the first is found, also in a table that has moved or grown (FETCH-20).
     #[test]
     fn the_first_of_duplicates() {
         let (mut places, looks) = (HintIndex::default(), Cell::new(0));
@@ -297,6 +316,7 @@ mod tests {
         assert_eq!(find(&mut places, &table, 2, 2, &looks), Some(4), "grown");
     }
 
+    /// A table of nothing but duplicates costs no more than another.
     #[test]
     fn only_duplicates() {
         let (mut places, looks) = (HintIndex::default(), Cell::new(0));
@@ -309,7 +329,7 @@ mod tests {
         assert!(looks.get() < 1_000_000, "{}", looks.get());
     }
 
-    /// Short tables are not indexed: even a duplicate written in front is seen.
+    /// Short tables are not indexed, so even a duplicate that is written in front is found.
     #[test]
     fn short_tables() {
         let (mut places, looks) = (HintIndex::default(), Cell::new(0));

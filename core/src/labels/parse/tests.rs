@@ -26,7 +26,7 @@ fn passed_on(text: &str) -> Option<String> {
     }
 }
 
-/// LABEL-33, LABEL-36, L-6.
+/// Plain texts are read, with the labels in order (LABEL-33, LABEL-36, L-6).
 #[test]
 fn plain_texts() {
     assert_eq!(read(r#"{"b":1,"a":"x y"}"#).as_deref(), Some(r#"a="x y";b=1;"#));
@@ -40,7 +40,8 @@ fn plain_texts() {
     assert_eq!(read(" { } ").as_deref(), Some(""));
 }
 
-/// LABEL-32, LABEL-33, LABEL-34, LABEL-35.
+/// Texts that may mean something else to libpcp are not plain (LABEL-32, LABEL-33, LABEL-34,
+/// LABEL-35).
 #[test]
 fn other_texts() {
     for text in [
@@ -87,7 +88,7 @@ fn other_texts() {
     assert!(read(&format!("{{\"{}\":1}}", &name[1..])).is_some());
 }
 
-/// LABEL-32.
+/// Names that begin with a digit or an underscore are legal since PCP 7.2 (LABEL-32).
 #[test]
 fn names_of_pcp_7() {
     for name in ["1", "_a", "9_"] {
@@ -100,7 +101,7 @@ fn names_of_pcp_7() {
     assert!(matches!(parse(b"{\"a.b\":1}", 0, false), Ok(ParsedText::Other(_))));
 }
 
-/// L-6.
+/// White space that separates nothing is taken out (L-6).
 #[test]
 fn white_space_for_libpcp() {
     let text = " { \"a\" : { \"b\\\" [\" : [ 1 , 2  3 ] } } x ";
@@ -108,7 +109,7 @@ fn white_space_for_libpcp() {
     assert_eq!(passed_on(" ").as_deref(), Some(""));
 }
 
-/// LABEL-32, L-7.
+/// Since PCP 7.2, a list in a list is refused only in a value that libpcp keeps (LABEL-32, L-7).
 #[test]
 fn lists_in_lists_of_pcp_7() {
     let judged = |text: &str| parse(text.as_bytes(), 0, false);
@@ -131,7 +132,7 @@ fn lists_in_lists_of_pcp_7() {
     }
 }
 
-/// L-7, L-8, LABEL-31.
+/// Texts that libpcp would read wrongly are refused (L-7, L-8, LABEL-31).
 #[test]
 fn refused() {
     assert_eq!(parse(b"{\"a\":{\"b\":[[1]]}}", 0, true), Err(Error::EINVAL));
@@ -146,7 +147,7 @@ fn refused() {
     assert_eq!(parse(long(65534).as_bytes(), 0, true), Err(Error::E2BIG));
 }
 
-/// LABEL-31.
+/// 255 labels fit and 256 do not (LABEL-31).
 #[test]
 fn number_of_labels() {
     let text = |count: usize| {
@@ -167,7 +168,7 @@ proptest! {
         }
     }
 
-    /// LABEL-33, LABEL-36.
+    /// What was written as JSON is read as it was (LABEL-33, LABEL-36).
     #[test]
     fn read_again(
         members in proptest::collection::btree_map(
