@@ -13,8 +13,13 @@ use crate::view::label_set::{LabelSet, LabelSets};
 use pmda_core::constants::PM_LABEL_OPTIONAL;
 use pmda_core::error::Error;
 
-/// `pmdaAddLabels` after formatting, or `pmdaAddNotes`, whose labels are optional: adds the labels
-/// of `text` (LABEL-31). The shim has marked the thread as inside.
+/// The work of `pmdaAddLabels` and `pmdaAddNotes` after formatting, for `capi/shim.c`: adds the
+/// labels of `text`, with the flag of optional ones if `notes` is not 0 (LABEL-31). The shim has
+/// marked the thread as inside of the library.
+///
+/// # Returns
+/// The number of labels in the set afterwards; `-EINVAL` when `sets` is NULL; other negative codes
+/// as `pmdaAddLabels`.
 ///
 /// # Safety
 /// `sets` is NULL or valid, and `*sets` is NULL or a valid set from the heap; `text` has `length`
@@ -27,7 +32,8 @@ pub unsafe extern "C" fn pcp_pmda_add(
     length: usize,
     notes: c_int,
 ) -> c_int {
-    // SAFETY: the shim has written a text of that length, which it frees later.
+    // SAFETY: the text has `length` bytes, as the caller promises: the shim has written it, and
+    // frees it after this call.
     let text = unsafe { CBytes::with_len(text, length) };
     let (caller, flags) = if notes == 0 {
         ("pmdaAddLabels", 0)
@@ -37,16 +43,17 @@ pub unsafe extern "C" fn pcp_pmda_add(
     inner(|| add(caller, sets.ok_or(Error::EINVAL)?, text.bytes(), flags))
 }
 
-/// Gives the labels of a context, a domain, an instance domain, a cluster, an item, or the
+/// Returns the labels of a context, a domain, an instance domain, a cluster, an item, or the
 /// instances of a domain: the default method for label requests.
 ///
 /// # Returns
-/// The number of sets in `*lpp`; `PM_ERR_TYPE` for what is no type; `-EINVAL` when `lpp` or `pmda`
+/// The number of sets in `*lpp`; `PM_ERR_TYPE` for an unknown type; `-EINVAL` when `lpp` or `pmda`
 /// is NULL; other negative codes (LABEL-10 to LABEL-20).
 ///
 /// # Safety
 /// `lpp` is NULL or valid for reads and writes; `*lpp` is NULL or a valid label set, or anything
-/// for a request for instances, which replaces it. `pmda` is NULL or valid.
+/// for a request for instances, which replaces it. `pmda` is NULL or valid; its label callback
+/// stores blocks from malloc in the set that it gets.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaLabel(
     ident: c_int,
@@ -62,12 +69,14 @@ pub unsafe extern "C-unwind" fn pmdaLabel(
         let mut answer = None;
         while let Some(call) = try_guarded(|token| labels.step(token, answer))? {
             let mut place = call.set;
-            // SAFETY: the callback was read from the agent's extension, whose view demands that it
-            // does what its type says. It gets an empty set of ours.
+            // SAFETY: the callback was read from the agent's extension, whose contract says that it
+            // does what its type says. It gets the address of an empty set of ours, which stays
+            // until the next step. This frame has nothing to drop.
             let status = unsafe { (call.callback)(call.indom.0, call.inst as u32, &raw mut place) };
             let other = status > 0 && place != call.set;
-            // SAFETY: what it stores with a positive status is NULL or a set; this is not our own,
-            // of which there is one view.
+            // SAFETY: a callback that returns a positive status has stored NULL or a valid set.
+            // This one is not the set that it got, so it is the only view of it. It is read, and
+            // neither changed nor freed.
             let given = other.then(|| unsafe { LabelSet::new(place) }).flatten();
             answer = Some(LabelAnswer { status, given });
         }

@@ -1,5 +1,5 @@
-//! Labels that an agent adds to a set, `pmdaAddLabels` and `pmdaAddNotes`; and what is behind
-//! `pmdaLabel`: the default answers, and the walk over the instances of a domain.
+//! Labels that an agent adds to a set (`pmdaAddLabels`, `pmdaAddNotes`), and the work of
+//! `pmdaLabel`: the default labels, and a walk over the instances of a domain.
 
 pub(crate) mod exports;
 
@@ -28,10 +28,11 @@ use pmda_core::log::{Bytes, Level};
 use pmda_core::path::joined;
 
 /// Adds the labels of a JSON text to the set that is there, or as a new one (LABEL-36, LABEL-37),
-/// and says what went wrong (LABEL-39). Gives the number of labels in the set afterwards.
+/// and logs an error (LABEL-39). Returns the number of labels in the set afterwards.
 ///
 /// # Errors
-/// As listed in LABEL-31; nothing is changed then (L-10).
+/// `-EINVAL` for bad JSON or a bad name, `-E2BIG` for too many labels or bytes, `-ENOMEM`
+/// (LABEL-31). The set is as it was (L-10).
 pub(crate) fn add(caller: &str, sets: LabelSets<'_>, text: &[u8], flags: u8) -> Result<c_int> {
     if log::debug(Debug::Labels) {
         log::trace!("{caller}: {}\n", Bytes(text));
@@ -42,8 +43,8 @@ pub(crate) fn add(caller: &str, sets: LabelSets<'_>, text: &[u8], flags: u8) -> 
     })
 }
 
-/// Returns whether libpcp has something to say of a text. A plain one is not shown to it: without
-/// memory it ends the process.
+/// Returns whether libpcp's parser prints something about a text under `-Dlabels`. It does not get
+/// plain texts: without memory it ends the process.
 fn says_more(read: &Result<ParsedText>) -> bool {
     match read {
         Ok(text) => matches!(text, ParsedText::Other(_)),
@@ -51,13 +52,16 @@ fn says_more(read: &Result<ParsedText>) -> bool {
     }
 }
 
-/// Lets libpcp's parser read the text as it is: under debug options it says what it sees, and where
-/// it finds what is wrong.
+/// Has libpcp's parser read the text as the agent has given it, for its debug output: the parser
+/// prints what it reads, and where it finds an error.
+///
+/// # Errors
+/// Those of the parser.
 #[cold]
 fn shown(text: &[u8], flags: u8) -> Result<()> {
     let depth = text.iter().filter(|byte| matches!(byte, b'{' | b'['));
     if depth.count() > labels::MAX_DEPTH {
-        // L-8.
+        // More levels than libpcp can read (L-8): the text is refused in any case.
         return Ok(());
     }
     let line = joined(&[text, b"\0"])?;
@@ -65,6 +69,10 @@ fn shown(text: &[u8], flags: u8) -> Result<()> {
     libpcp::labels::parse(text, flags).map(drop)
 }
 
+/// [`add`] without the log.
+///
+/// # Errors
+/// As [`add`].
 fn add_quietly(mut sets: LabelSets<'_>, text: &[u8], flags: u8) -> Result<c_int> {
     let target = sets.first();
     let read = labels::parse(text, flags, !SINCE_7_2);
@@ -85,7 +93,7 @@ fn add_quietly(mut sets: LabelSets<'_>, text: &[u8], flags: u8) -> Result<c_int>
             text.try_reserve_exact(1).map_err(|_| Error::ENOMEM)?;
             text.push(0);
             let text = CStr::from_bytes_with_nul(&text).map_err(|_| Error::EINVAL)?;
-            // What libpcp says of it was said of the text as it is.
+            // Debug output, if it was wanted, has been printed for the text as it was given.
             let parsed = log::without(Debug::Labels, || libpcp::labels::parse(text, flags))?;
             match target {
                 _ if parsed.is_none() => Ok(target.map_or(0, |target| target.count())),
@@ -102,10 +110,14 @@ fn add_quietly(mut sets: LabelSets<'_>, text: &[u8], flags: u8) -> Result<c_int>
     }
 }
 
-/// Not part of what is asked for.
+/// Bits of a request's type that do not say whose labels are asked for.
 const MODIFIERS: c_int = PM_LABEL_COMPOUND | PM_LABEL_OPTIONAL;
 
-/// A type without its modifiers, exactly one bit: the flag that its labels get (LABEL-10).
+/// A request's type without its modifiers. It is exactly one bit, which is also the flag that its
+/// labels get (LABEL-10).
+///
+/// # Errors
+/// `PM_ERR_TYPE` for no bit, several or an unknown one.
 fn kind_of(kind: c_int) -> Result<c_int> {
     match kind & !MODIFIERS {
         kind @ (PM_LABEL_CONTEXT | PM_LABEL_DOMAIN | PM_LABEL_INDOM | PM_LABEL_CLUSTER | PM_LABEL_ITEM
@@ -114,27 +126,30 @@ fn kind_of(kind: c_int) -> Result<c_int> {
     }
 }
 
-/// Has the callback fill the set of an instance.
+/// A call of the agent's label callback, which fills the set of one instance.
 #[derive(Clone, Copy)]
 pub(crate) struct LabelCall {
     pub(crate) callback: Function<pmdaLabelCallBack>,
     pub(crate) indom: InDom,
     pub(crate) inst: c_int,
-    /// An empty set, which is there until the answer.
+    /// An empty set in the array of the request. It stays until the answer is passed to
+    /// [`InstanceLabels::step`].
     pub(crate) set: *mut pmLabelSet,
 }
 
+/// What the callback of a [`LabelCall`] has returned.
 pub(crate) struct LabelAnswer<'call> {
     /// The number of labels, or an error.
     pub(crate) status: c_int,
-    /// A set that the callback has given in place of the one that it has got.
+    /// A set of its own, which the callback has stored in place of the one that it got.
     pub(crate) given: Option<LabelSet<'call>>,
 }
 
-/// A request that asks the agent, or the outcome of one that does not.
+/// A request that calls the agent's callback, or the outcome of one that does not.
 pub(crate) type Begun<'call> = std::result::Result<InstanceLabels<'call>, Result<c_int>>;
 
-/// The labels of the instances that the profile selects, one set each (LABEL-14 to LABEL-19, L-2).
+/// The labels of the instances that the profile selects, one set each (LABEL-14 to LABEL-19). If
+/// the walk finds no instance, there is no array (L-2).
 pub(crate) struct InstanceLabels<'call> {
     ext: Ext<'call>,
     agent: &'static AgentRecord,
@@ -142,21 +157,21 @@ pub(crate) struct InstanceLabels<'call> {
     sets: LabelSets<'call>,
     array: NoDropCell<LabelArray>,
     steps: iterate::InstanceCursor,
-    /// True when the one instance of `PM_INDOM_NULL` was asked for.
+    /// True when the one instance that `PM_INDOM_NULL` has was visited.
     is_over: bool,
-    /// The instance whose set the callback fills: the last one of the array.
+    /// The instance whose set the callback fills: the last set of the array.
     asked: Option<c_int>,
-    /// The number of sets that were handed over.
+    /// The number of sets that were stored for the caller, at the end of the walk.
     pub(crate) count: c_int,
 }
 
 impl<'call> InstanceLabels<'call> {
-    /// Starts to give the labels of `ident`, which is of type `kind`.
+    /// Begins a request for the labels of `ident`, which is of type `kind`.
     ///
     /// # Errors
-    /// The outcome, when nobody is to be asked: the number of sets, or 1 for those that the agent
-    /// has put into `sets` itself. `PM_ERR_TYPE` for an unknown type, `-EINVAL` for a missing
-    /// argument or a domain without a name, `-ENOMEM`, and those of libpcp's defaults.
+    /// The outcome, when no callback is to be called: the number of sets, which is 1 for a set that
+    /// the agent itself has stored in `sets`. `PM_ERR_TYPE` for an unknown type, `-EINVAL` for a
+    /// missing argument or a domain without a name, `-ENOMEM`, and the errors of libpcp's defaults.
     pub(crate) fn new(
         token: &mut Token,
         ident: u32,
@@ -179,6 +194,10 @@ impl<'call> InstanceLabels<'call> {
         InstanceLabels::instances(token, InDom(ident), sets, ext)
     }
 
+    /// Begins the walk over the instances of a domain.
+    ///
+    /// # Errors
+    /// As [`InstanceLabels::new`].
     fn instances(token: &mut Token, indom: InDom, mut sets: LabelSets<'call>, ext: Ext<'call>) -> Begun<'call> {
         let count = iterate::count_and_log(token, indom, Some(ext));
         if log::debug(Debug::Labels) {
@@ -188,7 +207,7 @@ impl<'call> InstanceLabels<'call> {
             Ok(room) if room > 0 => room,
             _ => return Err(Error::check(count)),
         };
-        // What was there was never ours.
+        // The old pointer is not freed: we have not allocated what it leads to.
         sets.store_none();
         let array = LabelArray::new(room).map_err(Err)?;
         let agent = agent::of_any(token, ext).map_err(Err)?;
@@ -208,6 +227,7 @@ impl<'call> InstanceLabels<'call> {
         })
     }
 
+    /// The next instance of the walk.
     fn next_instance(&mut self, token: &mut Token) -> Option<c_int> {
         if self.indom.is_null() {
             return (!std::mem::replace(&mut self.is_over, true)).then_some(PM_IN_NULL);
@@ -215,7 +235,11 @@ impl<'call> InstanceLabels<'call> {
         iterate::next(token, self.agent, self.ext, &mut self.steps)
     }
 
-    /// An agent without a callback gives empty sets.
+    /// The call for the next instance; `None` at the end. If the agent has no callback, its
+    /// instances get empty sets.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     fn next(&mut self, token: &mut Token) -> Result<Option<LabelCall>> {
         while let Some(inst) = self.next_instance(token) {
             let mut set = self.array.get().ok_or(Error::GENERIC)?.push()?;
@@ -235,6 +259,7 @@ impl<'call> InstanceLabels<'call> {
         Ok(None)
     }
 
+    /// Takes over the set of an instance, as the callback has filled it.
     fn filled(&mut self, inst: c_int, answer: LabelAnswer<'_>) {
         let indom = self.indom;
         let Some(mut set) = self.array.get().and_then(LabelArray::last) else {
@@ -249,8 +274,11 @@ impl<'call> InstanceLabels<'call> {
         settle(&mut set, inst, status);
     }
 
-    /// Goes on with the answer to the last call. Returns the next one; at the end none, and the
-    /// array is handed over, or freed after an error.
+    /// Takes over the answer to the last call, and returns the next call. At the end there is none,
+    /// and the array was stored for the caller.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; the array was freed.
     pub(crate) fn step(&mut self, token: &mut Token, answer: Option<LabelAnswer<'_>>) -> Result<Option<LabelCall>> {
         if let Some((inst, answer)) = self.asked.take().zip(answer) {
             self.filled(inst, answer);
@@ -267,8 +295,9 @@ impl<'call> InstanceLabels<'call> {
     }
 }
 
-/// Takes over the labels that a callback has put into a set. One that it gives instead stays its
-/// own, as it need not come from the heap; its labels are copied (L-4).
+/// Takes over the labels that a callback has stored, and returns their number or an error. If it
+/// has stored a set of its own in place of ours, the labels are copied: such a set stays the
+/// callback's, since it need not come from malloc (L-4).
 fn filled(set: &mut LabelSet<'_>, LabelAnswer { status, given }: LabelAnswer<'_>) -> c_int {
     let Some(given) = given else {
         return status;
@@ -278,15 +307,20 @@ fn filled(set: &mut LabelSet<'_>, LabelAnswer { status, given }: LabelAnswer<'_>
     copied.map_or_else(Error::code, |copied| status.min(copied))
 }
 
-/// Makes the number of labels in a set what the callback returned, but never more than there are
-/// (L-3). An array of a callback that has failed is not kept (L-4).
+/// Completes the set of an instance: its number of labels ([`LabelSet::settle`]), the flag of
+/// instances in each label, and the instance. The array of a callback that has failed is freed
+/// (L-4).
 fn settle(set: &mut LabelSet<'_>, inst: c_int, status: c_int) {
     set.settle(status);
     set.add_flags(PM_LABEL_INSTANCES as u8);
     set.set_inst(inst as u32);
 }
 
-/// Labels that are not those of instances.
+/// The labels of a context, domain, instance domain, cluster or item: those that the agent has
+/// stored, or else libpcp's default.
+///
+/// # Errors
+/// `-EINVAL` for a domain without a name, and those of libpcp.
 fn default_labels(ident: u32, kind: c_int, mut sets: LabelSets<'_>, ext: Ext<'_>) -> Result<c_int> {
     trace(kind, ident, ext);
     if let Some(mut set) = sets.first() {
@@ -300,7 +334,7 @@ fn default_labels(ident: u32, kind: c_int, mut sets: LabelSets<'_>, ext: Ext<'_>
     }
 }
 
-/// LABEL-21.
+/// Prints a line about a request under `-Dlabels` (LABEL-21).
 fn trace(kind: c_int, ident: u32, ext: Ext<'_>) {
     if !log::debug(Debug::Labels) {
         return;

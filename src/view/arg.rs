@@ -2,11 +2,12 @@
 //! field out, or in; texts, and places to be read or written.
 //!
 //! `Option<VIEW>` is the pointer itself, NULL being `None`, so exported functions and methods take
-//! their arguments as views: C's duties are the view's contract, at its declaration.
+//! their arguments as views. What a C caller has to ensure is the view's contract, which its
+//! declaration states once.
 //! `tests/support/generated.rs` turns the views back into pointers for the headers.
 //!
-//! A view lasts as long as the call that it came in by: `'call`. So it cannot be stored, nor sent
-//! to another thread:
+//! A view lasts as long as the call that it came in by: `'call`. So it cannot be stored beyond the
+//! call, nor sent to another thread:
 //!
 //! ```
 //! # use pcp_pmda::view::interface::Ext;
@@ -30,9 +31,10 @@
 //! }
 //! ```
 //!
-//! Numbers and functions may be stored by anybody. To store a pointer, or a number by which a
-//! pointer is followed, is `unsafe`, unless the pointer has the type of what it leads to: another
-//! view of the structure follows it.
+//! A number or a function may be stored into a structure by safe code. To store a pointer is
+//! `unsafe`, and so is the number of elements behind a pointer: another view of the same structure
+//! follows them, and that is safe code, too. An exception are pointers whose type proves where they
+//! lead to, such as `Lasting` and other views.
 //!
 //! ```
 //! # use pcp_pmda::view::memory::Lasting;
@@ -90,14 +92,19 @@ use crate::view::memory::{self, Block};
 use crate::view::types::{pmAtomValue, pmDesc};
 use pmda_core::error::{Error, Result};
 
-/// Declares a typed view of a C structure.
+/// Declares a typed view of a C structure: the structure, the contract of its pointer, and the
+/// fields that are read and written.
 ///
-/// A view is a plain pointer that is not NULL. It holds no reference, so C may change the structure
-/// at any time; each function reads or writes one field.
+/// A view is a pointer that is not NULL. It holds no reference, so C may change the structure at
+/// any time; each function reads or writes one field at that moment.
 ///
-/// - `fields` are read, and written if a setter stands in brackets behind the name. Only what C
-/// - `kept` are pointers that are written as views, whose type says that they lead to such a thing.
-/// - `views` and `arrays` are pointers that are read as what they point to.
+/// - `fields` are read. They have a setter, which is safe, if its name stands in brackets. Only a
+///   field that nobody follows may have one: a number or a function.
+/// - `followed` are pointers, and numbers of elements behind pointers. They have `unsafe` setters
+///   alone: safe functions of the same view (`views`, `arrays`) follow these fields.
+/// - `kept` are pointers that are written by a safe setter, from a type that nobody has without a
+///   valid pointer of that kind (a view, or a `'static` reference).
+/// - `views` and `arrays` are pointers that are read as views of what they point to.
 macro_rules! view {
     (
         $(#[$doc:meta])*
@@ -124,6 +131,7 @@ macro_rules! view {
                 std::ptr::NonNull::new(pointer).map(|pointer| $name(pointer, std::marker::PhantomData))
             }
 
+            /// The pointer, for C.
             #[allow(dead_code, reason = "not each is handed on to C")]
             pub(crate) fn as_ptr(self) -> *mut $structure {
                 self.0.as_ptr()
@@ -133,17 +141,17 @@ macro_rules! view {
                 $(#[$get_doc])*
                 #[allow(dead_code, reason = "some are only written")]
                 pub fn $get(self) -> $get_type {
-                    // SAFETY: the structure is valid by the contract of `new`. The field is copied,
-                    // and no reference to it is made, so that it does not matter who else has a
-                    // pointer to it.
+                    // SAFETY: the structure is valid for reads by the contract of `new`. The field
+                    // is copied, and no reference to it is made, so other pointers to it do no
+                    // harm.
                     unsafe { (&raw const (*self.0.as_ptr()).$get_field $(. $get_part)?).read() }
                 }
 
                 $(
                     #[doc = concat!("Stores what [`", stringify!($name), "::", stringify!($get), "`] reads.")]
                     pub fn $set(self, value: $get_type) {
-                        // SAFETY: the structure is valid by the contract of `new`, and nobody holds
-                        // a reference to the field: C has none, and this room makes none.
+                        // SAFETY: the structure is valid for writes by the contract of `new`, and
+                        // no reference to the field exists: C has none, and views make none.
                         unsafe { (&raw mut (*self.0.as_ptr()).$get_field).write(value) };
                     }
                 )?
@@ -153,10 +161,11 @@ macro_rules! view {
                 $(#[$put_doc])*
                 ///
                 /// # Safety
-                /// With this value the structure still is as the contract of the view demands, as
-                /// long as it is there.
+                /// With this value the structure still fulfils the contract of the view, for as
+                /// long as the value is there.
                 pub unsafe fn $put(self, value: $put_type) {
-                    // SAFETY: as for the fields that are plain; the caller answers for the value.
+                    // SAFETY: the structure is valid for writes and no reference to the field
+                    // exists, as for `fields`. The caller answers for the value.
                     unsafe { (&raw mut (*self.0.as_ptr()).$put_field).write(value) };
                 }
             )*)?
@@ -165,8 +174,9 @@ macro_rules! view {
                 $(#[$keep_doc])*
                 pub fn $keep(self, value: $keep_type) {
                     const { assert!(size_of::<$keep_type>() == size_of::<*mut std::ffi::c_void>()) };
-                    // SAFETY: as for the fields that are plain. The value is a pointer or NULL, and
-                    // has a type that nobody has without what it points to.
+                    // SAFETY: the structure is valid for writes and no reference to the field
+                    // exists, as for `fields`. The value is a pointer or NULL, as large as the
+                    // field. Its type proves that what it points to is valid.
                     unsafe { (&raw mut (*self.0.as_ptr()).$keep_field).cast::<$keep_type>().write(value) };
                 }
             )*)?
@@ -174,9 +184,9 @@ macro_rules! view {
             $($(
                 $(#[$view_doc])*
                 pub fn $view(self) -> Option<$view_type<'call>> {
-                    // SAFETY: the structure is valid by the contract of `new`, which extends to
-                    // what it points to: NULL, or what the other view demands. The pointer is
-                    // copied.
+                    // SAFETY: the structure is valid for reads by the contract of `new`. The
+                    // contract says as well that the pointer in it is NULL, or fulfils the contract
+                    // of the other view. The pointer is copied.
                     unsafe { $view_type::new((&raw const (*self.0.as_ptr()).$view_field).read().cast()) }
                 }
             )*)?
@@ -184,9 +194,9 @@ macro_rules! view {
             $($(
                 $(#[$array_doc])*
                 pub fn $array(self) -> $array_type<'call> {
-                    // SAFETY: the structure is valid by the contract of `new`, which extends to
-                    // what it points to: NULL, or as many valid elements as it says. Pointer and
-                    // count are copied.
+                    // SAFETY: the structure is valid for reads by the contract of `new`. The
+                    // contract says as well that the pointer in it is NULL, or leads to as many
+                    // valid elements as the count tells. Both are copied.
                     unsafe {
                         let first = (&raw const (*self.0.as_ptr()).$array_field).read();
                         $array_type::new(first.cast(), (&raw const (*self.0.as_ptr()).$array_count).read())
@@ -199,7 +209,7 @@ macro_rules! view {
 
 pub(super) use view;
 
-/// Prints an address as C's `%p`.
+/// An address that is printed as by C's `%p`.
 #[derive(Clone, Copy)]
 pub(crate) struct Pointer<T>(pub(crate) *const T);
 
@@ -222,13 +232,18 @@ pub struct CText<'call>(NonNull<c_char>, PhantomData<&'call c_char>);
 pub type MutableText<'call> = CText<'call>;
 
 impl<'call> CText<'call> {
+    /// A text without characters.
     pub(crate) const EMPTY: CText<'static> = CText::of(c"");
 
+    /// The view of a text of ours.
     pub(crate) const fn of(text: &CStr) -> CText<'_> {
         CText(NonNull::new(text.as_ptr().cast_mut()).expect("an address"), PhantomData)
     }
 
-    /// A copy of a text, in a block from malloc that stays.
+    /// A copy of a text, in a block from malloc that is never freed.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     pub(crate) fn copied(text: &[u8]) -> Result<CText<'static>> {
         let copy = memory::string(text)?.into_raw();
         NonNull::new(copy)
@@ -245,24 +260,27 @@ impl<'call> CText<'call> {
         NonNull::new(text.cast_mut()).map(|text| CText(text, PhantomData))
     }
 
+    /// The bytes in front of the NUL.
     pub(crate) fn bytes(&self) -> &[u8] {
         self.c_str().to_bytes()
     }
 
-    /// The byte behind a start of the text, 0 at its end; `None` for another start.
+    /// The byte behind `start`, 0 at the end of the text; `None` if the text starts otherwise.
     pub(crate) fn behind(self, start: &[u8]) -> Option<u8> {
         let (text, len) = (self.0.as_ptr(), start.len());
-        // SAFETY: a NUL terminated string by the contract of `new`, and as many bytes as are
-        // compared at most. Where they are equal, and the string is not shorter, one more byte of
-        // it follows.
+        // SAFETY: `text` is a NUL terminated string by the contract of `new`, and `start` has `len`
+        // bytes: strncmp and strnlen stop at the NUL and after `len` bytes. If `text` has `len`
+        // bytes or more before its NUL, it has a byte at `len`.
         unsafe {
             let same = libc::strncmp(text, start.as_ptr().cast(), len) == 0 && libc::strnlen(text, len) == len;
             same.then(|| *text.add(len).cast::<u8>())
         }
     }
 
+    /// The bytes with the NUL.
     pub(crate) fn c_str(&self) -> &CStr {
-        // SAFETY: a NUL terminated string that does not change meanwhile, by the contract of `new`.
+        // SAFETY: a NUL terminated string, unchanged while it is borrowed, by the contract of
+        // `new`.
         unsafe { CStr::from_ptr(self.0.as_ptr()) }
     }
 
@@ -278,6 +296,7 @@ impl<'call> CText<'call> {
 pub struct Out<'call, T>(*mut T, PhantomData<&'call T>);
 
 impl<'call, T: Copy> Out<'call, T> {
+    /// No place: the value is not wanted.
     pub(crate) const NONE: Self = Out(std::ptr::null_mut(), PhantomData);
 
     /// The place behind a pointer.
@@ -288,7 +307,7 @@ impl<'call, T: Copy> Out<'call, T> {
         Out(place, PhantomData)
     }
 
-    /// A place in our frame, used through the view alone meanwhile.
+    /// A place in our frame. It is used through the view alone during `'call`.
     pub(crate) fn to(place: &'call mut T) -> Self {
         Out(place, PhantomData)
     }
@@ -308,14 +327,15 @@ impl<'call, T: Copy> Out<'call, T> {
     /// What the value leads to is as C expects it at this place.
     pub unsafe fn put(self, value: T) {
         if !self.0.is_null() {
-            // SAFETY: not NULL, hence valid for a write by the contract of `new`. What was there is
-            // C's, and is not dropped.
+            // SAFETY: not NULL, hence valid for a write by the contract of `new`. The old value is
+            // `Copy`, so nothing is dropped. The caller answers for what the new one leads to.
             unsafe { self.0.write(value) };
         }
     }
 }
 
-/// A value that C does not follow.
+/// A value that C does not follow as a pointer: any value of the type may be stored for C by safe
+/// code.
 pub trait Number: Copy {}
 
 impl Number for c_int {}
@@ -329,34 +349,36 @@ impl Number for pmDesc {}
 impl<T: Number> Out<'_, T> {
     /// Stores a number, if C wants it.
     pub fn set(self, value: T) {
-        // SAFETY: a number leads to nothing.
+        // SAFETY: a `Number` leads to nothing.
         unsafe { self.put(value) };
     }
 }
 
 impl<T> Out<'_, *mut T> {
-    /// Hands over a block, which C frees, or frees it if C does not want it.
+    /// Hands over a block, which C frees with `free()`. If C does not want it, it is freed here.
     pub(crate) fn hand_over(self, block: Block<T>) {
         if !self.0.is_null() {
-            // SAFETY: a block from malloc, which nobody else has.
+            // SAFETY: a block from malloc, which nobody else has: C frees it, as the exported
+            // function says.
             unsafe { self.put(block.into_raw()) };
         }
     }
 }
 
 impl Out<'_, *mut c_void> {
-    /// Stores the agent's pointer, or NULL, if C wants it.
+    /// Stores the pointer that the agent has attached to an instance, or NULL, if C wants it.
     pub(crate) fn give(self, private: Option<Private>) {
-        // SAFETY: the agent's own pointer goes back to it.
+        // SAFETY: NULL, or the pointer that the agent itself has given for this.
         unsafe { self.put(private.map_or(std::ptr::null_mut(), Private::as_ptr)) };
     }
 }
 
 impl Out<'_, *mut c_char> {
-    /// Has C's pointer lead to a text of ours, if C wants it.
+    /// Stores the address of a text of ours, which ends in a NUL, if C wants it. The text stays
+    /// ours.
     ///
     /// # Safety
-    /// The text stays for as long as the manual says.
+    /// The text stays, unchanged, for as long as the manual of the exported function says.
     pub unsafe fn lend(self, terminated: &[u8]) {
         debug_assert_eq!(terminated.last(), Some(&0), "a NUL at the end");
         // SAFETY: a text that stays, as the caller says.
@@ -365,10 +387,11 @@ impl Out<'_, *mut c_char> {
 }
 
 impl<'call> Out<'call, pmAtomValue> {
-    /// Stores the address of a block of ours, or NULL.
+    /// Stores the address of a value block of ours, or NULL, if C wants it. The block stays ours.
     ///
     /// # Safety
-    /// The block has its length in front, and stays for as long as the manual says.
+    /// The block begins with its type and length, as a `pmValueBlock`, and stays for as long as the
+    /// manual of the exported function says.
     pub unsafe fn lend(self, block: Option<NonNull<[u32]>>) {
         let vbp = block.map_or(std::ptr::null_mut(), |block| block.as_ptr().cast());
         // SAFETY: a block with its length in front that stays, as the caller says.
@@ -378,6 +401,7 @@ impl<'call> Out<'call, pmAtomValue> {
     /// The member of an atom that holds a value of this type.
     pub(crate) fn member<M: Number>(self) -> Out<'call, M> {
         const { assert!(size_of::<M>() <= size_of::<pmAtomValue>()) };
+        // All members of a union begin where the union begins.
         Out(self.0.cast(), PhantomData)
     }
 }
@@ -386,8 +410,8 @@ impl Out<'_, c_int> {
     /// Adds to the number that is there, if C wants it.
     pub(crate) fn add(self, number: c_int) {
         if !self.0.is_null() {
-            // SAFETY: not NULL, hence valid for a read and a write: the constructors of such places
-            // say so.
+            // SAFETY: not NULL, hence valid for a write by the contract of `new`, and for a read as
+            // well: C has stored a number at a place that a number is added to.
             unsafe { self.0.write(self.0.read().wrapping_add(number)) };
         }
     }
@@ -402,13 +426,14 @@ pub struct In<'call, T>(*const T, PhantomData<&'call T>);
 impl<T: Copy> In<'_, T> {
     /// The value; `None` for NULL.
     pub(crate) fn get(self) -> Option<T> {
-        // SAFETY: not NULL, hence valid for a read: one comes as an argument alone, and that is
-        // what the exported function demands of it.
+        // SAFETY: not NULL, hence valid for a read: an `In` comes as an argument alone (it has no
+        // constructor), and its caller promises that.
         (!self.0.is_null()).then(|| unsafe { self.0.read() })
     }
 }
 
-/// A pointer of an agent for its own functions: handed back to them, never followed.
+/// A pointer that an agent gives for its own functions, such as a decoder of events. It is handed
+/// back to them, and never followed here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub(crate) struct Cookie(pub(crate) *mut c_void);
@@ -417,7 +442,8 @@ pub(crate) struct Cookie(pub(crate) *mut c_void);
 // its functions get it on the thread that has called the library.
 unsafe impl Send for Cookie {}
 
-/// A pointer that an agent attaches to an instance of a cache: handed back, never followed.
+/// A pointer that an agent attaches to an instance of a cache. It is handed back, and never
+/// followed here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(transparent)]
 pub struct Private(NonNull<c_void>);
@@ -430,6 +456,7 @@ unsafe impl Send for Private {}
 unsafe impl Sync for Private {}
 
 impl Private {
+    /// The pointer as the agent has given it.
     pub(crate) fn as_ptr(self) -> *mut c_void {
         self.0.as_ptr()
     }

@@ -8,7 +8,7 @@ use crate::view::types::{pmAtomValue, pmValueBlock};
 use pmda_core::error::{Error, Result};
 
 view! {
-    /// An atom whose type tells the member.
+    /// An atom. The type that comes with it tells which member C has filled in.
     Parameter of pmAtomValue, contract
     "`pointer` is NULL, or points to the member for its type: a string is NULL or terminated, a value block NULL or as \
      long as it says."
@@ -23,27 +23,30 @@ view! {
 }
 
 impl<'call> Parameter<'call> {
-    /// The string of an atom.
+    /// The string of an atom that holds one.
     ///
     /// # Safety
     /// The type that came with the atom is `PM_TYPE_STRING`.
     pub(crate) unsafe fn text(self) -> Option<CText<'call>> {
-        // SAFETY: NULL or a terminated string, by the contract of `new` and the type.
+        // SAFETY: the member of this type is NULL or a terminated string, by the contract of `new`.
         unsafe { CText::new((*self.as_ptr()).cp) }
     }
 
-    /// The payload of a value block: its length counts its own word (EVENT-4, E-5). `-EINVAL`
-    /// without a block, and for one that is shorter than its word.
+    /// The payload of a value block. The length in the block counts the word that holds it, 4 bytes
+    /// (EVENT-4, E-5).
+    ///
+    /// # Errors
+    /// `-EINVAL` without a block, and for a length below 4.
     ///
     /// # Safety
-    /// The type that came with the atom is one of value blocks.
+    /// The type that came with the atom is one whose values are value blocks.
     pub(crate) unsafe fn payload(self) -> Result<CBytes<'call>> {
         let block = self.block();
         if block.is_null() {
             return Err(Error::EINVAL);
         }
-        // SAFETY: not NULL, so it has the leading word by the contract of `new`; the payload
-        // follows it and is as long as the word says.
+        // SAFETY: not NULL, so the block has its leading word, and is as long as that says, by the
+        // contract of `new`. The payload follows the word.
         unsafe {
             let length = ((*block).vlen() as usize).checked_sub(4).ok_or(Error::EINVAL)?;
             Ok(CBytes::with_len((&raw const (*block).vbuf).cast::<u8>(), length))
@@ -51,7 +54,8 @@ impl<'call> Parameter<'call> {
     }
 }
 
-/// Bytes of C, good until control goes back to C.
+/// Bytes of C with a length. They are read only until control goes back to C, which may change or
+/// free them.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CBytes<'call> {
     start: *const u8,
@@ -87,17 +91,18 @@ impl<'call> CBytes<'call> {
         }
     }
 
+    /// The bytes.
     pub(crate) fn bytes(&self) -> &[u8] {
         if self.len == 0 {
             return &[];
         }
-        // SAFETY: `new` was told that `len` bytes are readable and do not change meanwhile; with
-        // a length other than 0 the pointer is not NULL.
+        // SAFETY: by the contracts of `new` and `with_len`, `len` bytes are readable and do not
+        // change while they are borrowed; with a length above 0 the pointer is not NULL.
         unsafe { std::slice::from_raw_parts(self.start, self.len) }
     }
 }
 
-/// A text of C with a length: it ends there or at a NUL.
+/// A text that C gives with a length. It ends there, or at a NUL before.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CField<'call> {
     start: *const c_char,
@@ -106,7 +111,7 @@ pub(crate) struct CField<'call> {
 }
 
 impl<'call> CField<'call> {
-    /// The text from `start` on, not read yet.
+    /// The text from `start` on. Nothing is read yet.
     ///
     /// # Safety
     /// `start` is NULL or readable for `length` bytes or up to a NUL, unchanged, while
@@ -124,13 +129,15 @@ impl<'call> CField<'call> {
         self.length
     }
 
-    /// Returns whether there is a length alone.
+    /// Returns whether C has given a length alone: the pointer is NULL.
     pub(crate) fn is_null(self) -> bool {
         self.start.is_null()
     }
 
-    /// The bytes before the NUL or the end; none for a length that is not positive. `-EINVAL` for
-    /// NULL with a positive length.
+    /// The bytes before the NUL or the end; none for a length that is not positive.
+    ///
+    /// # Errors
+    /// `-EINVAL` for NULL with a positive length.
     pub(crate) fn bytes(&self) -> Result<&[u8]> {
         let Ok(length @ 1..) = usize::try_from(self.length) else {
             return Ok(&[]);
@@ -138,12 +145,14 @@ impl<'call> CField<'call> {
         if self.start.is_null() {
             return Err(Error::EINVAL);
         }
-        // SAFETY: strnlen stops at `length` and at a NUL, so it stays within what `new` was told is
-        // readable.
+        // SAFETY: not NULL, hence readable for `length` bytes or up to a NUL, by the contract of
+        // `new`. strnlen stops at both, so the slice is within that; it is unchanged while it is
+        // borrowed.
         Ok(unsafe { std::slice::from_raw_parts(self.start.cast::<u8>(), libc::strnlen(self.start, length)) })
     }
 }
 
+/// A buffer of C that is to be filled.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CBuffer<'call> {
     start: *mut u8,
@@ -155,8 +164,8 @@ impl<'call> CBuffer<'call> {
     /// The buffer from `start` on.
     ///
     /// # Safety
-    /// `start` is NULL or valid for reads and writes of `size` bytes until the view was used for
-    /// the last time. Nobody else writes there while [`CBuffer::filled`] of it is in use.
+    /// `start` is NULL or valid for reads and writes of `size` bytes, until the view is used for
+    /// the last time. Nobody writes there while a slice of [`CBuffer::filled`] is in use.
     pub(crate) unsafe fn new<T>(start: *mut T, size: c_int) -> CBuffer<'call> {
         CBuffer {
             start: start.cast(),
@@ -165,17 +174,20 @@ impl<'call> CBuffer<'call> {
         }
     }
 
-    /// Returns whether C does not want the buffer filled.
+    /// Returns whether C has given no buffer: it does not want the content.
     pub(crate) fn is_null(self) -> bool {
         self.start.is_null()
     }
 
-    /// The size that C has given.
+    /// The size in bytes, as C has given it.
     pub(crate) fn size(self) -> c_int {
         self.size
     }
 
-    /// Start and size of the buffer; `-EINVAL` for NULL and for a size that is not positive.
+    /// Start and size of the buffer.
+    ///
+    /// # Errors
+    /// `-EINVAL` for NULL and for a size that is not positive.
     pub(crate) fn room(self) -> Result<(*mut u8, usize)> {
         match usize::try_from(self.size) {
             Ok(size) if size > 0 && !self.start.is_null() => Ok((self.start, size)),
@@ -183,18 +195,19 @@ impl<'call> CBuffer<'call> {
         }
     }
 
-    /// The first bytes of the buffer, which were filled.
+    /// The first `len` bytes of the buffer, which somebody has filled; none without a buffer.
     ///
     /// # Panics
     /// When the buffer has fewer.
     pub(crate) fn filled(&self, len: usize) -> &[u8] {
         let Ok((start, size)) = self.room() else { return &[] };
         assert!(len <= size, "{len} bytes of {size}");
-        // SAFETY: `new` was told that `size` bytes are readable, and `len` is not more.
+        // SAFETY: `size` bytes are readable, and nobody writes there meanwhile, by the contract of
+        // `new`; `len` is not more, as was asserted.
         unsafe { std::slice::from_raw_parts(start, len) }
     }
 
-    /// Stores bytes at an offset.
+    /// Stores bytes at an offset, if there is a buffer.
     ///
     /// # Panics
     /// When they do not fit.
@@ -204,12 +217,15 @@ impl<'call> CBuffer<'call> {
             offset.checked_add(bytes.len()).is_some_and(|end| end <= size),
             "beyond {size} bytes"
         );
-        // SAFETY: the assertion keeps the bytes in the buffer, which is writable by the contract of
-        // `new`; `copy` does not mind when they come from the same place.
+        // SAFETY: the assertion keeps the bytes within the buffer, which is writable by the
+        // contract of `new`. `copy` allows bytes that come from the same buffer.
         unsafe { std::ptr::copy(bytes.as_ptr(), start.add(offset), bytes.len()) };
     }
 
-    /// Stores a text and a NUL; `-E2BIG` when they do not fit.
+    /// Stores a text and a NUL.
+    ///
+    /// # Errors
+    /// `-E2BIG` when they do not fit, or there is no buffer.
     pub(crate) fn write_text(self, text: &[u8]) -> Result<()> {
         match self.room() {
             Ok((_, size)) if size > text.len() => {

@@ -1,4 +1,4 @@
-//! The stored copy of an event.
+//! The copy of an event that a queue stores: time and data in one block from malloc.
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -9,20 +9,23 @@ use crate::view::types::timeval;
 use pmda_core::error::{Error, Result};
 use pmda_core::queue::{Excerpt, Payload};
 
+/// The start of a block, in front of the data.
 #[repr(C)]
 pub(crate) struct EventHeader {
     when: timeval,
-    /// Bytes behind the header.
+    /// Number of bytes from the offset `DATA` on, for the data and a NUL.
     room: usize,
 }
 
-/// Offset of the data in a block, which is aligned as the block is, up to 16 (QUEUE-12).
+/// Offset of the data in a block, in bytes. It is a multiple of 16, so that the data are aligned as
+/// a block of malloc is, up to 16 (QUEUE-12).
 const DATA: usize = size_of::<EventHeader>().next_multiple_of(16);
 
-/// The room is a multiple of this, so that events of nearly the same size can use one block.
+/// The room is a multiple of this, in bytes, so that events of nearly the same size can use one
+/// block after another.
 const STEP: usize = 32;
 
-/// An event of C's.
+/// An event as an agent hands it over.
 #[derive(Clone, Copy)]
 pub(crate) struct NewEvent<'call> {
     data: *const c_void,
@@ -32,11 +35,11 @@ pub(crate) struct NewEvent<'call> {
 }
 
 impl<'call> NewEvent<'call> {
-    /// The event behind two pointers, not read yet.
+    /// The event behind two pointers. Nothing is read yet.
     ///
     /// # Safety
     /// `data` is NULL or readable for `size` bytes, `when` is NULL or points to a `struct timeval`,
-    /// until the event was copied.
+    /// until the event was copied. Both stay unchanged until then.
     pub(crate) unsafe fn new(data: *const c_void, size: usize, when: *const timeval) -> NewEvent<'call> {
         NewEvent {
             data,
@@ -46,32 +49,38 @@ impl<'call> NewEvent<'call> {
         }
     }
 
+    /// The number of bytes of data.
     pub(crate) fn size(self) -> usize {
         self.size
     }
 }
 
-/// Time and data of one event, at a stable address, with a NUL behind the data (QUEUE-12).
+/// The time and data of one event, at an address that does not change, with a NUL behind the data
+/// (QUEUE-12).
 ///
-/// Decoders and filters may write to both (QUEUE-31), so there are no references to them.
+/// The agent's decoders and filters get the address, and may write to both (QUEUE-31). So Rust
+/// never makes a reference to them: all access is by pointer.
 #[derive(Debug)]
 pub(crate) struct EventBlock {
     start: NonNull<EventHeader>,
 }
 
-// SAFETY: the block is memory from malloc, which any thread may use and free; no other value has
-// its address, and C has it only during a call.
+// SAFETY: the block is memory from malloc, which any thread may use and free. No other value owns
+// it, and C has its address only during a call of a decoder or filter.
 unsafe impl Send for EventBlock {}
 
 impl EventBlock {
-    /// Bytes behind the header, which callbacks cannot change.
+    /// The room for data and NUL, in bytes. Callbacks get pointers to the time and the data only,
+    /// so they do not change this.
     fn room(&self) -> usize {
-        // SAFETY: the block has its header, and nobody has a reference to it.
+        // SAFETY: `instead` has written the header, and no reference to it exists.
         unsafe { (&raw const (*self.start.as_ptr()).room).read() }
     }
 
-    /// Copies an event, into the block `old` if it is large enough. `-ENOMEM`; `-EINVAL` for NULL
-    /// where there is something to copy (E-12).
+    /// Copies an event, into the block `old` if that is large enough. Otherwise `old` is freed.
+    ///
+    /// # Errors
+    /// `-EINVAL` for a NULL time, and for NULL data with a size (E-12); `-ENOMEM`.
     pub(crate) fn copy(old: Option<EventBlock>, event: NewEvent<'_>) -> Result<EventBlock> {
         let NewEvent { data, size, when, .. } = event;
         if when.is_null() || (data.is_null() && size > 0) {
@@ -81,9 +90,9 @@ impl EventBlock {
             Some(old) if old.room() > size => old,
             old => EventBlock::instead(old, size)?,
         };
-        // SAFETY: there is room for more than `size` bytes behind the header. Nobody but us has the
-        // block, so it does not overlap with what is copied, which is readable by the contract of
-        // `NewEvent::new`.
+        // SAFETY: the block has room for more than `size` bytes from `DATA` on. This function owns
+        // it, so it does not overlap with the event, whose time and `size` bytes of data are
+        // readable by the contract of `NewEvent::new`.
         unsafe {
             (*block.start.as_ptr()).when = when.read();
             let copy = block.start.as_ptr().cast::<u8>().add(DATA);
@@ -95,7 +104,10 @@ impl EventBlock {
         Ok(block)
     }
 
-    /// A block for `size` bytes and a NUL, in place of one that is too small.
+    /// A block for `size` bytes and a NUL, in place of one that is too small, which is freed first.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     #[cold]
     fn instead(old: Option<EventBlock>, size: usize) -> Result<EventBlock> {
         drop(old);
@@ -119,33 +131,37 @@ const _: () = assert!(align_of::<EventHeader>() <= memory::ALIGNMENT);
 
 impl Drop for EventBlock {
     fn drop(&mut self) {
-        // SAFETY: `instead` has got the block from malloc, and no other value has it: it is freed
+        // SAFETY: `instead` has got the block from malloc, and no other value owns it: it is freed
         // once.
         unsafe { libc::free(self.start.as_ptr().cast()) };
     }
 }
 
-/// The time and data of an event that its fetch keeps alive.
+/// The time and data of an event, for the calls of a fetch. The fetch keeps the [`EventBlock`]
+/// alive: it is in the backlog or among the events that the fetch returns.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct EventView {
     start: NonNull<EventHeader>,
 }
 
 impl EventView {
+    /// The data, for a decoder or filter.
     pub(crate) fn data(self) -> *mut c_void {
         self.start.as_ptr().wrapping_byte_add(DATA).cast()
     }
 
-    /// The beginning of the data, which has `size` bytes, for debug output.
+    /// The beginning of the data, of which there are `size` bytes, for debug output.
     pub(crate) fn excerpt(self, size: usize) -> Excerpt {
         Excerpt::new(size, |room| {
             let len = room.len().min(size);
-            // SAFETY: the block is alive and holds `size` bytes of data, which are not in `room`.
+            // SAFETY: the fetch keeps the block alive, and it holds `size` bytes of data. `room` is
+            // memory of the excerpt, so the two do not overlap.
             unsafe { ptr::copy_nonoverlapping(self.data().cast::<u8>(), room.as_mut_ptr(), len) };
             len
         })
     }
 
+    /// The time, for a decoder.
     pub(crate) fn when(self) -> *mut timeval {
         const { assert!(std::mem::offset_of!(EventHeader, when) == 0) };
         self.start.as_ptr().cast()

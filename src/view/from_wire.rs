@@ -1,4 +1,5 @@
-//! Requests in the structures and memory that methods expect (the table of ownership below
+//! Requests in the structures that the agent's methods get: profiles, and results of a store. Each
+//! is one block from malloc, which belongs to the library (the table of ownership is below
 //! MAIN-12).
 
 use std::ffi::c_int;
@@ -10,14 +11,20 @@ use pmda_core::error::{Error, Result};
 use pmda_core::wire::decode;
 use pmda_core::wire::result::{SentValue, StoreRequest};
 
-/// The layout of a block; every piece starts at a multiple of 8 bytes.
+/// The layout of a block in which several pieces follow each other. Each starts at a multiple of 8
+/// bytes.
 struct Plan {
+    /// Bytes of all pieces so far.
     size: usize,
 }
 
 impl Plan {
     const EMPTY: Plan = Plan { size: 0 };
 
+    /// Adds a piece of `size` bytes. Returns its offset.
+    ///
+    /// # Errors
+    /// `-ENOMEM` when the sum does not fit.
     fn add(&mut self, size: usize) -> Result<usize> {
         let start = self.size;
         let end = start.checked_add(size).and_then(|end| end.checked_next_multiple_of(8));
@@ -25,54 +32,69 @@ impl Plan {
         Ok(start)
     }
 
-    /// All bytes are zero.
+    /// The block, all bytes zero.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     fn make(&self) -> Result<Pieces> {
         let block = Block::zeroed(self.size / 8)?;
         Ok(Pieces { block, size: self.size })
     }
 }
 
-/// A block with structures of C, each at a plan's offset.
+/// A block with structures of C, each at an offset that a plan has given.
 struct Pieces {
     block: Block<u64>,
     size: usize,
 }
 
 impl Pieces {
+    /// The address of the piece at an offset.
     fn address<T>(&self, start: usize) -> *mut T {
         self.block.as_ptr().cast::<u8>().wrapping_add(start).cast()
     }
 
+    /// The element `place` of the array that starts at an offset.
+    ///
+    /// # Panics
+    /// As [`Pieces::items`].
     fn item<T: AnyBytes>(&mut self, start: usize, place: usize) -> &mut T {
         &mut self.items(start, place + 1)[place]
     }
 
-    /// The `count` items at an offset.
+    /// The array of `count` elements that starts at an offset.
     ///
     /// # Panics
-    /// When they are not all in the block, or the offset is none for their type.
+    /// When it is not within the block, or the offset is not aligned for the type.
     fn items<T: AnyBytes>(&mut self, start: usize, count: usize) -> &mut [T] {
         const { assert!(align_of::<T>() <= align_of::<u64>()) };
         let size = count.checked_mul(size_of::<T>());
         let end = size.and_then(|size| size.checked_add(start));
         assert!(end.is_some_and(|end| end <= self.size) && start % align_of::<T>() == 0);
-        // SAFETY: the items are in the block and aligned, as was looked at just now. The block is
-        // ours alone, and borrowed as long as they are. All of its bytes were written, with zero
-        // at first, and any bytes are a value of their type.
+        // SAFETY: the array is within the block and aligned, as was asserted (the block itself is
+        // aligned for `u64`). The block is ours alone, and is borrowed for as long as the array is.
+        // All of its bytes are initialized, with zero at first, and any bytes are a value of `T`,
+        // as `AnyBytes` promises.
         unsafe { std::slice::from_raw_parts_mut(self.address(start), count) }
     }
 }
 
-/// A profile in one block from malloc, at a stable address for the default method.
+/// A profile in one block from malloc. Its address does not change: the default method
+/// `pmdaProfile` keeps it in the extension.
 pub(crate) struct OwnedProfile {
     block: Block<u64>,
 }
 
-// SAFETY: the block is memory from malloc, which any thread may free, and belongs to this value
-// alone. The agent may look at it, on the thread that has called us.
+// SAFETY: the block is memory from malloc, which any thread may free, and this value alone owns it.
+// The pointers in it lead into the block. The agent reads it only on the thread that calls the
+// library.
 unsafe impl Send for OwnedProfile {}
 
 impl OwnedProfile {
+    /// The profile that has arrived.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     pub(crate) fn new(profile: decode::Profile<'_>) -> Result<OwnedProfile> {
         let mut plan = Plan::EMPTY;
         let head = plan.add(size_of::<pmProfile>())?;
@@ -86,7 +108,7 @@ impl OwnedProfile {
         } else {
             pieces.address(entries)
         };
-        // Counts fit an int, as they came as such.
+        // All counts fit an int: they arrived as such.
         *pieces.item(head, 0) = pmProfile {
             state: profile.state,
             profile_len: profile.len() as i32,
@@ -110,12 +132,16 @@ impl OwnedProfile {
         Ok(OwnedProfile { block: pieces.block })
     }
 
+    /// The structure, for the method.
     pub(crate) fn as_ptr(&self) -> *mut pmProfile {
         self.block.as_ptr().cast()
     }
 }
 
-/// Size of a value set in bytes; there is room for one value at least.
+/// The size of a value set in bytes. Like C's structure it has room for one value at least.
+///
+/// # Errors
+/// `-ENOMEM` when the size does not fit.
 fn set_size(numval: i32) -> Result<usize> {
     let values = usize::try_from(numval).unwrap_or(0).max(1);
     let size = values.checked_mul(size_of::<pmValue>());
@@ -128,20 +154,28 @@ const SET_HEAD: usize = size_of::<pmValueSet>() - size_of::<pmValue>();
 /// Bytes of a result in front of its value sets.
 const RESULT_HEAD: usize = size_of::<pmdaResult>() - size_of::<*mut pmValueSet>();
 
-/// A store as C sees it, in one block that lives during the call (WIRE-53).
+/// The result that a `store` method gets, in one block that lives during its call (WIRE-53).
 pub(crate) struct OwnedResult(Block<u64>);
 
 impl OwnedResult {
-    /// The result; `PM_ERR_IPC` when a block is shorter than its type (WIRE-51).
+    /// The result that has arrived.
+    ///
+    /// # Errors
+    /// `PM_ERR_IPC` when a value block is shorter than its type (WIRE-51); `-ENOMEM`.
     pub(crate) fn new(store: StoreRequest<'_>) -> Result<OwnedResult> {
         result(store).map(OwnedResult)
     }
 
+    /// The structure, for the method.
     pub(crate) fn as_ptr(&self) -> *mut pmdaResult {
         self.0.as_ptr().cast()
     }
 }
 
+/// The block of an [`OwnedResult`]: the result, its value sets, and their value blocks.
+///
+/// # Errors
+/// As [`OwnedResult::new`].
 fn result(store: StoreRequest<'_>) -> Result<Block<u64>> {
     let mut plan = Plan::EMPTY;
     let sets = store.metrics.max(1).checked_mul(size_of::<*mut pmValueSet>());
@@ -156,12 +190,13 @@ fn result(store: StoreRequest<'_>) -> Result<Block<u64>> {
         }
     }
     let mut pieces = plan.make()?;
-    // The same plan again, to fill in the block.
+    // The same plan again, in the same order: now each piece is filled in.
     let mut plan = Plan::EMPTY;
     let start = plan.add(size)?;
     let result: &mut pmdaResult = pieces.item(start, 0);
     result.timestamp.tv_sec = store.sec.into();
     result.timestamp.tv_usec = store.usec.into();
+    // It fits: it arrived as an int.
     result.numpmid = store.metrics as i32;
     for (place, set) in store.sets().enumerate() {
         let head = plan.add(set_size(set.numval)?)?;

@@ -1,4 +1,5 @@
-//! The structures of an agent: its dispatch table, the types of its methods, and its extension.
+//! The structures of an agent: its dispatch table (`pmdaInterface`), the types of the methods in
+//! it, and its extension (`pmdaExt`), which has what belongs to an agent beside the table.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
@@ -92,6 +93,7 @@ pub struct pmdaInterface {
 
 /// A callback type of C, whose NULL is none.
 pub(crate) trait Callback {
+    /// The type of the function, which is never NULL.
     type Function;
 }
 
@@ -99,7 +101,7 @@ impl<F> Callback for Option<F> {
     type Function = F;
 }
 
-/// The function behind a callback type: what it takes and gives is said once, in `types`.
+/// The function behind a callback type of C, which `view/types.rs` declares.
 pub(crate) type Function<C> = <C as Callback>::Function;
 
 /// Runs when a PDU has arrived.
@@ -112,8 +114,8 @@ pub(crate) type CleanUp = Function<pmdaResultCallBack>;
 pub(crate) type Free = unsafe extern "C-unwind" fn(*mut c_void);
 
 view! {
-    /// An agent's dispatch table. That of an older interface version may be shorter, so a method is
-    /// touched only when the version has it (INIT-1).
+    /// An agent's dispatch table. An agent of an older interface version may own a shorter
+    /// structure, so a method is read or written only when the version has it (INIT-1).
     Dispatch of pmdaInterface, contract
     "`pointer` is NULL, or points to a dispatch table as its interface version has it, with a valid extension, and with \
      methods that do what their types say: what they store is valid when they succeed."
@@ -160,11 +162,13 @@ view! {
 }
 
 impl Dispatch<'_> {
+    /// The interface version.
     pub(crate) fn interface(self) -> Interface {
         Interface(self.comm().interface.into())
     }
 
-    /// Sets the methods of the interface version (INIT-1).
+    /// Stores the methods that this interface version has. Nothing behind them is touched: the
+    /// structure may end there (INIT-1).
     pub(crate) fn set_methods(self, methods: &pmdaInterface, interface: Interface) {
         self.set_profile(methods.profile);
         self.set_fetch(methods.fetch);
@@ -196,19 +200,21 @@ impl Dispatch<'_> {
     }
 }
 
-/// The last seen dispatch table of an agent. It may have moved since (MAIN-41), so it is compared,
-/// and read only for daemons.
+/// The dispatch table of an agent, as it was last seen. pmcd moves the table of a DSO without
+/// notice (MAIN-41), so the address is compared with others, and read through for daemons alone.
 #[repr(C)]
 #[derive(Debug)]
 pub struct SeenDispatch {
+    /// The address of the table: the first word, which another library may write (INIT-51).
     table: AtomicPtr<pmdaInterface>,
-    /// The `desc` method.
+    /// The `desc` method in the table.
     desc: AtomicPtr<c_void>,
-    /// The agent is a daemon: its table does not move.
+    /// True if the agent is a daemon, whose table does not move.
     daemon: bool,
 }
 
 impl SeenDispatch {
+    /// No table was seen yet.
     pub(crate) const fn none() -> SeenDispatch {
         SeenDispatch {
             table: AtomicPtr::new(ptr::null_mut()),
@@ -226,56 +232,62 @@ impl SeenDispatch {
         }
     }
 
-    /// Notes the dispatch table and its `desc` method: the table may move or go without notice
-    /// (MAIN-56).
+    /// Notes the address of the dispatch table and its `desc` method, whenever a call brings the
+    /// table: it may move or go without notice (MAIN-56).
     pub(crate) fn note(&self, dispatch: Dispatch<'_>) {
         self.table.store(dispatch.as_ptr(), Ordering::Relaxed);
         let desc = dispatch.desc().map_or(ptr::null_mut(), |method| method as *mut c_void);
         self.desc.store(desc, Ordering::Relaxed);
     }
 
-    /// The dispatch table of a daemon. That of a DSO may have moved, and is not read (MAIN-56).
+    /// The dispatch table of a daemon; `None` for a DSO, whose table may have moved (MAIN-56).
     pub(crate) fn table(&self) -> Option<Dispatch<'_>> {
         if !self.daemon {
             return None;
         }
-        // SAFETY: the dispatch table of a daemon stays where it was when it was noted; NULL is told
-        // apart.
+        // SAFETY: NULL, or the address of a dispatch table that `new` or `note` got as a view. The
+        // main program of a daemon keeps its table at one address, with its extension and methods,
+        // for as long as it calls the library.
         unsafe { Dispatch::new(self.table.load(Ordering::Relaxed)) }
     }
 
+    /// The `desc` method as it was last seen.
     pub(crate) fn desc(&self) -> Option<DescMethod> {
         let method = self.desc.load(Ordering::Relaxed);
-        // SAFETY: `note` has stored it from a method of this type, or NULL, which is `None`.
+        // SAFETY: NULL, which is `None`, or a method of this type: `note` alone stores one. An
+        // `Option` of a function is as large as a pointer, with NULL as `None`.
         unsafe { std::mem::transmute::<*mut c_void, Option<DescMethod>>(method) }
     }
 }
 
 impl Ext<'_> {
-    /// Tells another library, or another copy of this one, that has made the extension, where the
-    /// dispatch table is: that is the first word of its record (INIT-51).
+    /// Updates the back pointer from a record that another library has made, or another copy of
+    /// this one: the first word of such a record is the address of the dispatch table (INIT-51).
     ///
     /// # Safety
-    /// The extension was set up by a library that is not this one, or has NULL for its record.
+    /// The extension has NULL for its record, or the address of a record that a library like this
+    /// one has made.
     pub unsafe fn tell_other_library(self, dispatch: Dispatch<'_>) {
         let record = self.record().cast::<*mut pmdaInterface>();
         if !record.is_null() {
-            // SAFETY: an extension that was set up by a library has its record here.
+            // SAFETY: not NULL, so the record of another library, as the caller promises. Its first
+            // word is the address of the dispatch table.
             unsafe { record.write(dispatch.as_ptr()) };
         }
     }
 }
 
 view! {
-    /// An agent's extension record, the live state of the agent, which reads and writes it itself
-    /// (INIT-2).
+    /// An agent's extension record. Its fields are the live state of the agent, which the agent
+    /// itself reads and writes at any time (INIT-2): each is read when it is needed.
     Ext of pmdaExt, contract
     "`pointer` is NULL, or points to a `pmdaExt` whose tables, names and profile are valid, and whose callbacks do what \
      their types say."
     fields {
         /// `PMDA_EXT_FLAG_*` bits.
         flags [set_flags]: e_flags as c_uint;
-        /// The address of the record of the library that made it; not to be followed unchecked.
+        /// The address of the record of the library that has made the extension, or NULL. It is
+        /// compared with the known records, and never followed unchecked.
         record: e_ext as *mut c_void;
         /// 0 unless the agent setup has failed.
         status [set_status]: e_status as c_int;
@@ -325,10 +337,11 @@ view! {
         set_profile: e_prof as *mut pmProfile;
     }
     kept {
-        /// Stores the library's own record, which begins with what others read through this pointer
-        /// (INIT-51).
+        /// Stores the address of the library's own record, which begins with the word that other
+        /// libraries read and write through this pointer (INIT-51).
         set_record: e_ext as &'static SeenDispatch;
-        /// Stores the instance domain that is walked: the agent's, or our node for a cached one.
+        /// Stores the instance domain that is walked: an entry of the agent's table, which the
+        /// agent keeps meanwhile, or our node for a cached one, which is never freed.
         set_walked: e_idp as Indom<'_>;
         /// Stores the socket or service name.
         set_sockname: e_sockname as CText<'static>;
@@ -348,33 +361,33 @@ view! {
         logfile: e_logfile as CText;
         /// The path of the help database.
         helptext: e_helptext as CText;
-        /// The last profile.
+        /// The profile that the agent has accepted last. Agents may exchange it at any time.
         profile: e_prof as Profile;
-        /// The instance domain that is walked: the agent's, or our node for a cached one, which is
-        /// never freed.
+        /// The instance domain that is walked.
         walked: e_idp as Indom;
     }
     arrays {
-        /// The metric table.
+        /// The metric table at this moment.
         metrics: e_metrics[e_nmetrics] as MetricTable;
-        /// The table of classic instance domains.
+        /// The table of classic instance domains at this moment.
         indoms: e_indoms[e_nindoms] as IndomTable;
     }
 }
 
 impl Ext<'_> {
-    /// Sets the metric table.
+    /// Stores another metric table, with its number of metrics.
     pub fn set_metrics(self, table: Lasting<pmdaMetric>) {
-        // SAFETY: a table that stays where it is, with its number of entries.
+        // SAFETY: a table whose entries stay valid for as long as its agent uses it, by the
+        // contract of `Lasting::new`, and their number.
         unsafe {
             self.set_first_metric(table.seen().first());
             self.set_metric_count(table.seen().count());
         }
     }
 
-    /// Sets the table of instance domains.
+    /// Stores another table of instance domains, with their number.
     pub fn set_indoms(self, table: Lasting<pmdaIndom>) {
-        // SAFETY: a table that stays where it is, with its number of entries.
+        // SAFETY: as in `set_metrics`.
         unsafe {
             self.set_first_indom(table.seen().first());
             self.set_indom_count(table.seen().count());
@@ -393,8 +406,11 @@ pub(crate) struct ExtTexts<'call> {
     pub(crate) helptext: Option<CText<'call>>,
 }
 
-/// Makes an extension that is zero but for its texts, which lie behind it in the same block. It is
-/// never freed.
+/// Makes an extension that is zero but for its texts. It is never freed. The texts are behind it in
+/// the same block: so an agent that stores others in their place leaks nothing.
+///
+/// # Errors
+/// `-ENOMEM`.
 pub(crate) fn create(texts: &ExtTexts<'_>) -> Result<Ext<'static>> {
     let texts = [texts.logfile, texts.helptext, texts.name];
     let size = texts.iter().flatten().try_fold(size_of::<pmdaExt>(), |size, text| {
@@ -405,8 +421,9 @@ pub(crate) fn create(texts: &ExtTexts<'_>) -> Result<Ext<'static>> {
     let [logfile, helptext, name] = texts.map(|text| {
         let text = text?;
         let text = text.bytes();
-        // SAFETY: the block has room for the extension and for each text with a NUL behind it, is
-        // zero so far, and new, so that it does not overlap with the text. It stays for good.
+        // SAFETY: `size` counts the extension and each text with a NUL, so this text fits at `end`.
+        // The block is new, so it does not overlap with the text; it is zero, so a NUL follows the
+        // copy; and it is never freed.
         unsafe {
             let copy = block.as_ptr().add(end);
             ptr::copy_nonoverlapping(text.as_ptr(), copy, text.len());
@@ -415,7 +432,8 @@ pub(crate) fn create(texts: &ExtTexts<'_>) -> Result<Ext<'static>> {
         }
     });
     // SAFETY: the block has room for a `pmdaExt` at its start, is aligned as all that comes from
-    // malloc, and is handed over to C; zero is a valid value of each field.
+    // malloc, and is never freed. Zero is a valid value of each field: numbers, and pointers and
+    // functions that are NULL.
     let ext = unsafe { Ext::new(block.into_raw().cast()) }.ok_or(Error::ENOMEM)?;
     ext.set_logfile(logfile);
     ext.set_helptext(helptext);
@@ -424,6 +442,7 @@ pub(crate) fn create(texts: &ExtTexts<'_>) -> Result<Ext<'static>> {
 }
 
 impl Ext<'_> {
+    /// Returns whether a flag is set at this moment.
     pub(crate) fn has(self, flag: u32) -> bool {
         self.flags() & flag != 0
     }

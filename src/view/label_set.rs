@@ -1,5 +1,5 @@
-//! Label sets in C's memory, in the blocks that libpcp expects (LABEL-3), and arrays of them as
-//! `pmdaLabel` gives them out.
+//! Label sets in C's memory: read, made, changed and freed in the blocks that libpcp expects
+//! (LABEL-3); and arrays of them, one set for each instance, as `pmdaLabel` returns them.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::marker::PhantomData;
@@ -30,10 +30,11 @@ view! {
     }
 }
 
+/// The labels of a set: places in its text.
 type Labels<'call> = Array<'call, pmLabel>;
 
-/// A label set in C's memory. Its owner may change it, which frees what it points to. So it cannot
-/// be copied, and its labels are borrowed:
+/// A label set in C's memory. Its owner may change it, which frees what it points to. So the view
+/// is not `Copy`, and labels borrow it: they are not used any more when the set is changed.
 ///
 /// ```
 /// # use pcp_pmda::view::label_set::LabelSet;
@@ -61,12 +62,14 @@ impl<'call> LabelSet<'call> {
     ///
     /// # Safety
     /// `set` is NULL, or points to a label set whose text, array and hash are NULL or as long as it
-    /// says, for `'call`. They may be freed, as blocks from malloc; nobody else has a view of them.
+    /// says, for `'call`. These are blocks from malloc, which may be freed and exchanged. There is
+    /// no other view of the set, and no reference to it or to what it points to.
     pub(crate) unsafe fn new(set: *mut pmLabelSet) -> Option<LabelSet<'call>> {
         // SAFETY: a label set, as the caller promises.
         unsafe { Fields::new(set) }.map(LabelSet)
     }
 
+    /// The structure, for C.
     pub(crate) fn as_ptr(&self) -> *mut pmLabelSet {
         self.0.as_ptr()
     }
@@ -76,63 +79,75 @@ impl<'call> LabelSet<'call> {
         self.0.count()
     }
 
-    /// The labels by their full names, good until control goes back to C or the set is changed.
+    /// The labels by their full names. They are valid until control goes back to C, or the set is
+    /// changed.
     pub fn list(&self) -> impl Iterator<Item = Label<'_>> {
-        // SAFETY: a valid set by the contract of `new`, and the view is borrowed while its labels
-        // are looked at.
+        // SAFETY: a valid set by the contract of `new`, of which this is the only view. It is
+        // borrowed for as long as the reference exists, so nobody changes the set meanwhile.
         unsafe { LabelSetRef::new(self.as_ptr()) }
             .into_iter()
             .flat_map(LabelSetRef::labels)
     }
 
-    /// Returns whether the set has no labels for a merge.
+    /// Returns whether the set has no labels that a merge would keep.
     pub(crate) fn is_empty(&self) -> bool {
         self.count() <= 0
     }
 
-    /// The labels of the set with others laid over them, as [`labels::merge`].
+    /// The labels of the set, with others that replace those of the same name.
+    ///
+    /// # Errors
+    /// As [`labels::merge`].
     pub(crate) fn merged<'l>(&'l self, new: impl Iterator<Item = Label<'l>>) -> Result<JsonLabels> {
         labels::merge(self.list(), new)
     }
 
-    /// Replaces the labels, and frees the old ones; the instance stays. Returns their number.
-    /// Without memory the set is as it was.
+    /// Replaces the labels, and frees the old ones; the instance stays. Returns the number of
+    /// labels.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; the set is as it was.
     pub(crate) fn replace(&mut self, set: &JsonLabels) -> Result<c_int> {
         let blocks = Blocks::of(set)?;
         self.clear();
-        // SAFETY: a valid set by the contract of `new`. C is not called meanwhile, so nobody else
-        // looks at it.
+        // SAFETY: a valid set by the contract of `new`, of which this is the only view. `fill`
+        // calls no C, so nobody else reads or writes the set while the reference exists.
         Ok(blocks.fill(unsafe { &mut *self.as_ptr() }))
     }
 
     /// Frees what the set points to, and empties it; its instance stays.
     pub fn clear(&mut self) {
-        // SAFETY: a valid set by the contract of `new`, which is left without its blocks: nobody
-        // looks at it meanwhile.
+        // SAFETY: a valid set by the contract of `new`, of which this is the only view. An empty
+        // set takes its place, so the blocks belong to `old` alone from here on.
         let old = unsafe { self.as_ptr().replace(empty(self.0.inst())) };
         if old.compound() == 1 && !old.hash.is_null() {
             let mut rest = empty(PM_IN_NULL as u32);
             rest.hash = old.hash;
             rest.set_compound(1);
-            // SAFETY: a new block with a set that has nothing but the hash, which libpcp frees.
+            // SAFETY: a new block from malloc with one set that has nothing but the hash, of which
+            // no other set knows any more: `pmFreeLabelSets` may free both. (Only libpcp can free a
+            // hash. Without memory it leaks.)
             drop(Block::holding(rest).map(|rest| unsafe { PcpLabelSets::own(rest.into_raw(), 1) }));
         }
-        // SAFETY: NULL or a block from malloc, by the contract of `new`, which the set has
-        // forgotten.
+        // SAFETY: NULL or a block from malloc, by the contract of `new`; the set does not point to
+        // it any more.
         unsafe { libc::free(old.json.cast::<c_void>()) };
         if old.nlabels > 0 {
-            // SAFETY: NULL or a block from malloc, by the contract of `new`; the set has forgotten
-            // it, and the labels are freed only here.
+            // SAFETY: as for the text. (Without labels the pointer may be anything, as for libpcp,
+            // LABEL-3.)
             unsafe { libc::free(old.labels.cast::<c_void>()) };
         }
     }
 
-    /// Sets the number of labels to a callback's result, or its error. The array of a set that has
-    /// failed is not freed: libpcp would not do it either.
+    /// Sets the number of labels to what the callback that has filled the set returned: but not to
+    /// more than the array has, if the callback has stored how many that are (L-3). After an error
+    /// the array is freed here: libpcp frees the array of a set with labels only (LABEL-3). The
+    /// text stays in the set, which frees it.
     pub(crate) fn settle(&mut self, status: c_int) {
         let set = self.as_ptr();
-        // SAFETY: a valid set by the contract of `new`: its labels are NULL or a block from malloc
-        // of its own, which is freed when the set has forgotten it.
+        // SAFETY: a valid set by the contract of `new`, of which this is the only view. Its array
+        // is NULL or a block from malloc, and the set does not point to it any more when it is
+        // freed.
         unsafe {
             let labels = (*set).labels;
             let there = if labels.is_null() { 0 } else { (*set).nlabels };
@@ -148,11 +163,12 @@ impl<'call> LabelSet<'call> {
         }
     }
 
+    /// Stores the instance that the set belongs to.
     pub(crate) fn set_inst(&mut self, inst: u32) {
         self.0.set_inst(inst);
     }
 
-    /// LABEL-45.
+    /// Sets these flags in every label, beside those that are set (LABEL-45).
     pub(crate) fn add_flags(&mut self, flags: u8) {
         for place in self.0.array().entries() {
             let mut label = place.get();
@@ -162,13 +178,14 @@ impl<'call> LabelSet<'call> {
     }
 }
 
+/// A set without labels, for an instance.
 fn empty(inst: u32) -> pmLabelSet {
     let mut set = pmLabelSet::zeroed();
     set.inst = inst;
     set
 }
 
-/// The place of C's pointer to its label sets.
+/// The place where C keeps the pointer to its label sets (`pmLabelSet **`).
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct LabelSets<'call>(NonNull<*mut pmLabelSet>, PhantomData<&'call pmLabelSet>);
@@ -183,18 +200,23 @@ impl<'call> LabelSets<'call> {
         NonNull::new(place).map(|place| LabelSets(place, PhantomData))
     }
 
+    /// The first set, or `None` if the pointer is NULL.
     pub(crate) fn first(&mut self) -> Option<LabelSet<'_>> {
-        // SAFETY: the place is readable, and what is there NULL or a set, by the contract of `new`.
-        // The set borrows the place.
+        // SAFETY: by the contract of `new` the place is readable, and what is there is NULL or a
+        // set as `LabelSet::new` demands. The view borrows the place, so there is one at a time.
         unsafe { LabelSet::new(self.0.read()) }
     }
 
-    /// Stores sets of libpcp's, for C to free.
+    /// Stores sets that libpcp can free: they belong to C from now on.
     pub(crate) fn store(&mut self, sets: PcpLabelSets) {
         self.write(sets.into_raw());
     }
 
-    /// Stores a new set of labels, and returns their number. Without memory nothing is stored.
+    /// Makes a set of these labels, in blocks of its own, and stores it. Returns the number of
+    /// labels.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; nothing is stored.
     pub(crate) fn store_new(&mut self, set: &JsonLabels) -> Result<c_int> {
         let (mut shell, blocks) = (Block::room(1)?, Blocks::of(set)?);
         let count = blocks.fill(shell.put(empty(PM_IN_NULL as u32)));
@@ -202,33 +224,40 @@ impl<'call> LabelSets<'call> {
         Ok(count)
     }
 
-    /// Stores NULL; the old sets are not freed.
+    /// Stores NULL. What was there is not freed.
     pub(crate) fn store_none(&mut self) {
         self.write(ptr::null_mut());
     }
 
-    /// Stores the host's labels, where there are none (LABEL-26).
+    /// Stores the labels that are configured for the host, where there are none so far (LABEL-26).
+    ///
+    /// # Errors
+    /// Those of libpcp.
     pub(crate) fn store_context(&mut self) -> Result<c_int> {
         let (status, sets) = libpcp::labels::context();
         self.store(sets);
         status
     }
 
-    /// Stores the label of a domain, where there are none (LABEL-25).
+    /// Stores the label of an agent's domain, where there are none so far (LABEL-25).
+    ///
+    /// # Errors
+    /// Those of libpcp.
     pub(crate) fn store_domain(&mut self, domain: c_int, name: CText<'_>) -> Result<c_int> {
         let (status, sets) = libpcp::labels::domain(domain, name.c_str());
         self.store(sets);
         status
     }
 
+    /// Stores NULL, or sets in blocks that C frees.
     fn write(&mut self, first: *mut pmLabelSet) {
-        // SAFETY: the place is writable by the contract of `new`, and what is stored is NULL or a
-        // set.
+        // SAFETY: the place is writable by the contract of `new`.
         unsafe { self.0.write(first) };
     }
 }
 
-/// The text and the array of a set, for C; no array without labels.
+/// The text and the array of a new set, in blocks for C. There is no array without labels
+/// (LABEL-36).
 struct Blocks {
     json: Block<c_char>,
     length: usize,
@@ -236,6 +265,10 @@ struct Blocks {
 }
 
 impl Blocks {
+    /// Copies the labels into new blocks.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     fn of(set: &JsonLabels) -> Result<Blocks> {
         let (json, length) = (memory::string(&set.json)?, set.json.len());
         let mut labels = None;
@@ -248,7 +281,7 @@ impl Blocks {
         Ok(Blocks { json, length, labels })
     }
 
-    /// Moves text and array into an empty set, and returns the number of labels.
+    /// Hands text and array over to an empty set. Returns the number of labels.
     fn fill(self, set: &mut pmLabelSet) -> c_int {
         set.set_jsonlen(self.length as u32);
         set.json = self.json.into_raw();
@@ -258,6 +291,7 @@ impl Blocks {
     }
 }
 
+/// The C structure for the place of a label.
 fn label(place: Span) -> pmLabel {
     let mut label = pmLabel::zeroed();
     label._bitfield_1 = pmLabel::new_bitfield_1(
@@ -270,40 +304,52 @@ fn label(place: Span) -> pmLabel {
     label
 }
 
-/// An array of label sets that grows, freed with all sets unless it is handed over.
+/// An array of label sets that grows. It is freed with all that its sets point to, unless it is
+/// handed over.
 pub(crate) struct LabelArray(Option<CVec<pmLabelSet>>);
 
 impl LabelArray {
+    /// An empty array with room for `room` sets.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     pub(crate) fn new(room: usize) -> Result<LabelArray> {
         CVec::with_capacity(room).map(|sets| LabelArray(Some(sets)))
     }
 
+    /// Appends an empty set.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     pub(crate) fn push(&mut self) -> Result<LabelSet<'_>> {
         let set = self.0.as_mut().ok_or(Error::GENERIC)?.push(pmLabelSet::zeroed())?;
-        // SAFETY: the new set points to nothing but what is put into it through this view and by
-        // the agent, from malloc; it borrows the array.
+        // SAFETY: the new set is zero. Later it points to blocks from malloc alone: those that this
+        // view stores, and those that the agent's callback stores, as `pmdaLabel` demands of it.
+        // The view borrows the array, so there is one at a time.
         unsafe { LabelSet::new(set) }.ok_or(Error::ENOMEM)
     }
 
+    /// The set that was appended last.
     pub(crate) fn last(&mut self) -> Option<LabelSet<'_>> {
         let sets = self.0.as_mut()?;
         let last = sets.len().checked_sub(1)?;
-        // SAFETY: a set of the array; for the rest see `push`.
+        // SAFETY: `last` is less than the number of sets. For the rest see `push`.
         unsafe { LabelSet::new(sets.as_ptr().add(last)) }
     }
 
-    /// The array as libpcp frees it, and the number of its sets.
+    /// Hands the array over, in the form that libpcp frees, with the number of its sets.
     pub(crate) fn into_sets(mut self) -> (PcpLabelSets, c_int) {
         self.give_up()
     }
 
+    /// Takes the sets out of this value.
     fn give_up(&mut self) -> (PcpLabelSets, c_int) {
         let Some(sets) = self.0.take() else {
             return (PcpLabelSets::NONE, 0);
         };
         let count = c_int::try_from(sets.len()).unwrap_or(c_int::MAX);
-        // SAFETY: the array is ours with what its sets point to, in blocks from malloc, and is
-        // given up here.
+        // SAFETY: the array, and what its sets point to, are blocks from malloc that this value
+        // alone had; it gives them up here.
         (unsafe { PcpLabelSets::own(sets.into_raw(), count) }, count)
     }
 }

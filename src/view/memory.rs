@@ -325,6 +325,10 @@ impl<T> Block<T> {
         Block::from_malloc(malloc(size))
     }
 
+    /// The block that malloc or calloc has returned.
+    ///
+    /// # Errors
+    /// `-ENOMEM` for NULL.
     fn from_malloc(start: *mut c_void) -> Result<Block<T>> {
         let start = NonNull::new(start.cast()).ok_or(Error::ENOMEM)?;
         Ok(Block { start })

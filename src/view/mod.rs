@@ -1,8 +1,9 @@
 //! Typed views of C's structures, arguments and memory.
 //!
-//! Each view has one unsafe constructor, whose contract is that of C, and safe functions that copy
-//! fields out. No reference to C's memory leaves this room: agents rewrite their structures at any
-//! time.
+//! Each view has one unsafe constructor, whose contract is what C has to ensure, and safe functions
+//! that copy fields out. Agents rewrite their structures at any time, so there is no reference to
+//! one of them. Exceptions are structures that only their owner changes, while no code of C runs:
+//! label sets (`label_set`, `sys/libpcp/labels`) and nodes of a name space (`sys/libpcp/pmns`).
 
 #![allow(unsafe_code)]
 

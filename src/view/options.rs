@@ -28,39 +28,44 @@ view! {
 }
 
 impl Options<'_> {
-    /// The argument of the found option; an empty text without one.
+    /// The argument of the option that was found; an empty text if the option has none.
     pub(crate) fn argument(self) -> CText<'static> {
         self.given().unwrap_or(CText::EMPTY)
     }
 
-    /// The argument of the found option.
+    /// The argument of the option that was found, if it has one.
     pub(crate) fn given(self) -> Option<CText<'static>> {
-        // SAFETY: one of the strings in `argv`, or a part of one, by the contract of `new`. They
-        // stay as long as the process: agents and the C library keep pointers to them as well.
+        // SAFETY: NULL, or libpcp's parser has stored a part of one of the strings in `argv`, which
+        // are terminated. They stay as long as the process: agents and the C library keep pointers
+        // to them as well.
         unsafe { CText::new(self.optarg()) }
     }
 
-    /// Prints the collected messages and the usage to stderr.
+    /// Prints the messages that were collected, and the usage of the agent, to stderr.
     pub(crate) fn show_usage(self) {
-        // SAFETY: valid by the contract of `new`, and they begin with libpcp's part (INIT-3).
+        // SAFETY: valid options by the contract of `new`. They begin with libpcp's `pmOptions`
+        // (INIT-3).
         unsafe { getopt::usage(self.as_ptr()) };
     }
 
+    /// Counts an error.
     pub(crate) fn count_error(self) {
         self.set_errors(self.errors().wrapping_add(1));
     }
 }
 
-/// A decimal number as `strtol` reads it, cut to an `int`; true if nothing follows.
+/// A decimal number as `strtol` reads it, cut to an `int`, and whether nothing follows it.
 pub(crate) fn number(text: CText<'_>) -> (c_int, bool) {
     let mut end = text.as_ptr();
-    // SAFETY: a C string, of which `end` is a place afterwards: its NUL at the latest.
+    // SAFETY: a C string by the contract of `CText`. strtol stores an address within it in `end`,
+    // its NUL at the latest.
     unsafe {
         let number = libc::strtol(text.as_ptr(), &raw mut end, 10);
         (number as c_int, *end == 0)
     }
 }
 
+/// The arguments of a program: `argc` and `argv`.
 #[derive(Clone, Copy)]
 pub(crate) struct Arguments<'call> {
     count: c_int,
@@ -69,7 +74,7 @@ pub(crate) struct Arguments<'call> {
 }
 
 impl<'call> Arguments<'call> {
-    /// The arguments of `main`.
+    /// The arguments of `main`; `None` for NULL.
     ///
     /// # Safety
     /// `first` is NULL or holds `count` C strings, until the view was used for the last time.
@@ -81,10 +86,10 @@ impl<'call> Arguments<'call> {
         })
     }
 
-    /// The letter of the next option, or -1 at the end.
+    /// Finds the next option, and returns its letter, or -1 at the end.
     pub(crate) fn next(self, options: Options<'_>) -> c_int {
         // SAFETY: the arguments are C strings by the contract of `Arguments::new`, and the options
-        // are valid by that of `Options::new`.
+        // are valid by the contract of `Options::new`.
         unsafe { getopt::next(self.count, self.first, options.as_ptr()) }
     }
 }
@@ -95,7 +100,7 @@ mod tests {
 
     use super::{CText, number};
 
-    /// INIT-20.
+    /// The number after `-d` is read as by `strtol` (INIT-20).
     #[test]
     fn numbers() {
         for (text, expected) in [

@@ -1,4 +1,5 @@
-//! Replies from the structures that methods filled.
+//! Replies from the structures that the agent's methods have filled. What a method has handed over
+//! is owned by a value here, which encodes it, and frees it as the method's manual says.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
@@ -17,7 +18,10 @@ use pmda_core::ident::InDom;
 use pmda_core::labels::Span;
 use pmda_core::wire::encode::{LabelSetData, Reply};
 
-/// DESC, unchecked.
+/// Encodes a DESC. What the method has written is sent unchecked.
+///
+/// # Errors
+/// `PM_ERR_TOOBIG`.
 pub(crate) fn desc(reply: &mut Reply, desc: &pmDesc) -> Result<()> {
     // The units are 32 bits, sent as one number (WIRE-42).
     let units = desc.units._bitfield_1.get(0, 32) as u32;
@@ -49,11 +53,12 @@ type IntArray<'call> = Array<'call, c_int>;
 /// C strings, or NULL.
 type TextArray<'call> = Array<'call, Option<CText<'call>>>;
 
-/// An instance list of a method: each name, both lists and the structure are blocks of their own.
+/// An instance list that a method has made. Each name, both lists and the structure are blocks of
+/// their own.
 pub(crate) struct OwnedInstances(Option<Instances<'static>>);
 
 impl OwnedInstances {
-    /// Takes over a method's list.
+    /// Takes over a list that a method has stored.
     ///
     /// # Safety
     /// All of the list is in blocks from malloc that nobody else frees.
@@ -61,12 +66,15 @@ impl OwnedInstances {
         OwnedInstances(list)
     }
 
-    /// INSTANCE, perhaps without one of the lists. `PM_ERR_GENERIC` for NULL (WIRE-74);
-    /// `PM_ERR_TOOBIG`.
+    /// Encodes an INSTANCE. Either list may be missing.
+    ///
+    /// # Errors
+    /// `PM_ERR_GENERIC` if the method has stored NULL (WIRE-74); `PM_ERR_TOOBIG`.
     pub(crate) fn encode(&self, reply: &mut Reply) -> Result<()> {
         let list = self.0.ok_or(Error::GENERIC)?;
         let (ids, names) = (list.ids(), list.names());
-        // SAFETY: the list is ours, and nobody writes to it.
+        // SAFETY: this value owns the list, by the contract of `new`, and nobody writes to it while
+        // it is encoded.
         let (ids, names) = unsafe { (ids.elements(), names.elements()) };
         let entries = (0..usize::try_from(list.count()).unwrap_or(0)).map(|index| {
             let name = names.get(index).and_then(Option::as_ref);
@@ -80,8 +88,8 @@ impl Drop for OwnedInstances {
     fn drop(&mut self) {
         let Some(list) = self.0 else { return };
         let (ids, names) = (list.ids(), list.names());
-        // SAFETY: `new` was told that the list is in blocks from malloc that are ours; each is
-        // freed once, and nothing is looked at after it was freed.
+        // SAFETY: by the contract of `new` each name, both lists and the structure are NULL or
+        // blocks from malloc that this value owns. Each is freed once, and not read afterwards.
         unsafe {
             for name in names.elements() {
                 libc::free(name.map_or(ptr::null_mut(), CText::as_ptr).cast::<c_void>());
@@ -93,7 +101,7 @@ impl Drop for OwnedInstances {
     }
 }
 
-/// Names of a method: one block with pointers and strings, and one with states.
+/// Names that a method has stored: one block with pointers and strings, and one with states.
 pub(crate) struct OwnedNames {
     names: *mut *mut c_char,
     states: *mut c_int,
@@ -101,7 +109,7 @@ pub(crate) struct OwnedNames {
 }
 
 impl OwnedNames {
-    /// Takes over the result of a method that has returned `status`, successful or not.
+    /// Takes over what a method that has returned `status` has stored, also one that has failed.
     ///
     /// # Safety
     /// Both are NULL or blocks from malloc that nobody else frees. With a status above 0 the names
@@ -110,14 +118,19 @@ impl OwnedNames {
         OwnedNames { names, states, status }
     }
 
-    /// PMNS_NAMES. Errors are that of the method; `PM_ERR_GENERIC` for NULL with a count (WIRE-74);
+    /// Encodes a PMNS_NAMES.
+    ///
+    /// # Errors
+    /// The method's own; `PM_ERR_GENERIC` when it has returned a count and stored NULL (WIRE-74);
     /// `PM_ERR_TOOBIG`.
     pub(crate) fn encode(&self, reply: &mut Reply, with_states: bool) -> Result<()> {
         let count = Error::check(self.status)?;
         if self.names.is_null() && count > 0 {
             return Err(Error::GENERIC);
         }
-        // SAFETY: NULL, or `count` names and states by the contract of `new`, which are ours.
+        // SAFETY: NULL, or `count` names and states, by the contract of `new`. This value owns
+        // them, and nobody writes to them while they are encoded. An `Option<CText>` is a pointer
+        // with NULL as `None`.
         let (names, states): (&[Option<CText<'_>>], _) =
             unsafe { (slice(self.names.cast(), count), slice(self.states, count)) };
         let texts = names.iter();
@@ -129,7 +142,7 @@ impl OwnedNames {
 
 impl Drop for OwnedNames {
     fn drop(&mut self) {
-        // SAFETY: by the contract of `new` NULL, or blocks from malloc that nobody else frees.
+        // SAFETY: NULL, or blocks from malloc that nobody else frees, by the contract of `new`.
         unsafe {
             libc::free(self.names.cast::<c_void>());
             libc::free(self.states.cast::<c_void>());
@@ -137,30 +150,36 @@ impl Drop for OwnedNames {
     }
 }
 
-/// TEXT. `PM_ERR_TEXT` without a text (WIRE-74); `PM_ERR_TOOBIG`.
+/// Encodes a TEXT.
+///
+/// # Errors
+/// `PM_ERR_TEXT` without a text (WIRE-74); `PM_ERR_TOOBIG`.
 pub(crate) fn text(reply: &mut Reply, ident: u32, text: Option<CText<'_>>) -> Result<()> {
     reply.text(ident, text.as_ref().ok_or(Error::TEXT)?.bytes())
 }
 
+/// The bits of a request's type that say whose labels are asked for; the others are modifiers.
 const LABEL_KINDS: c_int =
     PM_LABEL_CONTEXT | PM_LABEL_DOMAIN | PM_LABEL_INDOM | PM_LABEL_CLUSTER | PM_LABEL_ITEM | PM_LABEL_INSTANCES;
 
-/// Label sets of a method. All of them are freed, not only those that are sent.
+/// Label sets that a method has made. All of them are freed, not only those that are sent.
 pub(crate) struct OwnedLabels {
     sets: PcpLabelSets,
     /// The number of sets that are sent.
     sent: c_int,
+    /// The type of the request.
     kind: c_int,
 }
 
 impl OwnedLabels {
-    /// Takes over `count` sets of a method, for a request of type `kind`.
+    /// Takes over the sets of a method that has returned `count`, for a request of type `kind`.
     ///
     /// # Safety
-    /// `first` is NULL or has `count` valid sets, as `pmFreeLabelSets` frees them, and nobody else
-    /// frees them.
+    /// `first` is NULL or a block with `count` valid sets, and with one for the labels of a context
+    /// in any case. `pmFreeLabelSets` may free them, and nobody else does.
     pub(crate) unsafe fn new(first: *mut pmLabelSet, count: c_int, kind: c_int) -> OwnedLabels {
-        // libpcp's labels of a context may come with a 0 (L-11), and are to be freed.
+        // libpcp's labels of a context are one set, also with a result of 0 (L-11): it has to be
+        // freed all the same.
         let owned = if kind & LABEL_KINDS == PM_LABEL_CONTEXT && !first.is_null() {
             count.max(1)
         } else {
@@ -172,13 +191,15 @@ impl OwnedLabels {
         } else {
             count
         };
-        // SAFETY: libpcp can free as many sets as there are, as the caller promises, and a
-        // context's in any case.
+        // SAFETY: `owned` sets that libpcp may free, as the caller promises.
         let sets = unsafe { PcpLabelSets::own(first, owned) };
         OwnedLabels { sets, sent, kind }
     }
 
-    /// LABEL. `PM_ERR_GENERIC` for NULL with a count; `PM_ERR_TOOBIG`.
+    /// Encodes a LABEL.
+    ///
+    /// # Errors
+    /// `PM_ERR_GENERIC` when the method has returned a count and stored NULL; `PM_ERR_TOOBIG`.
     pub(crate) fn encode(&self, reply: &mut Reply, ident: u32) -> Result<()> {
         let (sets, sent, kind) = (&self.sets, self.sent, self.kind);
         if log::debug(Debug::Labels) {
@@ -191,6 +212,8 @@ impl OwnedLabels {
     }
 }
 
+/// A label set in the form that the encoder takes. A set without an array has no labels, whatever
+/// its number says.
 fn label_set(set: LabelSetRef<'_>) -> LabelSetData<'_, impl ExactSizeIterator<Item = Span>> {
     let (json, labels) = set.parts();
     LabelSetData {

@@ -1,7 +1,8 @@
-//! The tables of an agent: metrics, instance domains, instances, and the profile.
+//! The tables of an agent: metrics, instance domains, the instances of a domain; and the profile,
+//! which says which instances are selected.
 //!
-//! A table is seen as it was at one moment. Agents exchange, move and rewrite their tables in
-//! callbacks, so a view is made anew after each call into C.
+//! A view of a table is its address and length at one moment. Agents exchange, move and rewrite
+//! their tables in callbacks, so a view is made anew after each call into C.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_int};
@@ -28,7 +29,8 @@ pub type IndomTable<'call> = Array<'call, pmdaIndom>;
 pub type InstanceTable<'call> = Array<'call, pmdaInstid>;
 
 view! {
-    /// One metric of an agent's table, or a stand-in during a fetch.
+    /// One metric of an agent's table; or one in our frame that stands for a metric that a fetch
+    /// finds in no table.
     Metric of pmdaMetric, contract "`pointer` is NULL or points to a metric."
     fields {
         /// The description.
@@ -43,68 +45,80 @@ view! {
 }
 
 impl<'call> Metric<'call> {
+    /// The identifier in the description.
     #[inline(always)]
     pub(crate) fn pmid(self) -> MetricId {
         MetricId(self.pmid_number())
     }
 
+    /// The instance domain in the description.
     #[inline(always)]
     pub(crate) fn indom(self) -> InDom {
         InDom(self.indom_number())
     }
 
-    /// The view of a metric in our frame, used through the view alone.
+    /// The view of a metric in our frame, which is used through the view alone during `'call`.
     #[inline(always)]
     pub(crate) fn in_frame(metric: &'call mut pmdaMetric) -> Metric<'call> {
         Metric(ptr::NonNull::from(metric), PhantomData)
     }
 
-    /// The description, for a method that fills it in.
+    /// The place of the description, for a method that fills it in.
     #[inline(always)]
     pub(crate) fn desc_place(self) -> Out<'call, pmDesc> {
-        // SAFETY: the metric is valid for writes by the contract of `new`, and its description with
-        // it.
+        // SAFETY: the metric is valid for writes by the contract of `new`, and its description is a
+        // part of it.
         unsafe { Out::new(&raw mut (*self.as_ptr()).m_desc) }
     }
 
+    /// Makes the metric zero: nothing is known of it yet.
     pub(crate) fn clear(self) {
-        // SAFETY: the metric is valid for writes by the contract of `new`; zero is a valid one.
+        // SAFETY: the metric is valid for writes by the contract of `new`, and zero is a value of
+        // each field.
         unsafe { self.as_ptr().write(pmdaMetric::zeroed()) };
     }
 }
 
 impl<'call> MetricTable<'call> {
-    /// The identifier of an entry, whose place is in the table.
+    /// The identifier of an entry.
+    ///
+    /// # Panics
+    /// When the place is not in the table.
     #[inline(always)]
     pub(crate) fn pmid(self, place: usize) -> MetricId {
         MetricId(self.at(place).m_desc.pmid)
     }
 
-    /// The entry whose place is the metric's item, if the cluster is equal (FETCH-20, F-13).
+    /// The entry at the place that is the item of the metric, in a table that is in that order
+    /// (`e_direct`). Only the cluster is compared (FETCH-20, F-13).
     #[inline(always)]
     pub(crate) fn direct(self, wanted: MetricId) -> Option<Metric<'call>> {
         let metric = self.entry(wanted.item() as usize)?;
         (metric.pmid().cluster() == wanted.cluster()).then_some(metric)
     }
 
-    /// The first entry with the identifier.
+    /// The first entry with this identifier, searched for from the start.
     #[inline(always)]
     pub(crate) fn find(self, wanted: MetricId) -> Option<Metric<'call>> {
         let mut entries = self.entries().iter();
         let found = entries.find(|entry| entry.get().m_desc.pmid == wanted.0)?;
-        // SAFETY: an entry of the table, which is valid by the contract of `new`.
+        // SAFETY: an entry of the table, which is valid for `'call` by the contract of
+        // `Array::new`.
         unsafe { Metric::new(found.as_ptr()) }
     }
 
+    /// The entry at a place, or `None` behind the end.
     #[inline(always)]
     pub(crate) fn entry(self, place: usize) -> Option<Metric<'call>> {
-        // SAFETY: a place in the table, whose entries are valid by the contract of `new`.
+        // SAFETY: the place is in the table, whose entries are valid for `'call` by the contract of
+        // `Array::new`.
         (place < self.len()).then(|| unsafe { Metric::new(self.first().add(place)) })?
     }
 }
 
 view! {
-    /// One classic instance domain, or the node for a cached one during a walk.
+    /// One classic instance domain of an agent's table; or our node that stands for a cached one
+    /// during a walk.
     Indom of pmdaIndom, contract "`pointer` is NULL or points to an instance domain with its instances."
     fields {
         /// The number of instances as the agent gives it, negative for an error.
@@ -119,14 +133,18 @@ view! {
 }
 
 impl Indom<'_> {
+    /// The identifier.
     #[inline(always)]
     pub(crate) fn indom(self) -> InDom {
         InDom(self.indom_number())
     }
 }
 
-/// The node that `e_idp` points to while a cached domain is walked: it has the domain's number
-/// alone (INST-30). `stamp` writes it, and walks of the same `pmdaExt` read it.
+/// The node that `e_idp` points to while a cached domain is walked. It has the layout of a
+/// `pmdaIndom`, with the domain's number and no instances (INST-30).
+///
+/// `stamp` writes the number, and walks over the same `pmdaExt` read it. The fields are atomic
+/// since a node is shared: two threads may walk at a time.
 #[repr(C)]
 pub(crate) struct IndomNode {
     indom: AtomicU32,
@@ -141,6 +159,7 @@ const _: () = {
 };
 
 impl IndomNode {
+    /// A node that stands for no domain yet.
     pub(crate) const fn new() -> IndomNode {
         IndomNode {
             indom: AtomicU32::new(0),
@@ -149,18 +168,21 @@ impl IndomNode {
         }
     }
 
+    /// Makes the node stand for a domain.
     #[inline(always)]
     pub(crate) fn stamp(&self, indom: InDom) {
         self.indom.store(indom.0, Ordering::Relaxed);
     }
 
-    /// The node as `e_idp` leads to it.
+    /// The node in the form that `e_idp` leads to.
     #[inline(always)]
     pub(crate) fn view(&'static self) -> Indom<'static> {
-        // Laid out as the structure, static, and written by `stamp` alone.
+        // It fulfils the contract of `Indom::new`: the layout is that of the structure, as is
+        // asserted above; the node is static, and has no instances.
         Indom(ptr::NonNull::from(self).cast(), PhantomData)
     }
 
+    /// Returns whether a view leads to this node.
     #[inline(always)]
     pub(crate) fn is(&self, seen: Indom<'_>) -> bool {
         ptr::eq(seen.as_ptr().cast(), self)
@@ -168,51 +190,67 @@ impl IndomNode {
 }
 
 impl<'call> IndomTable<'call> {
-    /// The identifier of an entry, whose place is in the table.
+    /// The identifier of an entry.
+    ///
+    /// # Panics
+    /// When the place is not in the table.
     #[inline(always)]
     pub(crate) fn indom(self, place: usize) -> InDom {
         InDom(self.at(place).it_indom)
     }
 
+    /// The entry at a place, or `None` behind the end.
     pub(crate) fn entry(self, place: usize) -> Option<Indom<'call>> {
-        // SAFETY: a place in the table, whose entries are valid by the contract of `new`.
+        // SAFETY: the place is in the table, whose entries are valid for `'call` by the contract of
+        // `Array::new`.
         (place < self.len()).then(|| unsafe { Indom::new(self.first().add(place)) })?
     }
 }
 
 impl<'call> InstanceTable<'call> {
-    /// The identifier of the instance at a place.
+    /// The identifier of the instance at a place, or `None` outside of the table.
     #[inline(always)]
     pub(crate) fn inst_at(self, place: c_int) -> Option<c_int> {
-        // With signs, as in C: one comparison less for each instance of a fetch.
+        // Both have a sign, as in C: that saves a comparison for each instance of a fetch.
         if place < 0 || place >= self.count() {
             return None;
         }
         Some(self.get(place as usize)?.i_inst)
     }
 
-    /// The identifier of an instance, whose place is in the table.
+    /// The identifier of an instance.
+    ///
+    /// # Panics
+    /// When the place is not in the table.
     #[inline(always)]
     pub(crate) fn inst(self, place: usize) -> c_int {
         self.at(place).i_inst
     }
 
-    /// The name of an instance, whose place is in the table.
+    /// The name of an instance; `None` for NULL.
+    ///
+    /// # Panics
+    /// When the place is not in the table.
     #[inline(always)]
     pub(crate) fn name(self, place: usize) -> Option<CText<'call>> {
-        // SAFETY: the name of a valid entry is NULL or a C string.
+        // SAFETY: entries are valid by the contract of `Array::new`: the name of one is NULL or a C
+        // string.
         unsafe { CText::new(self.at(place).i_name) }
     }
 
-    /// The bytes of a name, none where it is NULL; good until control goes back to C. Its place is
-    /// in the table.
+    /// The bytes of the name of an instance; none where it is NULL. They are valid until control
+    /// goes back to C.
+    ///
+    /// # Panics
+    /// When the place is not in the table.
     #[inline(always)]
     pub(crate) fn name_bytes(&self, place: usize) -> &[u8] {
         let name = self.at(place).i_name;
         if name.is_null() {
             return &[];
         }
-        // SAFETY: the name of a valid entry that is not NULL is a C string.
+        // SAFETY: not NULL, so a C string, as in `name`. C changes it only while it runs, and it
+        // does not while the bytes are borrowed.
         unsafe { CStr::from_ptr(name) }.to_bytes()
     }
 }
@@ -221,7 +259,7 @@ impl<'call> InstanceTable<'call> {
 const INCLUDE: c_int = 0;
 
 view! {
-    /// The last profile. Agents may exchange it at any time.
+    /// The profile that an agent has received last. Agents may exchange it at any time.
     Profile of pmProfile, contract
     "`pointer` is NULL, or a profile with the number of elements that it tells, and their lists."
     fields {
@@ -236,9 +274,10 @@ view! {
     }
 }
 
+/// The elements of a profile: one for each domain with a list.
 type Elements<'call> = Array<'call, pmInDomProfile>;
 
-/// A copy of a profile's element for one domain.
+/// A copy of a profile's element for one domain. Its list of instances is not copied.
 #[derive(Clone, Copy)]
 pub(crate) struct ProfileElement<'call> {
     element: pmInDomProfile,
@@ -247,8 +286,10 @@ pub(crate) struct ProfileElement<'call> {
     call: PhantomData<&'call c_int>,
 }
 
-/// The place of an element's list. Another list may be at the same place, so each place is
-/// forgotten when that may have happened.
+/// The place of an element's list in memory, by which a compiled form of the list is found again.
+/// An equal place does not prove an equal list: the memory may have been freed and used again. So
+/// all places that are known are made unequal to new ones (`forgotten`) when that may have
+/// happened.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ListPlace {
     profile: usize,
@@ -256,12 +297,12 @@ pub(crate) struct ListPlace {
     state: c_int,
     list: usize,
     len: c_int,
-    /// The number of times that places were forgotten.
+    /// `AgentRecord::forgotten` when the place was taken.
     forgotten: u32,
 }
 
 impl<'call> Profile<'call> {
-    /// The first element for a domain.
+    /// The element for a domain: the first one, if there are several.
     pub(crate) fn element(self, indom: InDom, forgotten: u32) -> Option<ProfileElement<'call>> {
         let elements = self.elements();
         let mut elements = elements.entries().iter().map(Cell::get);
@@ -294,6 +335,7 @@ impl<'call> Profile<'call> {
 }
 
 impl ProfileElement<'_> {
+    /// Returns whether the element lists instances.
     pub(crate) fn has_list(self) -> bool {
         self.element.instances_len > 0 && !self.element.instances.is_null()
     }
@@ -303,7 +345,7 @@ impl ProfileElement<'_> {
         self.element.state == INCLUDE
     }
 
-    /// The greatest possible number of selected instances.
+    /// The largest number of instances that the element can select.
     pub(crate) fn most(self) -> c_int {
         if self.includes() {
             c_int::MAX
@@ -312,19 +354,21 @@ impl ProfileElement<'_> {
         }
     }
 
-    /// The element as the core sees it; the list is good until control goes back to C.
+    /// The element in the form that the core takes. The list is valid until control goes back to C.
     pub(crate) fn element(&self) -> Element<'_> {
         Element {
             include: self.includes(),
-            // SAFETY: the profile that this was copied from has valid lists, by the contract of
-            // `Profile::new`; they change only while C runs, and elements are copied anew then.
+            // SAFETY: the lists of the profile that this was copied from are valid by the contract
+            // of `Profile::new`. C changes them only while it runs: after a call into C the element
+            // is copied anew, so none is in use across one.
             exceptions: unsafe { slice(self.element.instances, self.element.instances_len) },
         }
     }
 }
 
-/// A metric table that the library has made for an agent, and not freed yet. It is not dropped: the
-/// agent uses it by address.
+/// A metric table that the library has made for an agent, and has not freed yet. There is one such
+/// value for each, which cannot be copied. It does not free the table when it is dropped: the agent
+/// uses the table by its address.
 ///
 /// ```
 /// # use pcp_pmda::view::table::MadeTable;
@@ -361,7 +405,8 @@ impl MadeTable {
     /// # Safety
     /// No agent uses the table any more, and nobody has a view of it.
     pub unsafe fn free(self) {
-        // SAFETY: `hand_over` has made this of a block from malloc, and it is gone after this.
+        // SAFETY: `hand_over` has made this value of a block from malloc. The value is consumed, so
+        // the block is freed once; nobody uses it any more, as the caller promises.
         unsafe { libc::free(self.0.as_ptr().cast()) };
     }
 }
@@ -370,11 +415,12 @@ impl MadeTable {
 pub(crate) struct MadeTables(Vec<MadeTable>);
 
 impl MadeTables {
+    /// No tables.
     pub(crate) const fn new() -> MadeTables {
         MadeTables(Vec::new())
     }
 
-    /// Notes a table that an agent gets.
+    /// Notes a table that is handed over to an agent.
     ///
     /// # Errors
     /// `-ENOMEM`; the table is freed.
@@ -383,11 +429,12 @@ impl MadeTables {
         self.0.try_reserve(1).map_err(|_| Error::ENOMEM)?;
         let first = table.into_raw();
         self.0.extend(ptr::NonNull::new(first).map(MadeTable));
-        // SAFETY: as many entries as were written, in a block that stays until it is freed.
+        // SAFETY: `count` entries were written. They stay until `MadeTable::free`, whose caller
+        // makes sure that no agent uses the table any more.
         Ok(unsafe { Lasting::new(first, count) })
     }
 
-    /// Takes out a table that was made here, to be freed.
+    /// Takes out a table that was made here, for its free; `None` for any other table.
     pub(crate) fn take(&mut self, table: MetricTable<'_>) -> Option<MadeTable> {
         let place = self.0.iter().position(|made| ptr::eq(made.0.as_ptr(), table.first()))?;
         Some(self.0.swap_remove(place))
@@ -401,7 +448,7 @@ mod tests {
     use crate::view::types::pmdaMetric;
     use pmda_core::ident::MetricId;
 
-    /// F-13.
+    /// A direct lookup ignores the domain, and the item of the entry that it finds (F-13).
     #[test]
     fn direct_compares_the_cluster_alone() {
         let mut table = CVec::with_capacity(2).expect("memory");
@@ -418,7 +465,8 @@ mod tests {
         assert_eq!(find(0x3e80_0402), None);
     }
 
-    /// N-6.
+    /// A table has as many entries as were written, also where more were announced than it has room
+    /// for (N-6).
     #[test]
     fn made_tables_have_what_they_say() {
         let mut tables = MadeTables::new();

@@ -18,6 +18,7 @@ pub(crate) enum Transport {
 }
 
 impl Transport {
+    /// The transport of a number; `None` for a number without one.
     pub(crate) fn new(number: c_uint) -> Option<Transport> {
         const ALL: [Transport; 5] = [
             Transport::Pipe,
@@ -29,10 +30,12 @@ impl Transport {
         ALL.get(number as usize).copied()
     }
 
+    /// The number in C.
     pub(crate) const fn number(self) -> c_uint {
         self as c_uint
     }
 
+    /// The letter of the option that chooses the transport.
     pub(crate) const fn letter(self) -> char {
         match self {
             Transport::Pipe => 'p',

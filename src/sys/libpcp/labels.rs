@@ -11,7 +11,8 @@ use crate::sys::slice;
 use pmda_core::error::{Error, Result};
 use pmda_core::labels::{Label, Span};
 
-/// A label set that nobody changes for `'s`: libpcp's, an agent's, or ours.
+/// A reference to a label set that nobody changes for `'s`: it is ours, or lent for the call and
+/// borrowed.
 #[derive(Clone, Copy)]
 pub(crate) struct LabelSetRef<'s>(&'s pmLabelSet);
 
@@ -22,11 +23,12 @@ impl<'s> LabelSetRef<'s> {
     /// `set` is NULL or a label set that nobody changes during `'s`: its text and its array are
     /// NULL or as long as it says, and so is its hash, whose names are terminated.
     pub(crate) unsafe fn new(set: *const pmLabelSet) -> Option<LabelSetRef<'s>> {
-        // SAFETY: NULL, or a set that is valid and that nobody changes for `'s`, as the caller
-        // promises: so a shared reference to it may exist.
+        // SAFETY: NULL, or a valid set that nobody changes during `'s`, as the caller promises. So
+        // a shared reference to it may exist.
         unsafe { set.as_ref() }.map(LabelSetRef)
     }
 
+    /// The instance that the set belongs to.
     pub(crate) fn inst(self) -> u32 {
         self.0.inst
     }
@@ -36,7 +38,7 @@ impl<'s> LabelSetRef<'s> {
         self.0.nlabels
     }
 
-    /// The text, and the places of the labels in it.
+    /// The text, and the places of the labels in it. Both are empty where the set has none.
     pub(crate) fn parts(self) -> (&'s [u8], impl ExactSizeIterator<Item = Span> + Clone + 's) {
         let set = self.0;
         let length = c_int::try_from(set.jsonlen()).unwrap_or(0);
@@ -49,8 +51,8 @@ impl<'s> LabelSetRef<'s> {
         (json, labels.iter().map(place))
     }
 
-    /// The labels by their full names, which for nested ones are in the hash (LABEL-4), without
-    /// those outside the text.
+    /// The labels by their full names: the dotted names of nested ones are in the hash (LABEL-4).
+    /// Labels whose places are not within the text are left out.
     pub(crate) fn labels(self) -> impl Iterator<Item = Label<'s>> {
         let (json, places) = self.parts();
         places.filter_map(move |place| {
@@ -62,47 +64,50 @@ impl<'s> LabelSetRef<'s> {
         })
     }
 
-    /// Returns whether all nested labels have names, which libpcp leaves out without memory, and
-    /// calls a success.
+    /// Returns whether all nested labels have dotted names. Without memory libpcp leaves out such
+    /// names, and returns success all the same.
     fn is_complete(self) -> bool {
         let (json, mut places) = self.parts();
         json.is_empty()
             || places.all(|place| {
-                // An empty object is nested, but has its own name alone.
+                // An empty object has the flag of nested labels, but no dotted name.
                 let empty = place.value(json).is_some_and(|value| value.starts_with(b"{"));
                 let nested = u32::from(place.flags) & pcp::PM_LABEL_COMPOUND != 0 && !empty;
                 !nested || self.full_name(place).is_some()
             })
     }
 
-    /// Returns whether all announced labels are within the text.
+    /// Returns whether the array has as many labels as the set says, each within the text.
     fn is_sound(self) -> bool {
         let (json, mut places) = self.parts();
         let announced = usize::try_from(self.count()).unwrap_or(0);
         places.len() == announced && places.all(|place| place.name(json).is_some() && place.value(json).is_some())
     }
 
-    /// The dotted name of a nested label.
+    /// The dotted name of a nested label; `None` for another label.
     fn full_name(self, place: Span) -> Option<&'s [u8]> {
         let has_names = self.0.compound() == 1 && !self.0.hash.is_null();
         if !has_names || u32::from(place.flags) & pcp::PM_LABEL_COMPOUND == 0 {
             return None;
         }
-        // SAFETY: the hash is the set's own, and valid by the contract of `new`, with its nodes.
+        // SAFETY: by the contract of `new` the hash is valid, with its nodes, and unchanged during
+        // `'s`. So a shared reference to a node may exist.
         let node = unsafe { pcp::__pmHashSearch(u32::from(place.name), self.0.hash).as_ref()? };
         let name = NonNull::new(node.data.cast::<c_char>())?;
-        // SAFETY: not NULL, so a terminated name, which lives as long as the set.
+        // SAFETY: not NULL, so by the contract of `new` a terminated name, unchanged during `'s`.
         Some(unsafe { CStr::from_ptr(name.as_ptr()) }.to_bytes())
     }
 }
 
-/// Label sets from the heap, freed by libpcp.
+/// Label sets in one block from malloc. libpcp frees them, with what they point to, unless they are
+/// handed over.
 pub(crate) struct PcpLabelSets {
     first: *mut pmLabelSet,
     count: c_int,
 }
 
 impl PcpLabelSets {
+    /// No sets.
     pub(crate) const NONE: PcpLabelSets = PcpLabelSets {
         first: ptr::null_mut(),
         count: 0,
@@ -111,25 +116,26 @@ impl PcpLabelSets {
     /// Takes over `count` sets in one block.
     ///
     /// # Safety
-    /// `first` is NULL or a block that `pmFreeLabelSets` may free together with what its `count`
-    /// sets point to.
+    /// `first` is NULL or a block with `count` valid sets that `pmFreeLabelSets` may free, together
+    /// with what they point to. Nobody else frees or changes them.
     pub(crate) unsafe fn own(first: *mut pmLabelSet, count: c_int) -> PcpLabelSets {
         PcpLabelSets { first, count }
     }
 
-    /// The first set as C sees it, or NULL.
+    /// The first set, for C, or NULL.
     pub(crate) fn as_ptr(&self) -> *mut pmLabelSet {
         self.first
     }
 
+    /// Returns whether there are no sets.
     pub(crate) fn is_none(&self) -> bool {
         self.first.is_null()
     }
 
-    /// At most the first `count` sets.
+    /// The first `count` sets, or all if there are fewer.
     pub(crate) fn first(&self, count: c_int) -> impl ExactSizeIterator<Item = LabelSetRef<'_>> + Clone {
-        // SAFETY: there are that many sets, unless there are none at all. They are owned, hence
-        // valid, and left alone while `self` is borrowed.
+        // SAFETY: NULL, or as many valid sets, by the contract of `own`. This value owns them, and
+        // is borrowed for as long as the references exist.
         unsafe { slice(self.first, count.min(self.count)) }
             .iter()
             .map(LabelSetRef)
@@ -140,18 +146,19 @@ impl PcpLabelSets {
         self.first(1).flat_map(LabelSetRef::labels)
     }
 
+    /// Hands the sets over.
     pub(crate) fn into_raw(self) -> *mut pmLabelSet {
         let sets = std::mem::ManuallyDrop::new(self);
         sets.first
     }
 
-    /// Shows at most the first `count` sets, as libpcp under -Dlabels; only those that are sound,
-    /// as libpcp follows whatever an agent has stored.
+    /// Prints the first `count` sets, or all if there are fewer, as libpcp does under `-Dlabels`.
+    /// It stops at a set that is not sound: libpcp would read outside of the text that an agent has
+    /// stored.
     pub(crate) fn dump(&self, count: c_int) {
         let sound = self.first(count).take_while(|set| set.is_sound()).count();
         let count = c_int::try_from(sound).unwrap_or(0);
-        // SAFETY: stdio's own stderr, and sets that are owned, hence valid; as many as were checked
-        // are shown, so none where there are none.
+        // SAFETY: stdio's own stderr, and as many valid sets as were checked: none for NULL.
         cancel::disabled(|| unsafe { pcp::__pmDumpLabelSets(super::log::stream(), self.first, count) });
     }
 }
@@ -159,31 +166,35 @@ impl PcpLabelSets {
 impl Drop for PcpLabelSets {
     fn drop(&mut self) {
         if !self.first.is_null() {
-            // SAFETY: the sets are owned, and `own` was told that libpcp may free them so.
+            // SAFETY: this value owns the sets, and libpcp may free them by the contract of `own`.
             unsafe { pcp::pmFreeLabelSets(self.first, self.count) };
         }
     }
 }
 
-/// libpcp's name of a kind of labels.
+/// libpcp's name of a type of labels.
 pub(crate) fn type_name(kind: c_int) -> &'static [u8] {
-    // SAFETY: libpcp gives a string of its own for every number, which stays.
+    // SAFETY: libpcp returns a constant string for every number.
     unsafe { CStr::from_ptr(__pmLabelTypeString(kind)) }.to_bytes()
 }
 
-/// A set that libpcp makes, and its status.
+/// The status of a function of libpcp, and the set that it has stored at the place that `make`
+/// passes to it.
 fn new_set(make: impl FnOnce(*mut *mut pmLabelSet) -> c_int) -> (Result<c_int>, PcpLabelSets) {
     let mut set = ptr::null_mut();
     let status = cancel::disabled(|| make(&raw mut set));
-    // SAFETY: the place is NULL as it was made here, unless the function that `make` calls has had
-    // libpcp store a set from the heap, which is the caller's.
+    // SAFETY: the place is NULL as before, or libpcp has stored a new set from malloc there, which
+    // belongs to its caller: to us.
     (Error::check(status), unsafe { PcpLabelSets::own(set, 1) })
 }
 
-/// A new set of a JSON text, by libpcp's parser; errors are `-EINVAL`, `-E2BIG`, `-ENOMEM`.
+/// Makes a new set of a JSON text with libpcp's parser.
+///
+/// # Errors
+/// Those of libpcp: `-EINVAL`, `-E2BIG`, `-ENOMEM`.
 pub(crate) fn parse(text: &CStr, flags: u8) -> Result<PcpLabelSets> {
     let flags = c_int::from(flags);
-    // SAFETY: the text is terminated, and a NULL set pointer asks for a new set, which is ours.
+    // SAFETY: the text is terminated. `set` is a valid place, and NULL there asks for a new set.
     let (status, sets) = new_set(|set| unsafe { pcp::__pmAddLabels(set, text.as_ptr(), flags) });
     status?;
     if sets.first(1).all(LabelSetRef::is_complete) {
@@ -193,19 +204,20 @@ pub(crate) fn parse(text: &CStr, flags: u8) -> Result<PcpLabelSets> {
     }
 }
 
-/// The host's labels (LABEL-26), and a status of 0 or 1, which tells little (LABEL-27).
+/// The labels that are configured for the host (LABEL-26), and a status. There may be a set also
+/// with a status of 0 (LABEL-27).
 pub(crate) fn context() -> (Result<c_int>, PcpLabelSets) {
-    // SAFETY: a NULL set pointer asks for a new set, which is ours.
+    // SAFETY: `set` is a valid place, and NULL there asks for a new set.
     new_set(|set| unsafe { pcp::__pmGetContextLabels(set) })
 }
 
 /// The label of a domain, `{"agent":NAME}` (LABEL-25), and a status.
 pub(crate) fn domain(domain: c_int, name: &CStr) -> (Result<c_int>, PcpLabelSets) {
-    // SAFETY: the name is terminated, and a NULL set pointer asks for a new set, which is ours.
+    // SAFETY: the name is terminated. `set` is a valid place, and NULL there asks for a new set.
     new_set(|set| unsafe { pcp::__pmGetDomainLabels(domain, name.as_ptr(), set) })
 }
 
-/// The place of a label of C.
+/// The place of a label, from C's bit fields: none is wider than the type that it becomes.
 fn place(raw: &pcp::pmLabel) -> Span {
     Span {
         name: raw.name() as u16,

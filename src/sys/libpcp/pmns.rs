@@ -1,7 +1,7 @@
-//! libpcp's trees of names: nodes as [`Node`], and the functions that build and free them.
+//! libpcp's trees of names: their nodes as [`Node`], and the functions that build and free them.
 //!
-//! libpcp's functions are private, but agents and the Perl and Python bindings mix them with
-//! `pmdaTree*`, so a tree must be libpcp's own (TREE-3).
+//! These functions of libpcp are private. But agents, and the Perl and Python bindings, mix them
+//! with `pmdaTree*`: so a tree has to be libpcp's own, block by block (TREE-3).
 
 use std::ffi::{CStr, c_int};
 use std::marker::PhantomData;
@@ -15,7 +15,8 @@ use pmda_core::error::{Error, Result};
 use pmda_core::ident::MetricId;
 use pmda_core::namespace::Node;
 
-/// A node that stays where it is, with its name, for `'t`.
+/// A pointer to a node that stays where it is, with an unchanged name, for `'t`. Links between
+/// nodes may change meanwhile: each is read when it is needed.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct NodeRef<'t> {
@@ -36,23 +37,25 @@ impl<'t> NodeRef<'t> {
         })
     }
 
+    /// The node, for C.
     pub(crate) fn as_ptr(self) -> *mut __pmnsNode {
         self.node.as_ptr()
     }
 }
 
 impl<'t> NodeRef<'t> {
-    /// The node at this moment.
+    /// A copy of the node at this moment.
     fn fields(self) -> __pmnsNode {
-        // SAFETY: the node is valid by the contract of `new`, and only this thread uses it. No
-        // reference to it is made.
+        // SAFETY: the node is valid by the contract of `new`, and only this thread uses it. It is
+        // copied without a reference to it; the one of `change` does not exist outside of that
+        // function.
         unsafe { self.node.as_ptr().read() }
     }
 
-    /// The node behind a link of this one.
+    /// The node that a link of this one leads to.
     fn follow(self, link: *mut __pmnsNode) -> Option<NodeRef<'t>> {
-        // SAFETY: by the contract of `new` what a node links to is NULL or as valid as the node
-        // itself, and as long.
+        // SAFETY: by the contract of `new` all links of the tree are NULL or lead to nodes of it,
+        // which fulfil the contract as this one does.
         unsafe { NodeRef::new(link) }
     }
 
@@ -64,9 +67,11 @@ impl<'t> NodeRef<'t> {
         self.change(|node| node.first = child);
     }
 
+    /// Changes fields of the node.
     fn change(self, change: impl FnOnce(&mut __pmnsNode)) {
-        // SAFETY: the node is valid, and no other reference to it exists anywhere: only raw
-        // pointers are kept.
+        // SAFETY: the node is valid, and only this thread uses it, by the contract of `new`. No
+        // other reference to a node exists: a `NodeRef` is a raw pointer, and the closures in this
+        // file store one field and call nothing.
         change(unsafe { &mut *self.node.as_ptr() });
     }
 }
@@ -77,7 +82,7 @@ impl<'t> Node<'t> for NodeRef<'t> {
         if name.is_null() {
             return b"";
         }
-        // SAFETY: not NULL, and the name of a valid node is a C string, unchanged for 't.
+        // SAFETY: not NULL, so a C string, unchanged for `'t`: nobody changes the name of a node.
         unsafe { CStr::from_ptr(name) }.to_bytes()
     }
 
@@ -110,14 +115,20 @@ impl<'t> Node<'t> for NodeRef<'t> {
     }
 }
 
-/// TREE-10.
+/// Makes a tree with a root (TREE-10).
+///
+/// # Errors
+/// Those of libpcp: `-ENOMEM`.
 pub(crate) fn create() -> Result<*mut __pmnsTree> {
     let mut tree = ptr::null_mut();
     Error::check(__pmNewPMNS(&mut tree))?;
     Ok(tree)
 }
 
-/// Adds a name (TREE-11). The result is libpcp's, and depends on the release.
+/// Adds a name (TREE-11). Releases of PCP differ in the result for a name that exists already.
+///
+/// # Errors
+/// Those of libpcp.
 ///
 /// # Safety
 /// `tree` is a tree of libpcp with a root.
@@ -126,7 +137,8 @@ pub(crate) unsafe fn insert(tree: *mut __pmnsTree, pmid: MetricId, name: &CStr) 
     // SAFETY: a tree of libpcp with a root, as the caller promises, and a C string, which libpcp
     // copies.
     let add = || unsafe { __pmAddPMNSNode(tree, pmid, name.as_ptr()) };
-    // Only then something is printed for each.
+    // libpcp prints lines under -Dpmns alone. Otherwise the system calls of `disabled` are saved:
+    // there may be thousands of names.
     Error::check(if debug(Debug::Pmns) {
         cancel::disabled(add)
     } else {
@@ -134,10 +146,12 @@ pub(crate) unsafe fn insert(tree: *mut __pmnsTree, pmid: MetricId, name: &CStr) 
     })
 }
 
-/// Logs that there is no memory for `size` bytes.
+/// Logs that there is no memory for `size` bytes. The process goes on.
 pub(crate) fn no_memory(place: &CStr, size: usize) {
-    // SAFETY: errno is this thread's own. libpcp prints its text, and a size that was refused
-    // before malloc saw it has not set it. The name is a C string; a recoverable error returns.
+    // `pmNoMem` prints the text of errno, which malloc has not set when the size was refused before
+    // it was called.
+    // SAFETY: errno is this thread's own. The name is a C string. With `PM_RECOV_ERR` `pmNoMem`
+    // returns.
     cancel::disabled(|| unsafe {
         *libc::__errno_location() = libc::ENOMEM;
         pmNoMem(place.as_ptr(), size, PM_RECOV_ERR as c_int);
