@@ -21,7 +21,7 @@ const SCENES: usize = 31;
 /// How many calls are made by cancelled threads.
 const PENDING: usize = 32;
 
-/// MAIN-53, MAIN-54
+/// MAIN-53, MAIN-54: functions that an agent hands over are left in each way.
 #[test]
 fn every_way_out() {
     let told = on_both("leaving");
@@ -40,7 +40,7 @@ fn every_way_out() {
     assert_eq!(told.lines().count(), SCENES * ends.len(), "{told}");
 }
 
-/// MAIN-53, MAIN-54, ROOT-11
+/// MAIN-53, MAIN-54, ROOT-11: a function that waits is cancelled, and the next call works.
 #[test]
 fn cancelled_waits() {
     let told = on_both("waiting");
@@ -58,9 +58,9 @@ fn cancelled_waits() {
     assert_eq!(told.lines().collect::<Vec<_>>(), expected);
 }
 
-/// A thread that is cancelled while lines and files are written ends, as with the C library, and
-/// all goes on without it, which with the C library it does not always: libpcp's log may stay
-/// locked for good. MAIN-57
+/// MAIN-57: a thread that is cancelled while lines and files are written ends, as with the C library,
+/// and all goes on without it. With the C library it does not always: libpcp's log may stay locked
+/// for good.
 #[test]
 fn pending_cancellation() {
     let program = compiled("pending");

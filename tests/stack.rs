@@ -10,7 +10,7 @@ use std::time::Duration;
 use pcp_pmda_test::program::Program;
 use pcp_pmda_test::{Library, profile_dir, root, run, target_dir};
 
-/// CACHE-70, CACHE-90
+/// CACHE-70, CACHE-90: saves and loads need little stack.
 #[test]
 fn saves_and_loads() {
     let status = Command::new(root().join("packaging/build.sh"))

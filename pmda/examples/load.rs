@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 #![allow(clippy::double_ended_iterator_last)] // Of five fields.
+#![allow(clippy::doc_paragraphs_missing_punctuation)] // One-line help texts are no sentences.
 use pmda::prelude::*;
 
 #[derive(Default, pmda::Metrics)]

@@ -7,7 +7,8 @@ use crate::{ClientId, Env, Metrics, Opt, Request, Result};
 /// An agent: its name and domain, its metrics, and the state that they are read from.
 ///
 /// An agent need not be `Send` or `Sync`: it serves one request at a time, on the thread that it
-/// was started on. A panic costs what the function was called for and a line in the log.
+/// was started on. A panic in one of its functions costs what that function was called for and a
+/// line in the log.
 pub trait Agent: Sized + 'static {
     /// The agent's name, and the first part of the names of its metrics unless [`Agent::root`] is
     /// another.
@@ -18,12 +19,13 @@ pub trait Agent: Sized + 'static {
     /// that does not answer within some seconds); the agent goes on, on a thread of its own, and
     /// serves the next request when it is done.
     const DEADLINE: Option<Duration> = None;
-    /// True for an agent that takes long to start: pmcd.conf says `notready`, and pmcd waits until
-    /// the agent tells that it is ready. `--write` makes such an `Install`; without it there is
-    /// `--notready`.
+    /// True for an agent that takes long to start: pmcd.conf says `notready` for it, and pmcd asks
+    /// nothing until the agent tells that it is ready, which it always does then. `--write` makes
+    /// such an `Install`. If this is false, the first client of an agent that takes long has to
+    /// wait; `--notready` on the command line in pmcd.conf has the same effect as true.
     const NOT_READY: bool = false;
-    /// Options of its own. One with the long name of a standard option replaces it: with another
-    /// letter, or `debug` without an argument.
+    /// Options of its own, beside those that each agent has. One with the long name of a standard
+    /// option replaces it: it may have another letter, or, as `debug`, no argument.
     const OPTIONS: &'static [Opt] = &[];
 
     /// The first part of the names of all metrics, such as an option's value.
@@ -34,16 +36,17 @@ pub trait Agent: Sized + 'static {
     /// Starts the agent.
     ///
     /// # Errors
-    /// The reason why it cannot run.
+    /// The reason why it cannot run; it ends then.
     fn start(env: &Env) -> Result<Self>;
 
-    /// Declares the static metrics.
+    /// Declares the metrics that are always there.
     fn metrics(m: &mut Metrics<Self>);
 
-    /// Called once for each request for current values, before anything is refreshed.
+    /// Called once for each request that needs current values or names, before anything is
+    /// refreshed.
     ///
     /// # Errors
-    /// The whole request fails.
+    /// The whole request fails with this error.
     fn begin(&mut self, request: &Request<'_>) -> Result<()> {
         let _ = request;
         Ok(())
@@ -58,11 +61,13 @@ pub trait Agent: Sized + 'static {
     }
 
     /// Called when a [`Waker`](crate::Waker), a [`Timer`](crate::Timer) or a readable
-    /// [`Watch`](crate::Watch) has woken the agent, perhaps once for several of them, or for none:
-    /// at once in a daemon, before the next request in a shared object.
+    /// [`Watch`](crate::Watch) has woken the agent: at once in a daemon, before the next request in
+    /// a shared object. The agent looks at all that it has, as one call may be for several of them,
+    /// or for none.
     ///
     /// # Errors
-    /// They are logged; then descriptors do not wake the agent for a second.
+    /// They are logged; descriptors then do not wake the agent for a second, as those that it has
+    /// not read would wake it again at once.
     fn woken(&mut self) -> Result<()> {
         Ok(())
     }

@@ -8,7 +8,8 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::{Error, Result, guard};
 
-/// A value that a thread of its own reads again and again; the agent shows the last one.
+/// A value that a thread of its own reads again and again. An agent keeps it in its state, and
+/// shows the value that was read last.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -24,18 +25,20 @@ pub struct Background<T> {
 
 struct Shared<T> {
     state: Mutex<State<T>>,
+    /// Signalled when `ended` is set.
     end: Condvar,
 }
 
 struct State<T> {
-    /// The last value, and its time.
+    /// The value that was read last, and when.
     last: Option<(Arc<T>, Instant)>,
     ended: bool,
 }
 
 impl<T: Send + Sync + 'static> Background<T> {
-    /// Reads at once, and then each time that `interval` has passed. A value is there until it is
-    /// older than `expires`; an error, or a panic, is logged.
+    /// Reads at once, and then again `interval` after each reading. The value that was read last
+    /// can be had until it is older than `expires`. An error, or a panic, is logged, and the
+    /// reading goes on.
     pub fn every(
         interval: Duration,
         expires: Duration,
@@ -60,7 +63,8 @@ impl<T: Send + Sync + 'static> Background<T> {
                         guard::call("reading in the background", || {
                             Ok(read().map(|value| {
                                 let new = Some((Arc::new(value), Instant::now()));
-                                // Dropping it may panic.
+                                // The value before is dropped here, within the guard: that may
+                                // panic.
                                 let _before = std::mem::replace(&mut reader.state.lock().last, new);
                             }))
                         })
@@ -87,7 +91,7 @@ impl<T: Send + Sync + 'static> Background<T> {
         Background { shared, expires }
     }
 
-    /// The last value.
+    /// The value that was read last.
     ///
     /// # Errors
     /// `PM_ERR_AGAIN` when there is none yet, or it is too old.
@@ -101,7 +105,7 @@ impl<T: Send + Sync + 'static> Background<T> {
     }
 }
 
-/// Lets the thread end, but does not wait for it.
+/// Lets the thread end when it does not read. It is not waited for, as it may hang.
 impl<T> Drop for Background<T> {
     fn drop(&mut self) {
         self.shared.state.lock().ended = true;
@@ -121,7 +125,7 @@ mod tests {
 
     use super::*;
 
-    /// Errors and panics do not end the reading.
+    /// What was read is there until it is too old; errors and panics do not end the reading.
     #[test]
     fn reading() {
         let count = Arc::new(AtomicU32::new(0));

@@ -1,4 +1,4 @@
-//! `--check`: errors in an agent's declarations.
+//! `--check`: what is wrong with an agent's declarations.
 
 use std::process::ExitCode;
 
@@ -8,7 +8,7 @@ use crate::{Agent, Declared, Env, Metrics, Semantics, Type, Unit};
 /// Maximum length of the one-line text: PCP's tools print it behind the name.
 const LINE_MAX: usize = 120;
 
-/// Prints the errors, one a line, and fails if there are any.
+/// Prints what is wrong, one a line, and fails if there is anything.
 pub(crate) fn check<A: Agent>() -> ExitCode {
     let wrong = wrong::<A>();
     for line in &wrong {

@@ -1,9 +1,10 @@
-//! The clients of pmcd.
+//! The clients of pmcd, and what pmcd tells about them.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The context of a client, as pmcd numbers them. Numbers are used again.
+/// The context of a client, as pmcd numbers them. A number is used again after its context has
+/// ended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct ClientId(pub i32);
 
@@ -22,7 +23,8 @@ pub(crate) mod attribute {
     pub(crate) const CONTAINER: i32 = 15;
 }
 
-/// A client and its attributes. One that came over the network and did not log in has none.
+/// A client and the attributes that pmcd has told. A client that came over the network and did not
+/// log in has none.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Client {
     id: ClientId,
@@ -75,13 +77,14 @@ impl Client {
         self.user.as_deref()
     }
 
-    /// The container whose values the client wants.
+    /// The container whose values the client wants, if it wants those of one.
     #[must_use]
     pub fn container(&self) -> Option<&str> {
         self.container.as_deref()
     }
 
-    /// Sets a known attribute, or removes it if the value is empty or wrong.
+    /// Sets an attribute. An empty value removes it, and so does one that is not a number where
+    /// there should be one. Other attributes are ignored.
     pub(crate) fn set(&mut self, key: i32, value: &[u8]) {
         let value = value.split(|byte| *byte == 0).next().unwrap_or_default();
         let text = || (!value.is_empty()).then(|| String::from_utf8_lossy(value).into_owned());
@@ -112,6 +115,7 @@ impl Clients {
         }
     }
 
+    /// The client of a context: without attributes if pmcd has told none.
     pub(crate) fn get(&mut self, id: ClientId) -> &Client {
         match self.known.get(&id.0) {
             Some(client) => client,
@@ -122,10 +126,12 @@ impl Clients {
         }
     }
 
+    /// The client of a context, to be changed: a new one if pmcd has told nothing of it yet.
     pub(crate) fn of(&mut self, id: ClientId) -> &mut Client {
         self.known.entry(id.0).or_insert_with(|| Client::new(id))
     }
 
+    /// Forgets a client whose context has ended.
     pub(crate) fn end(&mut self, id: ClientId) {
         self.known.remove(&id.0);
     }
@@ -135,7 +141,7 @@ impl Clients {
 mod tests {
     use super::*;
 
-    /// ATTR: with a NUL or without.
+    /// Values come with a NUL or without one; a text where a number should be is none.
     #[test]
     fn attributes() {
         let mut client = Client::new(ClientId(3));

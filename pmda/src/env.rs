@@ -7,7 +7,7 @@ use std::{env, fs, io};
 
 use crate::reactor::{Reactor, Tail, Timer, Waker, Watch};
 
-/// An option of the agent's own.
+/// An option of the agent's own, beside those of all agents.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Opt {
     /// `-x`, if it has a short form.
@@ -20,7 +20,7 @@ pub struct Opt {
     pub help: &'static str,
 }
 
-/// The environment of an agent.
+/// The environment of an agent: what it is told when it starts.
 #[derive(Clone, Debug)]
 pub struct Env {
     name: &'static str,
@@ -54,6 +54,7 @@ impl Env {
         }
     }
 
+    /// The environment of an agent in a folder, without PCP. Files of caches are below it.
     pub(crate) fn in_folder(name: &'static str, domain: u32, folder: &Path) -> Env {
         Env {
             name,
@@ -88,43 +89,46 @@ impl Env {
         &self.root
     }
 
+    /// Sets the first part of the names of metrics.
     pub(crate) fn with_root(mut self, root: String) -> Env {
         self.root = root;
         self
     }
 
-    /// The same without files of caches.
+    /// The same, where no file of a cache is read or written.
     pub(crate) fn without_files(self) -> Env {
         Env { caches: None, ..self }
     }
 
-    /// The agent's domain, perhaps not [`Agent::DOMAIN`](crate::Agent::DOMAIN).
+    /// The agent's domain: pmcd or `-d` may have chosen another one than
+    /// [`Agent::DOMAIN`](crate::Agent::DOMAIN).
     #[must_use]
     pub fn domain(&self) -> u32 {
         self.domain
     }
 
-    /// Returns whether the agent is a shared object rather than a daemon.
+    /// Returns true if the agent is a shared object in pmcd or another process, rather than a
+    /// daemon.
     #[must_use]
     pub fn is_dso(&self) -> bool {
         self.is_dso
     }
 
-    /// The agent's folder: `$PCP_PMDAS_DIR/NAME`.
+    /// The agent's folder, where its configuration is: `$PCP_PMDAS_DIR/NAME`.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The value of an option of the agent's own, the last one of several; empty for one without an
-    /// argument.
+    /// The value of an option of the agent's own, by its long name: the last one if it was given
+    /// several times, and empty for one without an argument. `None` if it was not given.
     #[must_use]
     pub fn option(&self, long: &str) -> Option<&str> {
         let mut given = self.options.iter().rev();
         given.find(|(name, _)| *name == long).map(|(_, value)| value.as_str())
     }
 
-    /// The arguments that are no options.
+    /// The arguments of the command line that are no options.
     #[must_use]
     pub fn arguments(&self) -> &[String] {
         &self.arguments
@@ -146,16 +150,17 @@ impl Env {
         self.reactor.waker()
     }
 
-    /// A timer that wakes the agent at an interval.
+    /// A timer that wakes the agent each time that `interval` has passed.
     #[must_use]
     pub fn timer(&self, interval: Duration) -> Timer {
         self.reactor.timer(interval)
     }
 
-    /// Lets a descriptor wake the agent while it can be read. From now on it does not block.
+    /// Lets a socket or another descriptor wake the agent while it can be read. It does not block
+    /// from now on.
     ///
     /// # Errors
-    /// What the system says.
+    /// Those of the system: it has no descriptor left, for instance.
     pub fn watch<F: AsFd>(&self, source: F) -> io::Result<Watch<F>> {
         self.reactor.watch(source)
     }
@@ -166,11 +171,12 @@ impl Env {
         Tail::new(&self.reactor, path.as_ref())
     }
 
+    /// What wakes the agent.
     pub(crate) fn reactor(&self) -> &Reactor {
         &self.reactor
     }
 
-    /// The same for a restarted agent: nothing of the earlier one wakes it.
+    /// The same for an agent that is started again: nothing that the earlier one has left wakes it.
     pub(crate) fn anew(&self) -> Env {
         Env {
             reactor: Reactor::new(),
@@ -195,6 +201,7 @@ pub(crate) fn pcp_setting(name: &str) -> Option<String> {
     setting_in(&fs::read_to_string(conf).ok()?, name)
 }
 
+/// The value of a setting in the text of a `pcp.conf`.
 fn setting_in(text: &str, name: &str) -> Option<String> {
     let lines = text.lines().rev().filter_map(|line| line.split_once('='));
     let mut values = lines.filter(|(key, _)| *key == name);

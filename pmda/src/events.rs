@@ -68,10 +68,14 @@ event_values! {
     [u8], Aggregate, value => Raw::Bytes(value);
 }
 
-/// Event records, the value of a metric. Their times have microseconds (`PM_TYPE_EVENT`); those of
-/// [`HighresEvents`] have nanoseconds.
+/// Event records, the value of a metric that tells what has happened. Their times have microseconds
+/// (`PM_TYPE_EVENT`); those of [`HighresEvents`] have nanoseconds.
+///
+/// An error, such as a lack of memory, is kept until the records are the value of a metric, which
+/// then has the error instead.
 pub struct Events<const HIGHRES: bool = false> {
     records: Result<EventArray>,
+    /// The number of records.
     count: usize,
 }
 
@@ -107,7 +111,7 @@ impl<const HIGHRES: bool> Events<HIGHRES> {
         }
     }
 
-    /// Adds a record with a time.
+    /// Adds a record of something that has happened at a time.
     pub fn record(&mut self, time: SystemTime) -> Record<'_> {
         change(&mut self.records, |records| records.add_record(stamp(time, HIGHRES), 0));
         self.count += 1;
@@ -116,7 +120,7 @@ impl<const HIGHRES: bool> Events<HIGHRES> {
         }
     }
 
-    /// Adds a record of missed events.
+    /// Adds a record that tells how many records the client has missed.
     pub fn missed(&mut self, time: SystemTime, count: u64) {
         let count = i32::try_from(count).unwrap_or(i32::MAX);
         change(&mut self.records, |records| {
@@ -138,7 +142,8 @@ impl<const HIGHRES: bool> Events<HIGHRES> {
     }
 }
 
-/// Changes the array, unless there was an error before.
+/// Changes the array. After an error it is not changed any more: the first error is the result, as
+/// half an array has no meaning.
 fn change(array: &mut Result<EventArray>, change: impl FnOnce(&mut EventArray) -> Result<()>) {
     if let Ok(records) = array {
         if let Err(error) = change(records) {

@@ -1,5 +1,5 @@
-//! Errors of an agent. A panic costs what the agent was called for, and one line in the log; error
-//! codes that pmcd would misunderstand are changed.
+//! Mistakes of an agent. A panic costs what the agent was called for, and one line in the log.
+//! Error codes that pmcd would take for others are changed.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -12,12 +12,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::{Error, Result};
 
 thread_local! {
-    /// The text of the last panic, to be logged. Without a destructor: a host may call at the very
-    /// end of a thread.
+    /// The text of the last panic, which the guard is to log. It has no destructor, so that it is
+    /// there until the very end of a thread: a host may call when other objects of the thread have
+    /// been destroyed.
     static PANIC: ManuallyDrop<Cell<Option<String>>> = const { ManuallyDrop::new(Cell::new(None)) };
     static THREAD: Thread = const { Thread { number: Cell::new(0), serving: Cell::new(false) } };
 }
 
+/// State of a thread. Without a destructor, as [`PANIC`].
 struct Thread {
     /// 0 when it has none yet.
     number: Cell<usize>,
@@ -25,7 +27,8 @@ struct Thread {
     serving: Cell<bool>,
 }
 
-/// The number of a thread, unlike any other one of the process, earlier ones included.
+/// The number of a thread, which no other thread of the process ever has. An address or the
+/// system's number of a thread would be used again after its end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ThreadNumber(usize);
 
@@ -51,7 +54,8 @@ thread_local! {
     pub(crate) static CAUGHT: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Has panics logged that the guard catches, not printed. Called once, at the start of an agent.
+/// Makes panics that the guard catches be logged rather than printed. To be called before
+/// [`serve`], at the start of an agent; later calls do nothing.
 pub(crate) fn install() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -73,8 +77,11 @@ fn is_serving() -> bool {
     THREAD.with(|thread| thread.serving.get())
 }
 
-/// Serves a request, or another call. A panic outside of [`call`] is an error of this crate and
-/// gives `PM_ERR_GENERIC`, too. The work gets the thread's number.
+/// Serves a request, or any other call from outside. The work gets the thread's number.
+///
+/// # Errors
+/// Those of the work. `PM_ERR_GENERIC` for a panic outside of [`call`], which is a mistake of this
+/// crate.
 #[inline]
 pub(crate) fn serve<R>(work: impl FnOnce(ThreadNumber) -> Result<R>) -> Result<R> {
     THREAD.with(|thread| {
@@ -85,15 +92,19 @@ pub(crate) fn serve<R>(work: impl FnOnce(ThreadNumber) -> Result<R>) -> Result<R
     })
 }
 
-/// Calls the agent, within [`serve`]. A panic is logged with `what`, and gives `PM_ERR_GENERIC`.
+/// Calls the agent, within [`serve`]. A panic is logged with `what` the agent was called for.
+///
+/// # Errors
+/// Those of the agent; `PM_ERR_GENERIC` for a panic.
 #[inline]
 pub(crate) fn call<R>(what: impl Display, agent: impl FnOnce() -> Result<R>) -> Result<R> {
-    // What the agent left half done stays so.
+    // Unwind safe: what the agent has left half done stays so, as after an error.
     let outcome = catch_unwind(AssertUnwindSafe(agent));
     outcome.unwrap_or_else(|payload| Err(caught(format_args!("{what}: the agent has panicked"), payload)))
 }
 
-/// Drops the payload of a panic. That may panic as well, and so on: a few times.
+/// Drops the payload of a panic. That may panic as well, and so on: after eight times the payload
+/// is leaked.
 pub(crate) fn discard(mut payload: Box<dyn Any + Send>) {
     for _ in 0..8 {
         match catch_unwind(AssertUnwindSafe(|| drop(payload))) {

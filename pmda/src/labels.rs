@@ -5,6 +5,8 @@ use pmda_core::labels::{JsonLabels, Label, MAX_NAME, merge};
 
 use crate::{Error, Result};
 
+/// Flags of a label, which say that its name has a dot in it, and that it does not identify
+/// anything.
 const COMPOUND: u8 = PM_LABEL_COMPOUND as u8;
 const OPTIONAL: u8 = PM_LABEL_OPTIONAL as u8;
 
@@ -93,7 +95,7 @@ impl Labels {
         self
     }
 
-    /// Adds a label that does not identify what it is about, such as a note.
+    /// Adds a label that does not tell apart what it is about, such as a note.
     #[must_use]
     pub fn optional(mut self, name: &str, value: impl Into<LabelValue>) -> Labels {
         self.push(name, value.into(), OPTIONAL);
@@ -131,7 +133,11 @@ impl Labels {
         });
     }
 
-    /// Sets a label to a text. Returns whether that changes anything, or an error in words.
+    /// Sets a label to a text, in place of the one with this name; `optional` as in
+    /// [`Labels::optional`]. Returns whether that changes anything.
+    ///
+    /// # Errors
+    /// What is wrong with it, in words; it is not set.
     pub(crate) fn give(&mut self, name: &str, value: &str, optional: bool) -> std::result::Result<bool, String> {
         let mut changed = self.clone();
         changed.0.retain(|entry| entry.name != name);
@@ -139,8 +145,10 @@ impl Labels {
         self.replace(changed)
     }
 
-    /// Sets all labels. Returns whether that changes anything, or an error in words, without a
-    /// change.
+    /// Sets all labels. Returns whether that changes anything.
+    ///
+    /// # Errors
+    /// What is wrong with them, in words; nothing is changed.
     pub(crate) fn replace(&mut self, labels: Labels) -> std::result::Result<bool, String> {
         if let Some(entry) = labels.0.iter().find(|entry| !is_name(&entry.name)) {
             return Err(format!(
@@ -154,8 +162,10 @@ impl Labels {
         Ok(is_changed)
     }
 
-    /// The set for clients, with `level` (`PM_LABEL_*`) in each label's flags. `-EINVAL` for a
-    /// wrong name, `-E2BIG` for too many or too long ones.
+    /// The set as it goes to clients, with `level` (`PM_LABEL_*`) in each label's flags.
+    ///
+    /// # Errors
+    /// `-EINVAL` for a name that no label may have, `-E2BIG` for too many labels or too long ones.
     pub(crate) fn set(&self, level: u8) -> Result<JsonLabels> {
         if self.0.is_empty() {
             return Ok(JsonLabels {
@@ -166,6 +176,7 @@ impl Labels {
         if !self.0.iter().all(|entry| is_name(&entry.name)) {
             return Err(Error::EINVAL);
         }
+        // Of several with one name, `merge` takes the first: here the one that was added last.
         let entries = self.0.iter().rev().map(|entry| Label {
             name: entry.name.as_bytes(),
             value: entry.value.as_bytes(),
@@ -199,7 +210,8 @@ fn is_name(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// LABEL-37, LABEL-38.
+    /// LABEL-37, LABEL-38: labels are sorted, nested names are written out, and each label has the
+    /// bits of its level.
     #[test]
     fn sets() {
         let labels = Labels::new()
@@ -212,7 +224,8 @@ mod tests {
         assert_eq!(flags, [32, 32, 32 | 64 | 128]);
     }
 
-    /// LABEL-33: escapes; LABEL-14: a text is never a syntax error.
+    /// LABEL-33: characters that JSON does not take as they are; LABEL-14: a text is never a syntax
+    /// error.
     #[test]
     fn texts() {
         let json = Labels::new().add("a", "q\"b\\s\nü").to_string();

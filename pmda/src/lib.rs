@@ -3,7 +3,8 @@
 //! An agent is a type that implements [`Agent`]: it declares its metrics once, with
 //! [`struct@Metrics`] or by `#[derive(Metrics)]`, and reads their values on request. [`run()`]
 //! makes a daemon of it, [`export_dso!`] a shared object, and [`testing::Harness`] asks it in tests
-//! as pmcd does. All that needs no PCP, no headers, no C compiler, and no `unsafe`. The guide,
+//! as pmcd does. To build, run or test an agent takes no PCP, no headers, no C compiler and no
+//! `unsafe`. The guide,
 //! `docs/RUST-AGENTS.md` of the repository, leads from an empty folder to `pminfo`, and has a table
 //! for those who come from C, Perl or Python.
 //!
@@ -55,11 +56,12 @@
 //!
 //! # Decisions
 //!
-//! - An [`IndomRef`] is `Copy`, so that many metrics can have one instance domain. So labels of
-//!   domains and instances are given by [`Metrics::indom_label`] and [`Metrics::instance_labels`].
+//! - An [`IndomRef`] is `Copy`, so that many metrics can have one instance domain. It cannot borrow
+//!   the declarations, so labels of domains and instances are given by [`Metrics::indom_label`] and
+//!   [`Metrics::instance_labels`].
 //! - Parameters of events are metrics with types ([`Metrics::parameter`]); [`Record::add`] takes no
 //!   other value.
-//! - Stores are for the superuser only, unless [`Def::writable_by`] is called.
+//! - Only the superuser may store a value, unless [`Def::writable_by`] says who else may.
 
 #![deny(unsafe_code)]
 
@@ -100,7 +102,7 @@ pub use indom::{Indom, Update};
 pub use labels::{LabelValue, Labels};
 pub use metrics::{Declared, DeclaredIndom, Def, IndomRef, MetricRef, Metrics, Problem};
 pub use pmda_core::error::{Error, Result};
-/// Metrics from the fields of a struct. Errors are found by the compiler:
+/// Metrics from the fields of a struct. A field that cannot be a metric does not compile:
 ///
 /// ```compile_fail
 /// use pmda::prelude::*;

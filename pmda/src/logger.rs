@@ -1,7 +1,7 @@
 //! The log in PCP's form: a header, lines with time, program and severity, a footer.
 //!
-//! Messages of the crate `log` become such lines on stderr, which is a daemon's log file, or the
-//! host's stderr.
+//! Messages that the agent and other crates log with the crate `log` become such lines on stderr.
+//! In a daemon stderr leads to the log file; a shared object has the stderr of its host.
 
 use std::fs::File;
 use std::io::{ErrorKind, Write};
@@ -17,6 +17,7 @@ use tz::{DateTime, TimeZone};
 
 use crate::Error;
 
+/// Writes messages to stderr.
 struct Logger {
     program: String,
     zone: TimeZone,
@@ -24,7 +25,7 @@ struct Logger {
 
 static LOGGER: OnceLock<Logger> = OnceLock::new();
 
-/// Installs the logger under this name, unless the agent has one.
+/// Installs the logger, under this name of the program, unless the agent has one of its own.
 pub(crate) fn start(program: &str, level: LevelFilter) {
     let logger = LOGGER.get_or_init(|| Logger {
         program: program.to_owned(),
@@ -35,7 +36,8 @@ pub(crate) fn start(program: &str, level: LevelFilter) {
     }
 }
 
-/// Redirects stderr to `file`, if it can be made, and writes the header.
+/// Makes stderr lead to `file`, and writes the header. If the file cannot be made, stderr stays as
+/// it is.
 pub(crate) fn open(program: &str, file: &Path) {
     if file == Path::new("-") {
         return;
@@ -59,20 +61,21 @@ pub(crate) fn open(program: &str, file: &Path) {
     }
 }
 
-/// Makes a new log. An old one is removed: no link is followed, and a program that still writes
-/// keeps it. Devices stay.
+/// Makes a new log. An old one is removed first: so no link is followed to another user's file, and
+/// a program that still writes to the old log keeps it. Devices are not removed.
 fn create(file: &Path) -> io::Result<File> {
     if file.parent() == Some(Path::new("/dev")) {
         return File::options().write(true).open(file);
     }
     let entry = DirEntry::at(file)?;
     match entry.replace(0o666) {
-        // One's own file in a directory that is closed.
+        // Others than root may have a file of their own in a directory that they cannot write to.
         Err(error) if error.kind() == ErrorKind::PermissionDenied && !geteuid().is_root() => File::create(file),
         created => created,
     }
 }
 
+/// Writes the footer.
 pub(crate) fn close() {
     let zone = LOGGER.get().map_or_else(TimeZone::utc, |logger| logger.zone.clone());
     write(&format!("\nLog finished {}\n", now(&zone, true)));
@@ -108,7 +111,7 @@ pub(crate) fn describe(error: Error) -> String {
     }
 }
 
-/// The reason for a failed system call, without Rust's number.
+/// The reason why a system call has failed, without the number that Rust adds.
 pub(crate) fn reason(error: &io::Error) -> String {
     match error.raw_os_error() {
         Some(errno) => nix::errno::Errno::from_raw(errno).desc().to_owned(),
@@ -116,7 +119,8 @@ pub(crate) fn reason(error: &io::Error) -> String {
     }
 }
 
-/// Writes a line at once, so that lines of several threads and processes do not mix.
+/// Writes a line by one call, so that lines of several threads and processes do not mix. An error
+/// has no place where it could be reported.
 fn write(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
 }

@@ -1,27 +1,29 @@
-//! The instances that the next fetches select.
+//! The instances that the fetches after a PROFILE select.
 
 use std::collections::HashMap;
 
 use pmda_core::profile::{Compiled, Element};
 use pmda_core::wire::decode;
 
-/// The last profile of pmcd: the selection of each instance domain of the agent that it names, and
-/// of all others (INST-51).
+/// The profile that pmcd has sent last: for each instance domain of the agent that it names, the
+/// selected instances; for all others, whether all are selected or none (INST-51).
 #[derive(Debug)]
 pub(crate) struct Profile {
     include: bool,
     domains: HashMap<u32, Compiled>,
 }
 
+/// The selected instances of one domain.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Selection<'p> {
     All,
     None,
+    /// Those that this selects.
     Some(&'p Compiled),
 }
 
 impl Profile {
-    /// All instances, as at first.
+    /// All instances, as before the first profile.
     pub(crate) fn all() -> Profile {
         Profile {
             include: true,
@@ -29,7 +31,7 @@ impl Profile {
         }
     }
 
-    /// The part of a PROFILE about instance domains of `domain`.
+    /// The part of a PROFILE that is about instance domains of the agent with this `domain`.
     pub(crate) fn new(profile: decode::Profile<'_>, domain: u32) -> Profile {
         let mut domains = HashMap::new();
         for selection in profile.iter() {

@@ -16,11 +16,11 @@ const HANDLE: i32 = 0;
 /// A queue of events of type `P`, shown by a metric that is declared with [`Metrics::events`].
 ///
 /// Each client sees each event once that comes after its first fetch and that passes its filter, if
-/// it has one. Events wait until all clients have seen them, or the queue is full: then the oldest
-/// go, and clients are told how many they have missed.
+/// it has one. Events wait until all clients have seen them, or until more come than the queue
+/// holds: then the oldest go, and clients that have missed them are told how many.
 pub struct Queue<P> {
     queues: Arc<Mutex<Queues<Waiting<P>, usize>>>,
-    /// Filters of clients, by number in the queue.
+    /// Filters of clients, by the number that the queue knows them by.
     filters: Vec<Option<Filter<P>>>,
     readable_by: fn(&Client) -> bool,
 }
@@ -28,24 +28,25 @@ pub struct Queue<P> {
 /// Returns whether a client sees an event.
 type Filter<P> = Box<dyn Fn(&P) -> bool>;
 
+/// An event in the queue.
 struct Waiting<P> {
     time: SystemTime,
     event: Arc<P>,
 }
 
-/// Adds events to a queue from any thread: clone it for each. It wakes nobody: the queue is read
-/// when clients ask.
+/// Adds events to a queue from any thread: each gets a clone of it. It does not wake the agent, as
+/// the queue is read when clients ask.
 pub struct QueueSender<P> {
     queues: Arc<Mutex<Queues<Waiting<P>, usize>>>,
 }
 
 impl<P> QueueSender<P> {
-    /// Adds an event of this moment.
+    /// Adds an event that has happened just now.
     pub fn push(&self, event: P) {
         self.push_weighing(1, SystemTime::now(), event);
     }
 
-    /// Adds an event, as [`Queue::push_weighing`].
+    /// Adds an event of some weight that has happened at a time, as [`Queue::push_weighing`].
     pub fn push_weighing(&self, weight: usize, time: SystemTime, event: P) {
         let event = Arc::new(event);
         let outcome = self
@@ -72,6 +73,7 @@ impl<P> fmt::Debug for QueueSender<P> {
     }
 }
 
+/// A fetch keeps nothing of an event: it finds the event in the queue when it shows it.
 impl<P> Payload for Waiting<P> {
     type EventData = ();
 
@@ -79,11 +81,12 @@ impl<P> Payload for Waiting<P> {
 }
 
 impl<P> Queue<P> {
-    /// A queue of at most `limit` events, or of their [weights](Queue::push_weighing).
+    /// A queue that holds `limit` events. If they differ much in size, give them weights
+    /// ([`Queue::push_weighing`]): then `limit` is for the sum of these.
     #[must_use]
     pub fn new(limit: usize) -> Queue<P> {
         let mut queues = Queues::new();
-        // Cannot fail: the only queue, with a limit, without an array.
+        // Cannot fail: it is the only queue of its table, has a limit, and needs no array.
         if let Err(error) = queues.create(b"", limit.max(1), 0, || Ok(HANDLE)) {
             log::error!("an event queue: {error}");
         }
@@ -94,20 +97,21 @@ impl<P> Queue<P> {
         }
     }
 
-    /// Sets the clients that may read events, by default all.
+    /// Sets who may read events: the clients for which `may` returns true, by default all.
     #[must_use]
     pub fn readable_by(mut self, may: fn(&Client) -> bool) -> Queue<P> {
         self.readable_by = may;
         self
     }
 
-    /// Adds an event of this moment.
+    /// Adds an event that has happened just now.
     pub fn push(&mut self, event: P) {
         self.push_weighing(1, SystemTime::now(), event);
     }
 
-    /// Adds an event with a weight and a time. The limit of the queue is for the sum of weights; an
-    /// event that is heavier is dropped.
+    /// Adds an event of some weight, such as its size in bytes, that has happened at a time. The
+    /// limit of the queue is for the weights of its events together; an event that is heavier than
+    /// the limit is dropped, with a line in the log.
     pub fn push_weighing(&mut self, weight: usize, time: SystemTime, event: P) {
         self.sender().push_weighing(weight, time, event);
     }
@@ -120,7 +124,8 @@ impl<P> Queue<P> {
         }
     }
 
-    /// Sets a client's filter: it sees only events for which the function returns true.
+    /// Sets a client's filter, in place of the one that it had: the client sees only events for
+    /// which the function returns true.
     ///
     /// # Errors
     /// `-ENOMEM`.
@@ -153,7 +158,7 @@ impl<P> Queue<P> {
         }
     }
 
-    /// The number of events so far, seen or not.
+    /// The number of events so far, whether a client has seen them or not.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.queues.lock().counters(HANDLE).map_or(0, |counters| counters.count)
@@ -177,6 +182,7 @@ impl<P> Queue<P> {
             .map_or(0, |counters| counters.clients)
     }
 
+    /// Forgets a client whose context has ended.
     pub(crate) fn end(&mut self, client: ClientId) {
         let mut ending = Ending::default();
         loop {
@@ -215,7 +221,7 @@ impl<P> Queue<P> {
                 .lock()
                 .payload(&event)
                 .map(|waiting| (waiting.time, Arc::clone(&waiting.event)));
-            // Without a lock: the agent may add an event.
+            // Nothing is locked while the agent looks at the event: it may add another one.
             if let Some((time, event)) = waiting.filter(|(_, event)| filter.is_none_or(|filter| filter(event))) {
                 show(&event, &mut events.record(time));
             }
@@ -228,7 +234,8 @@ impl<P> Queue<P> {
     }
 }
 
-/// A client that reads. If the agent panics, the event shown to it counts as not seen.
+/// A client that goes from event to event. If the agent panics, the event that it was to show
+/// counts as not seen.
 struct Reading<'q, P> {
     queues: &'q Mutex<Queues<Waiting<P>, usize>>,
     session: FetchSession<(), usize>,

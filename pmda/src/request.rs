@@ -7,7 +7,7 @@ use pmda_core::ident::MetricId;
 
 use crate::Client;
 
-/// The kind of a request.
+/// What a request is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Why {
     /// For values.
@@ -20,7 +20,7 @@ pub enum Why {
     Names,
 }
 
-/// A request for current values.
+/// A request that needs current values or names.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'r> {
     why: Why,
@@ -30,10 +30,10 @@ pub struct Request<'r> {
     has_read: bool,
 }
 
-/// The time of a request, read once on demand.
+/// The time of a request, which is read when it is first asked for, and only once.
 #[derive(Debug)]
 pub(crate) struct Clock {
-    /// The harness has moved it by this time.
+    /// The time by which a harness has moved the clock.
     ahead: Duration,
     now: Cell<Option<Instant>>,
 }
@@ -73,24 +73,25 @@ impl<'r> Request<'r> {
         }
     }
 
+    /// The request after clusters were read for it.
     pub(crate) fn after_reading(self) -> Request<'r> {
         Request { has_read: true, ..self }
     }
 
-    /// Returns whether clusters have been read for it, as in the second call of
-    /// [`Agent::dynamic`](crate::Agent::dynamic).
+    /// Returns true if clusters have been read for it: that is so in the second call of
+    /// [`Agent::dynamic`](crate::Agent::dynamic) for a request.
     #[must_use]
     pub fn has_read(&self) -> bool {
         self.has_read
     }
 
-    /// Its kind.
+    /// What it is for.
     #[must_use]
     pub fn why(&self) -> Why {
         self.why
     }
 
-    /// The client.
+    /// The client that asks.
     #[must_use]
     pub fn client(&self) -> &Client {
         self.client
@@ -111,7 +112,7 @@ impl<'r> Request<'r> {
         }
     }
 
-    /// The clusters that it needs, each once, in ascending order.
+    /// The clusters that it needs something of, each once, in ascending order.
     pub fn clusters(&self) -> impl Iterator<Item = u32> + use<> {
         let mut clusters: Vec<u32> = match self.wanted {
             Wanted::Metrics(ids) => ids.iter().map(|id| id.cluster()).collect(),

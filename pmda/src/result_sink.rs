@@ -6,13 +6,15 @@ use pmda_core::wire::encode::ResultBuilder;
 use crate::Result;
 use crate::memory::HostResult;
 
-/// A result under construction: the bytes of a reply, or the structures of a shared object's host.
+/// A result that is being built: the bytes of a reply, or, in a shared object, the structures that
+/// its host reads.
 #[derive(Debug)]
 pub(crate) enum ResultSink<'d> {
     Reply(&'d mut ResultBuilder),
     Host(&'d mut HostResult),
 }
 
+/// Makes the same call on either kind of result.
 macro_rules! either {
     ($sink:expr, $one:ident => $call:expr) => {
         match $sink {
@@ -37,6 +39,7 @@ impl ResultSink<'_> {
         either!(self, sink => sink.begin(flags, metrics))
     }
 
+    /// Starts the set of a metric.
     #[inline]
     pub(crate) fn open(&mut self, metric: MetricId) -> Result<()> {
         match self {
@@ -48,23 +51,25 @@ impl ResultSink<'_> {
         }
     }
 
+    /// Adds a number of 32 bits.
     #[inline]
     pub(crate) fn word(&mut self, inst: i32, word: u32) -> Result<()> {
         either!(self, sink => sink.word(inst, word))
     }
 
-    /// Adds a number of 64 bits, with its block's `header`.
+    /// Adds a number of 64 bits, with the header word of its block.
     #[inline]
     pub(crate) fn wide(&mut self, inst: i32, header: u32, value: u64) -> Result<()> {
         either!(self, sink => sink.wide(inst, header, value))
     }
 
-    /// Adds a block with data in wire order.
+    /// Adds a block with data in the byte order of the wire, with its header word.
     #[inline]
     pub(crate) fn block(&mut self, inst: i32, header: u32, data: &[u8]) -> Result<()> {
         either!(self, sink => sink.block(inst, header, data))
     }
 
+    /// Adds a text and the NUL that ends it, with the header word of its block.
     #[inline]
     pub(crate) fn text(&mut self, inst: i32, header: u32, text: &[u8]) -> Result<()> {
         either!(self, sink => sink.text(inst, header, text))
@@ -76,7 +81,7 @@ impl ResultSink<'_> {
         either!(self, sink => sink.close(values));
     }
 
-    /// Ends the set without values: `code` is the error, or 0.
+    /// Ends the set without the values that were added: `code` is the error, or 0.
     pub(crate) fn fail(&mut self, code: i32) {
         either!(self, sink => sink.fail(code));
     }

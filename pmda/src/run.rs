@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use crate::options::{self, Command};
 use crate::{Agent, Env, check, daemon, write};
 
-/// Runs an agent's program: as a daemon, or `--help`, `--write` or `--check`.
+/// Runs an agent's program: as a daemon, or what `--help`, `--write` or `--check` asks for.
 #[must_use]
 pub fn run<A: Agent>() -> ExitCode {
     let mut arguments = std::env::args_os();
@@ -14,7 +14,7 @@ pub fn run<A: Agent>() -> ExitCode {
     let program = program.to_string_lossy();
     match options::parse(arguments, A::OPTIONS) {
         Ok(Command::Serve(settings)) => daemon::serve::<A>(&program, &settings),
-        // Ends with 1, as PCP's agents.
+        // PCP's agents end with 1 here, too.
         Ok(Command::Help) => usage::<A>(&program),
         Ok(Command::Write(directory, settings)) => {
             let env = Env::installed(A::NAME, settings.domain.unwrap_or(A::DOMAIN), false);

@@ -24,16 +24,16 @@ pub enum Type {
     F64 = 5,
     /// `PM_TYPE_STRING`.
     String = 6,
-    /// `PM_TYPE_AGGREGATE`: bytes.
+    /// `PM_TYPE_AGGREGATE`: bytes, whose meaning a client has to know.
     Aggregate = 7,
     /// `PM_TYPE_EVENT`: records with a time and parameters.
     Event = 9,
-    /// `PM_TYPE_HIGHRES_EVENT`: the same, with nanoseconds.
+    /// `PM_TYPE_HIGHRES_EVENT`: the same, with times in nanoseconds.
     HighresEvent = 10,
 }
 
 impl Type {
-    /// The type with a number.
+    /// The type with a number (`PM_TYPE_*`).
     #[must_use]
     pub fn from_number(number: u32) -> Option<Type> {
         const ALL: [Type; 10] = [
@@ -51,7 +51,10 @@ impl Type {
         ALL.into_iter().find(|kind| *kind as u32 == number)
     }
 
-    /// The header word of a block with `size` bytes of data, or `PM_ERR_TOOBIG`.
+    /// The header word of a block with `size` bytes of data.
+    ///
+    /// # Errors
+    /// `PM_ERR_TOOBIG` if its length field, of 24 bits, does not hold that.
     fn header(self, size: usize) -> Result<u32> {
         let length = u32::try_from(size).ok().and_then(|size| size.checked_add(4));
         let length = length.filter(|length| length >> 24 == 0).ok_or(Error::TOOBIG)?;
@@ -65,7 +68,7 @@ impl Type {
 pub enum Semantics {
     /// Grows all the time: clients show its rate.
     Counter = 1,
-    /// A momentary value.
+    /// Has this value at this moment.
     Instant = 3,
     /// Changes seldom, and keeps its value in between.
     Discrete = 4,
@@ -74,7 +77,7 @@ pub enum Semantics {
 /// A value that a metric's function may return. A type of your own can implement it by passing on
 /// its parts, or by [`Encoder::text`] and [`Encoder::bytes`].
 ///
-/// A text that the agent owns is not a value, since it would be copied:
+/// A text that the agent owns is not a value, since it would have to be copied:
 ///
 /// ```compile_fail,E0277
 /// # use pmda::prelude::*;
@@ -97,16 +100,17 @@ pub trait Value {
     /// Adds the value to the reply, or nothing.
     ///
     /// # Errors
-    /// The reason for no value; `PM_ERR_TYPE` when a value that is passed on is not of `TYPE`;
-    /// `-E2BIG` for more than one; `-ENOMEM`, `PM_ERR_TOOBIG`.
+    /// The reason why there is no value. `PM_ERR_TYPE` if a value that is passed on is not of
+    /// `TYPE`, as all values of a metric have one form; `-E2BIG` for more than one value;
+    /// `PM_ERR_TOOBIG` for one of 16 MiB or more; `-ENOMEM`.
     fn write(self, out: &mut Encoder<'_>) -> Result<()>;
 }
 
-/// The encoder of values into the reply.
+/// The destination of values: it encodes them straight into the reply.
 #[derive(Debug)]
 pub struct Encoder<'e> {
     sink: ResultSink<'e>,
-    /// `PM_IN_NULL` without an instance domain.
+    /// `PM_IN_NULL` for the one value of a metric without instances.
     inst: i32,
     kind: Type,
     unit: Unit,
@@ -116,7 +120,7 @@ pub struct Encoder<'e> {
 }
 
 impl<'e> Encoder<'e> {
-    /// An encoder for the values of a metric.
+    /// An encoder for the values of a metric of this type and unit.
     pub(crate) fn new(sink: ResultSink<'e>, kind: Type, unit: Unit) -> Encoder<'e> {
         Encoder {
             sink,
@@ -128,6 +132,7 @@ impl<'e> Encoder<'e> {
         }
     }
 
+    /// Makes the next value that of this instance.
     #[inline]
     pub(crate) fn at(&mut self, inst: i32) -> &mut Self {
         self.inst = inst;
@@ -135,11 +140,16 @@ impl<'e> Encoder<'e> {
         self
     }
 
+    /// The number of values that were added.
     pub(crate) fn values(&self) -> i32 {
         self.values
     }
 
-    /// Adds a value, if it has the metric's type.
+    /// Adds a value.
+    ///
+    /// # Errors
+    /// `PM_ERR_TYPE` for a value of another type than the metric's, as clients would read it as
+    /// that; `-E2BIG` for a second value.
     #[inline]
     fn add(&mut self, kind: Type, write: impl FnOnce(&mut ResultSink<'e>, i32) -> Result<()>) -> Result<()> {
         if kind != self.kind {
@@ -170,7 +180,7 @@ impl<'e> Encoder<'e> {
     /// As [`Value::write`].
     #[inline]
     pub fn text(&mut self, text: &str) -> Result<()> {
-        // With its NUL.
+        // The NUL that ends it in C is part of the value.
         let header = Type::String.header(text.len() + 1)?;
         self.add(Type::String, |sink, inst| sink.text(inst, header, text.as_bytes()))
     }
@@ -259,7 +269,7 @@ impl Value for Vec<u8> {
     }
 }
 
-/// In the metric's unit of time, nanoseconds by default.
+/// A number in the metric's unit of time; in nanoseconds if the metric has no unit.
 impl Value for Duration {
     const TYPE: Type = Type::U64;
     const UNIT: Unit = NSEC;
@@ -282,7 +292,7 @@ impl<V: Value> Value for Option<V> {
     }
 }
 
-/// An error is the client's result if the metric has no other value.
+/// An error is what clients get if no other instance of the metric has a value.
 impl<V: Value> Value for Result<V> {
     const TYPE: Type = V::TYPE;
     const UNIT: Unit = V::UNIT;
@@ -293,7 +303,7 @@ impl<V: Value> Value for Result<V> {
     }
 }
 
-/// A value of a metric whose type is known at run time: see [`Metrics::value_as`].
+/// A value of a metric whose type is known at run time only: see [`Metrics::value_as`].
 ///
 /// [`Metrics::value_as`]: crate::Metrics::value_as
 #[derive(Clone, PartialEq, Debug)]
@@ -312,13 +322,17 @@ pub enum Atom<'a> {
     F32(f32),
     /// Of a metric of [`Type::F64`].
     F64(f64),
-    /// Of a metric of [`Type::String`]; the agent's own is not copied.
+    /// Of a metric of [`Type::String`]; a text that the agent owns is borrowed, and not copied.
     Text(Cow<'a, str>),
     /// Of a metric of [`Type::Aggregate`].
     Bytes(Cow<'a, [u8]>),
 }
 
 impl Atom<'_> {
+    /// Adds the value to the reply, or nothing.
+    ///
+    /// # Errors
+    /// As [`Value::write`].
     pub(crate) fn write(self, out: &mut Encoder<'_>) -> Result<()> {
         match self {
             Atom::None => Ok(()),
@@ -357,7 +371,7 @@ atoms! {
     Vec<u8>, Bytes;
 }
 
-/// A value that a client stores, of the metric's type.
+/// A value that a client wants to store, of the metric's type.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Stored<'a> {
     /// A whole number of any type.
@@ -439,7 +453,7 @@ impl FromStore for Vec<u8> {
     }
 }
 
-/// In the metric's unit of time.
+/// A number in the metric's unit of time.
 impl FromStore for Duration {
     fn from_store(value: Stored<'_>, unit: Unit) -> Result<Duration> {
         let nanoseconds = unit.nanoseconds().ok_or(Error::CONV)?;

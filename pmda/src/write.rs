@@ -14,7 +14,8 @@ use crate::metrics::{help_parts, is_name};
 use crate::{Agent, Env, Metrics, logger};
 
 /// Writes `domain.h`, `pmns`, `root`, `help`, `Install` and `Remove` to a directory, which is made.
-/// With them and the program `pmdaNAME` in `$PCP_PMDAS_DIR/NAME`, `./Install` tells pmcd.
+/// When they are in `$PCP_PMDAS_DIR/NAME` beside the agent's program `pmdaNAME`, `./Install` tells
+/// pmcd of the agent. Options of the command line may choose domain and root.
 pub(crate) fn write<A: Agent>(directory: &Path, env: &Env) -> ExitCode {
     let root_name = A::root(env);
     if root_name.contains('.') || !is_name(&root_name) {
@@ -32,7 +33,7 @@ pub(crate) fn write<A: Agent>(directory: &Path, env: &Env) -> ExitCode {
         ("Remove", script::<A>(&metrics, "pmdaRemove"), 0o755),
     ];
     let one = |(name, text, mode): (&str, String, u32)| -> io::Result<()> {
-        // Root may write to a directory of another user: links are not followed.
+        // Root may be told to write to another user's directory: no link there is followed.
         let mut file = entry(&directory.join(name))?.replace(mode)?;
         file.write_all(text.as_bytes())?;
         file.set_permissions(Permissions::from_mode(mode))
@@ -50,6 +51,7 @@ fn entry(path: &Path) -> io::Result<DirEntry> {
     DirEntry::at(path)
 }
 
+/// Makes a directory and those above it, and follows no link on the way.
 fn make(directory: &Path) -> io::Result<()> {
     let above = directory.parent().filter(|above| !above.as_os_str().is_empty());
     if let Some(above) = above {
@@ -61,6 +63,7 @@ fn make(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// The name of the domain in the other files.
 fn domain_name(name: &str) -> String {
     name.to_ascii_uppercase()
 }
@@ -89,7 +92,7 @@ struct Node<'m> {
     order: Vec<&'m str>,
 }
 
-/// The name space; that of dynamic metrics is with the agent.
+/// The name space. An agent whose metrics come and go answers for its names itself.
 fn names<S>(metrics: &Metrics<S>, agent: &str) -> String {
     let name = metrics.root();
     let domain = domain_name(agent);
@@ -138,7 +141,7 @@ fn help<S>(metrics: &Metrics<S>, agent: &str) -> String {
     let mut add = |name: String, help: &str| {
         let (line, long) = help_parts(help);
         let _ = writeln!(text, "@ {name} {line}");
-        // At a line's start @ and # have another meaning.
+        // At the start of a line newhelp takes @ for the next text, and # for a comment.
         for line in long.lines() {
             let escape = if line.starts_with(['@', '#']) { " " } else { "" };
             let _ = writeln!(text, "{escape}{line}");
@@ -161,7 +164,7 @@ fn script<A: Agent>(metrics: &Metrics<A>, action: &str) -> String {
     } else {
         ""
     };
-    // By default pmdaproc.sh takes the agent's name.
+    // pmdaproc.sh takes the agent's name for that of the tree, unless it is told another one.
     let root = match metrics.root() {
         root if root == name => String::new(),
         root => format!("pmns_name={root}\n"),
@@ -241,7 +244,8 @@ mod tests {
         assert_eq!(mode & 0o777, 0o755);
     }
 
-    /// In another user's directory root follows no links.
+    /// In another user's directory root follows no links, neither in the place of a file nor of a
+    /// directory.
     #[test]
     fn links_of_others() {
         if !nix::unistd::geteuid().is_root() {

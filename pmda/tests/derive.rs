@@ -1,6 +1,7 @@
 //! The metrics of the derive macros: names, numbers, help texts, units and values.
 
 #![forbid(unsafe_code)]
+#![allow(clippy::doc_paragraphs_missing_punctuation)] // One-line help texts are no sentences.
 
 use pmda::prelude::*;
 use pmda::testing::Harness;

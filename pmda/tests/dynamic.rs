@@ -1,4 +1,4 @@
-//! Metrics that come and go.
+//! Metrics that come and go, as an agent needs them that finds its sources at run time.
 
 #![forbid(unsafe_code)]
 
@@ -28,6 +28,7 @@ struct Found {
     rows: Vec<(i32, &'static str, Atom<'static>)>,
 }
 
+/// A metric that is shown.
 struct Shown {
     found: Found,
     rows: Indom<Atom<'static>>,
@@ -280,6 +281,7 @@ fn numbers_that_stay() -> Result<()> {
     Ok(())
 }
 
+/// What an agent does next.
 type Step = Box<dyn FnOnce(&mut Metrics<Steps>)>;
 
 /// An agent that declares what it is told.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use pmda::prelude::*;
 use pmda::testing::Harness;
 
-/// Parts of ten thousand metrics.
+/// Number of parts, each of ten thousand metrics.
 const PARTS: u32 = 10;
 const PART: u32 = 10_000;
 
@@ -16,7 +16,7 @@ const PART: u32 = 10_000;
 struct Many {
     /// Parts to be declared.
     next: Vec<u32>,
-    /// The time of each.
+    /// The time that each part has taken.
     times: Vec<Duration>,
     rows: Indom<u32>,
 }
@@ -52,7 +52,7 @@ impl Agent for Many {
     }
 }
 
-/// Returns the time of each.
+/// Declares parts. Returns the time that each has taken.
 fn declare(pmcd: &mut Harness<Many>, parts: impl Iterator<Item = u32>) -> Result<Vec<Duration>> {
     pmcd.agent().times.clear();
     pmcd.agent().next.extend(parts);
@@ -60,7 +60,7 @@ fn declare(pmcd: &mut Harness<Many>, parts: impl Iterator<Item = u32>) -> Result
     Ok(std::mem::take(&mut pmcd.agent().times))
 }
 
-/// In KiB.
+/// Resident memory of this process, in KiB.
 fn resident() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
@@ -80,6 +80,7 @@ fn shortest<R>(mut work: impl FnMut() -> R) -> Duration {
     times.min().unwrap_or_default()
 }
 
+/// Times of requests that are answered with a few things, however many metrics there are.
 fn requests(pmcd: &mut Harness<Many>) -> [Duration; 5] {
     [
         shortest(|| pmcd.children("many.c105")),

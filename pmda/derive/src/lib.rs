@@ -17,7 +17,8 @@ use proc_macro::TokenStream;
 /// Makes metrics without instances from the fields of an agent's struct.
 ///
 /// It writes `fn define(m: &mut pmda::Metrics<Self>)`, which declares one metric for each field
-/// with `#[metric(…)]`, in their order. See [`Row`](macro@Row) for the attribute.
+/// with `#[metric(…)]`, in their order; other fields are left out. See [`Row`](macro@Row) for the
+/// attribute.
 #[proc_macro_derive(Metrics, attributes(metric))]
 pub fn metrics(item: TokenStream) -> TokenStream {
     derive(item, emit::metrics)
@@ -27,8 +28,8 @@ pub fn metrics(item: TokenStream) -> TokenStream {
 ///
 /// It writes
 /// `fn define<S>(m: &mut pmda::Metrics<S>, prefix: &str, indom: pmda::IndomRef<S, Self>)`, which
-/// declares one metric for each field with `#[metric(…)]`; `prefix` is in front of the names, as in
-/// `"interface."`.
+/// declares one metric for each field with `#[metric(…)]`, in their order; other fields are left
+/// out. `prefix` comes in front of the names, such as `"interface."`.
 ///
 /// The doc comment is the help text: its first line is the one-line text, all of it the long one.
 /// The type of a field is one of `pmda::Value`, which is cloned; text (`String`, `Box<str>` …) is

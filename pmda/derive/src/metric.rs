@@ -12,7 +12,7 @@ const ITEM_MAX: u32 = 1023;
 pub struct Metric {
     /// The field.
     pub field: Ident,
-    /// True for text, which is not copied.
+    /// True if the field is text, which need not be copied.
     pub is_text: bool,
     /// The field's name, or that of `name = "…"`.
     pub name: String,
@@ -108,6 +108,10 @@ impl Metric {
     }
 }
 
+/// Checks that no two fields have one name, as two metrics cannot.
+///
+/// # Errors
+/// At the second of two fields with one name.
 pub fn check_unique(metrics: &[Metric]) -> Result<()> {
     for (index, metric) in metrics.iter().enumerate() {
         let before = &metrics[..index];
@@ -205,7 +209,8 @@ fn help(lines: &[String]) -> String {
     }
 }
 
-/// Returns whether `&field` gives a `&str`: of `String`, `&'static str`, `Box<str>` and the like.
+/// Returns whether `&field` gives a `&str`, as of `String`, `&'static str`, `Box<str>` and the
+/// like; `Option<String>` does not.
 fn is_text(field_type: &[TokenTree]) -> bool {
     let words = field_type.iter().filter_map(|token| match token {
         TokenTree::Ident(ident) => Some(ident.to_string()),

@@ -2,8 +2,8 @@
 
 use proc_macro::{Group, Span, TokenStream, TokenTree};
 
-/// The code `template` in which `$0`, `$1` … stand for the parts; its own tokens get this span, for
-/// errors of the compiler.
+/// The code `template`, in which `$0`, `$1` … stand for the parts. Its own tokens get this span, so
+/// that an error of the compiler points there.
 pub fn fill(template: &str, span: Span, parts: &[TokenStream]) -> TokenStream {
     let code: TokenStream = template.parse().expect("a template of this crate");
     fill_tokens(code, span, parts)

@@ -31,7 +31,8 @@ pub(super) fn connect(connection: &Connection) -> Result<Stream, String> {
     }
 }
 
-/// Moves the pipe from descriptors 0 and 1, close-on-exec.
+/// Moves the pipe from descriptors 0 and 1 to new ones, which no child of the agent inherits
+/// (close-on-exec).
 fn pipe() -> io::Result<Stream> {
     let input = io::stdin().as_fd().try_clone_to_owned()?;
     let output = io::stdout().as_fd().try_clone_to_owned()?;
@@ -75,7 +76,7 @@ fn service_in(services: &str, name: &str) -> Option<u16> {
     })
 }
 
-/// CONN-4: one connection over a unix socket, which pmcd removes.
+/// CONN-4: one connection over a unix socket, which pmcd removes when it drops the agent.
 fn unix(path: &Path) -> Result<Stream, String> {
     let accept = || both(listen(path)?.accept()?.0.into());
     accept().map_err(|error: io::Error| format!("cannot listen on {}: {}", path.display(), reason(&error)))
@@ -98,7 +99,7 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(listener.into())
 }
 
-/// CONN-5: gives the socket to PCP's user and group, if we may.
+/// CONN-5: gives the socket to PCP's user and group. Without the rights for that it stays as it is.
 fn share(entry: &DirEntry, path: &Path) {
     let name = user::pcp_user();
     match User::from_name(&name) {
@@ -111,8 +112,12 @@ fn share(entry: &DirEntry, path: &Path) {
     }
 }
 
-/// Gives the new socket to a user and the group of that user. Others who may write to the directory
-/// may have replaced it: the name is looked up once, and changed only if it can be our socket.
+/// Gives the socket that was just bound to a user and the group of that user. Others who may write
+/// to the directory may have replaced it: the name is looked up once, and what it leads to is
+/// changed only if it can be our socket.
+///
+/// # Errors
+/// `ENOTSOCK` if it cannot be ours; those of the system.
 fn give(entry: &DirEntry, user: &User) -> io::Result<()> {
     let socket = entry.hold()?;
     let found = socket.metadata()?;
@@ -122,7 +127,8 @@ fn give(entry: &DirEntry, user: &User) -> io::Result<()> {
         return Err(Errno::ENOTSOCK.into());
     }
     fchownat(&socket, "", Some(user.uid), Some(user.gid), AtFlags::AT_EMPTY_PATH)?;
-    // The path of a descriptor below /proc leads to the socket itself.
+    // The descriptor stands for a name only (O_PATH), so fchmod refuses it. Its path below /proc
+    // leads to the socket itself.
     let path = format!("/proc/self/fd/{}", socket.as_raw_fd());
     fs::set_permissions(path, Permissions::from_mode(0o660))
 }

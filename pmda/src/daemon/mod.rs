@@ -49,7 +49,7 @@ fn run<A: Agent>(settings: &Settings) -> Result<(), String> {
     let mut stream = connect::connect(&connection)?;
     let mut receiver = Receiver::new();
     shake_hands(&mut stream, &mut receiver)?;
-    // Before there are threads, as each has its own user and groups for the kernel.
+    // Before there are threads: the kernel keeps a user and groups for each thread.
     user::become_user(settings.user.as_deref())?;
     end_on_sigterm()?;
     let domain = settings.domain.unwrap_or(A::DOMAIN);
@@ -58,7 +58,7 @@ fn run<A: Agent>(settings: &Settings) -> Result<(), String> {
         NotReady::start(stream, receiver, settings.not_ready || A::NOT_READY).map_err(|error| reason(&error))?;
     let started = Session::<A>::start(&env);
     let (stream, receiver, waiting) = not_ready.end(started.is_ok());
-    // Only the agent may keep a share of the reactor.
+    // If the agent keeps no share of the reactor, nothing can wake it, and the loop just reads.
     drop(env);
     let mut session = started.map_err(|error| format!("cannot start: {}", describe(error)))?;
     let outcome = requests(&mut session, stream, receiver, waiting);
@@ -66,6 +66,7 @@ fn run<A: Agent>(settings: &Settings) -> Result<(), String> {
     outcome
 }
 
+/// Serves the requests that have waited, then those that come, until pmcd closes the connection.
 fn requests<A: Agent>(
     session: &mut Session<A>,
     mut stream: Stream,
@@ -91,7 +92,7 @@ fn requests<A: Agent>(
     }
 }
 
-/// CONN-6: our credentials, then pmcd's.
+/// CONN-6: sends our credentials, then reads pmcd's.
 fn shake_hands(stream: &mut Stream, receiver: &mut Receiver) -> Result<(), String> {
     let mut credentials = Reply::new();
     let process = i32::try_from(process::id()).unwrap_or(0);
@@ -116,8 +117,8 @@ fn shake_hands(stream: &mut Stream, receiver: &mut Receiver) -> Result<(), Strin
     Ok(())
 }
 
-/// Waits for SIGTERM on a thread of its own, so that the log always gets its footer. Later threads
-/// block the signal, too.
+/// Waits for SIGTERM on a thread of its own, so that the log gets its footer whatever the agent is
+/// doing. Threads that are started later inherit the blocked signal.
 fn end_on_sigterm() -> Result<(), String> {
     let mut signals = SigSet::empty();
     signals.add(Signal::SIGTERM);

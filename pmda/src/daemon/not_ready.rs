@@ -2,8 +2,8 @@
 //!
 //! pmcd ends an agent that does not answer within some seconds, and an agent may take longer to
 //! start. So after a second a thread reads the requests. The first one that needs a reply gets
-//! `PM_ERR_PMDANOTREADY`, and pmcd sends no more of them until it gets `PM_ERR_PMDAREADY`. Others
-//! are kept for the session.
+//! `PM_ERR_PMDANOTREADY`, and pmcd sends no more of them until it gets `PM_ERR_PMDAREADY`. Those
+//! that need no reply are kept for the session.
 
 use std::io;
 use std::os::fd::AsFd;
@@ -19,8 +19,8 @@ use pmda_core::wire::receive::Receiver;
 
 use super::stream::{Stream, next};
 
-/// Time that a request waits for the agent to start, in milliseconds: less than pmcd's, and longer
-/// than most agents take.
+/// Time that a request waits for the agent to start, in milliseconds: less than pmcd waits, and
+/// longer than most agents take, whose first client then gets its values.
 const PATIENCE: u16 = 1000;
 
 /// The thread that answers, and the socket whose closing stops it.
@@ -29,6 +29,7 @@ pub(super) struct NotReady {
     stop: UnixStream,
 }
 
+/// What the thread needs and gives back: the connection, and the requests for the session.
 struct Kept {
     stream: Stream,
     receiver: Receiver,
@@ -52,12 +53,12 @@ impl NotReady {
         Ok(NotReady { thread, stop })
     }
 
-    /// Stops to answer, and tells pmcd that the agent is ready if it waits.
+    /// Stops to answer, and tells pmcd that the agent is ready if pmcd waits for that.
     pub(super) fn end(self, is_ready: bool) -> (Stream, Receiver, Vec<Vec<u8>>) {
         drop(self.stop);
         let mut kept = self.thread.join().expect("the thread does not panic");
         if kept.is_awaited && is_ready {
-            // A failure shows at the next read.
+            // If pmcd has gone, the next read tells.
             let _ = kept.tell(PM_ERR_PMDAREADY);
         }
         (kept.stream, kept.receiver, kept.waiting)
@@ -82,14 +83,14 @@ impl Kept {
                     }
                     self.receiver.recycle(pdu);
                 }
-                // The session sees the same.
+                // The session meets the same end of the stream.
                 Ok(None) | Err(_) => break,
             }
         }
         self
     }
 
-    /// Waits for a request; false when the agent has started.
+    /// Waits for a request; returns false when the agent has started.
     fn has_request(&self, stopped: &impl AsFd) -> bool {
         if self.receiver.is_ahead() {
             return true;
@@ -108,13 +109,13 @@ impl Kept {
     }
 }
 
-/// Waits for a quick start: returns whether the agent is ready in time.
+/// Waits for a quick start. Returns true if the agent has started in time.
 fn ends_soon(stopped: &impl AsFd) -> bool {
     let mut stop = [PollFd::new(stopped.as_fd(), PollFlags::POLLIN)];
     is_polled(&mut stop, PATIENCE.into()) && stop[0].any() == Some(true)
 }
 
-/// Polls, also after signals; returns whether that worked.
+/// Polls, again after signals. Returns false if poll fails.
 fn is_polled(descriptors: &mut [PollFd<'_>], limit: PollTimeout) -> bool {
     loop {
         match poll(descriptors, limit) {
@@ -124,7 +125,7 @@ fn is_polled(descriptors: &mut [PollFd<'_>], limit: PollTimeout) -> bool {
     }
 }
 
-/// Returns whether pmcd waits for a reply to such a PDU.
+/// Returns true if pmcd waits for a reply to such a PDU.
 fn needs_answer(kind: Kind) -> bool {
     !matches!(
         kind,

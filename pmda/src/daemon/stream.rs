@@ -23,7 +23,8 @@ const LARGEST_PIPE: usize = 1024 * 1024;
 /// The way of replies.
 pub(super) struct Output {
     file: File,
-    /// The size of the pipe in bytes that was asked for.
+    /// The size of the pipe in bytes, as far as was asked for. The kernel may have refused it, and
+    /// is not asked again.
     room: usize,
 }
 
@@ -35,6 +36,7 @@ impl Output {
         }
     }
 
+    /// Sends a reply, if there is one.
     pub(super) fn send(&mut self, reply: &[u8]) -> Result<(), String> {
         if reply.is_empty() {
             return Ok(());

@@ -12,8 +12,11 @@ pub(super) fn pcp_user() -> String {
         .unwrap_or_else(|| "pcp".to_owned())
 }
 
-/// Becomes the user of `-U`, by default PCP's, with all groups of that user. Without root's rights
-/// nothing changes, unless there is `-U`.
+/// Becomes the user of `-U`, by default PCP's, with all groups of that user. An agent that was not
+/// started by root keeps its user, unless there is `-U`.
+///
+/// # Errors
+/// A line for the log: there is no such user, or the system refuses.
 pub(super) fn become_user(wanted: Option<&str>) -> Result<(), String> {
     let now = geteuid();
     if wanted.is_none() && !now.is_root() {

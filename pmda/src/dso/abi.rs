@@ -12,12 +12,12 @@ use crate::memory::{ResultHead, Value, ValueSet};
 #[derive(Debug)]
 pub struct Interface {
     pub(super) domain: c_int,
-    /// Bits 0 to 7 of `comm`, on little- and big-endian machines alike.
+    /// Bits 0 to 7 of `comm`: compilers place them first on little- and big-endian machines alike.
     pub(super) interface: u8,
     pub(super) pmapi_version: u8,
     pub(super) flags: u16,
     pub(super) status: c_int,
-    /// Not read before the agent has written it.
+    /// What the host has here is never read: it need not be initialized before the agent writes it.
     pub(super) methods: MaybeUninit<Methods>,
 }
 
@@ -41,7 +41,7 @@ pub(super) struct Methods {
 }
 
 /// The extension as a host gives it: NULL, or what it has got together with the method that it
-/// calls. Only a host makes one.
+/// calls. Only a host makes one, so the pointer may be trusted.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub(super) struct GivenExt(*const Ext);
@@ -51,14 +51,15 @@ impl GivenExt {
         self.0
     }
 
+    /// An extension as a host would give it.
     #[cfg(test)]
     pub(super) fn of(pointer: *const Ext) -> GivenExt {
         GivenExt(pointer)
     }
 }
 
-/// A C string as a host gives it, or NULL: the host's own until the method returns. Only a host
-/// makes one.
+/// A C string as a host gives it, or NULL: it is the host's, and stays until the method returns.
+/// Only a host makes one, so the pointer may be trusted.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub(super) struct GivenText<'a>(*const c_char, PhantomData<&'a CStr>);
@@ -70,6 +71,7 @@ impl<'a> GivenText<'a> {
     }
 }
 
+/// The place where a method writes a result, which need not be initialized; `None` for NULL.
 pub(super) type Out<'a, T> = Option<&'a mut MaybeUninit<T>>;
 
 /// `pmdaExt`: the host reads and writes some of its members.
@@ -77,7 +79,8 @@ pub(super) type Out<'a, T> = Option<&'a mut MaybeUninit<T>>;
 #[derive(Debug)]
 pub(super) struct Ext {
     pub(super) e_flags: c_uint,
-    /// NULL: libpcp_pmda, which a host may call for another agent, follows other pointers.
+    /// Always NULL. A host may call libpcp_pmda for agents of its own, and that would take another
+    /// pointer for its private structure and follow it.
     pub(super) e_ext: *mut c_void,
     pub(super) e_sockname: *mut c_char,
     pub(super) e_name: *const c_char,
@@ -114,7 +117,8 @@ const PMDA_EXT_SETUPDONE: c_uint = 1 << 2;
 const PMDA_UNKNOWN: c_int = 3;
 
 impl Ext {
-    /// The result of `pmdaDSO` (INIT-10).
+    /// The extension as `pmdaDSO` initializes it (INIT-10). `name` stays for as long as the
+    /// extension.
     pub(super) fn new(name: *const c_char, domain: c_int, ended: extern "C" fn(c_int)) -> Ext {
         Ext {
             e_flags: PMDA_EXT_SETUPDONE,
@@ -149,7 +153,7 @@ impl Ext {
         }
     }
 
-    /// The client, which the host has written before the call (MAIN-42).
+    /// The client of the call, which the host has written before it (MAIN-42).
     pub(super) fn context(&self) -> c_int {
         self.e_context
     }

@@ -17,12 +17,13 @@ use crate::{Agent, ClientId, Error, Result, guard};
 /// "Operation not supported for multi-threaded applications".
 pub(super) const PM_ERR_THREAD: c_int = -12398;
 
+/// An agent in a host, with the memory of its requests and replies.
 pub(super) struct Dso<A: Agent> {
     pub(super) session: Session<A>,
     request: ClientRequest,
     /// The last result, which stays ours: the host frees the sets in it.
     pub(super) result: HostResult,
-    /// The last text.
+    /// The last text, which stays ours: the host reads it before its next call.
     text: CString,
 }
 
@@ -61,13 +62,14 @@ impl<A: Agent> Dso<A> {
     }
 }
 
-/// An agent in a host: its extension, which the host has, and the rest. It is never freed, as the
-/// host may use it for ever.
+/// An agent in a host: first its extension, whose address the host has, and behind it what is ours.
+/// It is never freed, as the host may use it for ever.
 #[repr(C)]
 pub(super) struct Hosted<A: Agent> {
     /// The host writes some of its fields between its calls.
     ext: UnsafeCell<Ext>,
-    /// The thread on which the agent was started: it need not be `Send`.
+    /// The thread on which the agent was started. No other one may use it, as it need not be
+    /// `Send`.
     thread: ThreadNumber,
     domain: c_int,
     /// The agent; another one after the host has opened it again.
@@ -80,12 +82,12 @@ thread_local! {
     pub(super) static AGENTS: ManuallyDrop<RefCell<Vec<&'static dyn Any>>> = const { ManuallyDrop::new(RefCell::new(Vec::new())) };
 }
 
-/// Returns the place of an agent of this domain on this thread: as before if it was there. The
-/// host tells `ended` of contexts that have ended.
+/// Returns the place of the agent of this type and domain on this thread, a new one if there is
+/// none. The host calls `ended` for contexts that have ended.
 pub(super) fn hosted<A: Agent>(domain: c_int, thread: ThreadNumber, ended: extern "C" fn(c_int)) -> &'static Hosted<A> {
     AGENTS.with(|agents| {
         let mut agents = agents.borrow_mut();
-        // One that is serving cannot be exchanged.
+        // The agent of a place that is serving a request cannot be exchanged.
         let is_free = |hosted: &&Hosted<A>| hosted.domain == domain && hosted.dso.try_borrow_mut().is_ok();
         let known = agents
             .iter()
@@ -115,8 +117,9 @@ pub(super) fn ask<A: Agent>(
     with::<A>(ext, |dso, client| dso.ask(client, write, read))
 }
 
-/// Calls a function with the agent of this extension and the host's client. Returns its result, or
-/// the status of an error.
+/// Calls a function with the agent of this extension and the client that the host has named there.
+/// Returns what it returns, or the status of an error: `PM_ERR_THREAD` on another thread than the
+/// agent's, or if the agent is serving a request.
 #[inline]
 pub(super) fn with<A: Agent>(ext: GivenExt, call: impl FnOnce(&mut Dso<A>, ClientId) -> Result<c_int>) -> c_int {
     // SAFETY: a host gives NULL, or what `init` has given it together with the methods of the same
@@ -162,7 +165,7 @@ pub(super) fn tell_ended<A: Agent>(client: ClientId) {
     }
 }
 
-/// A reply, and where what stays ours is kept.
+/// A reply, and the places of what the host reads without owning it.
 pub(super) struct Reply<'d> {
     pub(super) pdu: &'d [u8],
     pub(super) result: &'d mut HostResult,

@@ -64,7 +64,7 @@ pub(super) extern "C" fn fetch<A: Agent>(
     // is nothing but such a number (repr(transparent)).
     let pmids: &[MetricId] = unsafe { items(pmids.cast(), numpmid) };
     with::<A>(ext, |dso, client| {
-        // Without a reply in between, if the agent is on this thread.
+        // An agent on this thread puts its values where the host reads them, without a reply.
         match dso.session.fetch(pmids, client, &mut dso.result) {
             Some(outcome) => outcome?,
             None => dso.ask(
@@ -120,7 +120,8 @@ pub(super) extern "C" fn instance<A: Agent>(
         let found = InResult {
             indom,
             count: c_int::try_from(entries.len()).map_err(|_| Error::IPC)?,
-            // A list that was in the request is not in the result.
+            // An instance that was asked for by its name has no name in the result, and one that
+            // was asked for by its number has no number.
             instances: if is_whole || name.is_some() {
                 heap::array(&instances)
             } else {
@@ -312,11 +313,12 @@ pub(super) extern "C" fn label<A: Agent>(
     )
 }
 
+/// Tells that the context of a client has ended.
 pub(super) extern "C" fn ended<A: Agent>(context: c_int) {
     tell_ended::<A>(ClientId(context));
 }
 
-/// The sets of a LABEL, with lists that become the host's.
+/// The sets of a LABEL; the texts and lists that they point to become the host's.
 fn label_sets(pdu: &[u8]) -> Result<Vec<LabelSet>> {
     let set_of = |set: client::LabelSet<'_>| {
         let records: Vec<Label> = set.spans().map(label_of).collect();
@@ -356,13 +358,13 @@ fn names_in<'p>(reply: &Reply<'p>) -> Result<(Vec<&'p [u8]>, Vec<c_int>)> {
         .unzip())
 }
 
-/// The items of an array of C; none if it is NULL or its length is not positive.
+/// The items of an array of C: none if it is NULL or its length is not positive.
 ///
 /// # Safety
 /// `start` is NULL or the start of `length` items, which nobody changes for as long as `'a`.
 unsafe fn items<'a, T>(start: *const T, length: c_int) -> &'a [T] {
     match usize::try_from(length) {
-        // SAFETY: the caller says so.
+        // SAFETY: the caller promises that `start` has `length` items, which stay as they are.
         Ok(length) if !start.is_null() => unsafe { slice::from_raw_parts(start, length) },
         _ => &[],
     }

@@ -4,9 +4,10 @@
 //! A host (pmcd, dbpmda, a client with a local context) opens the object and calls its one function
 //! with a `pmdaInterface`, which gets the methods of this module. A call becomes a request, as pmcd
 //! would send it to a daemon, and the reply becomes structures of the C heap. The declarations are
-//! our own, from PCP's public header `pcp/pmda.h`; neither libpcp nor libpcp_pmda is linked.
-//! Interface 7 with version 2 of the PMAPI is what PCP 6 and 7 take (INIT-10).
+//! our own, from PCP's public header `pcp/pmda.h`; neither libpcp nor libpcp_pmda is linked. One
+//! file serves PCP 6 and 7, since both take interface 7 with version 2 of the PMAPI (INIT-10).
 //!
+//! Of this crate only this module, those below it and [`memory`](crate::memory) have unsafe code.
 //! Each method trusts its arguments to be what the header says: its address goes to the host alone,
 //! and nothing in Rust can call it.
 
@@ -30,15 +31,19 @@ pub use abi::Interface;
 use abi::Methods;
 use hosted::{Dso, hosted};
 
+/// The version of the interface with labels.
 const PMDA_INTERFACE_7: u8 = 7;
 /// The version of the PMAPI that every host takes.
 const PMAPI_VERSION_2: u8 = 2;
+/// An error without a code of its own.
 const PM_ERR_GENERIC: c_int = -12345;
 
 /// Exports the one function of an agent's shared object.
 ///
 /// `simple_init` is the name in pmcd.conf: `simple 253 dso simple_init PATH`. The agent's crate has
 /// `crate-type = ["cdylib"]`, beside `"rlib"` if it is a daemon as well.
+///
+/// The macro takes a name and a type, so that no code of the agent gets into an unsafe place:
 ///
 /// ```
 /// #![forbid(unsafe_code)]
@@ -69,7 +74,7 @@ const PM_ERR_GENERIC: c_int = -12345;
 /// # fn main() {}
 /// ```
 ///
-/// Code in a type's constant is safe code:
+/// Code in a constant of the type is checked as safe code:
 ///
 /// ```compile_fail,E0133
 /// # use pmda::prelude::*;
@@ -85,8 +90,8 @@ const PM_ERR_GENERIC: c_int = -12345;
 /// # fn main() {}
 /// ```
 ///
-/// The function replaces any other of its name in the process. So its name ends in `_init`, and is
-/// none of the C library's:
+/// The function replaces any other of its name in the process. So its name must end in `_init`, as
+/// in pmcd.conf, and must not be one of the C library's:
 ///
 /// ```compile_fail,E0080
 /// # use pmda::prelude::*;
@@ -114,7 +119,8 @@ const PM_ERR_GENERIC: c_int = -12345;
 /// # fn main() {}
 /// ```
 ///
-/// The type must be an agent:
+/// The type must be an agent. Nobody but a host can make the structure that the function takes, so
+/// safe code cannot call it:
 ///
 /// ```compile_fail,E0277
 /// pub struct Other;
@@ -126,7 +132,7 @@ macro_rules! export_dso {
     ($init:ident, $agent:ty) => {
         const _: () = $crate::dso::check_name(stringify!($init));
 
-        /// Makes the agent known to its host.
+        /// Makes the agent known to the host that has opened the shared object.
         #[unsafe(no_mangle)]
         pub extern "C" fn $init(interface: &mut $crate::dso::Interface) {
             $crate::dso::init::<$agent>(interface);
@@ -134,13 +140,15 @@ macro_rules! export_dso {
     };
 }
 
-/// Refuses, at compile time, a name that is a function of the C library.
+/// Refuses, at compile time, a name that is a function of the C library, or that does not end in
+/// `_init`.
 ///
 /// # Panics
-/// For such a name.
+/// For such a name, which is then an error of the compiler.
 #[doc(hidden)]
 pub const fn check_name(name: &str) {
-    /// Those that end in `_init`, or begin so.
+    /// Names of the C library that end in `_init`, or what they begin with. Others of its names
+    /// begin with an underscore.
     const TAKEN: [&str; 9] = [
         "aio_init",
         "cnd_init",
@@ -187,7 +195,8 @@ const fn starts_with(name: &[u8], start: &[u8]) -> bool {
     true
 }
 
-/// Starts the agent and fills in the interface.
+/// Starts the agent and fills in the interface: the work of the exported function. If the agent
+/// cannot start, `status` has the error.
 #[doc(hidden)]
 pub fn init<A: Agent>(interface: &mut Interface) {
     logger::start(&host(), LevelFilter::Info);
@@ -217,7 +226,7 @@ pub fn init<A: Agent>(interface: &mut Interface) {
         .try_borrow_mut()
         .ok()
         .and_then(|mut place| place.replace(Dso::new(session)));
-    // pmcd opens it again after SIGHUP.
+    // pmcd opens the object again after SIGHUP.
     if let Some(before) = before {
         before.session.end();
     }
@@ -230,6 +239,7 @@ pub fn init<A: Agent>(interface: &mut Interface) {
         .write(Methods::of::<A>(ptr::from_ref(hosted).cast_mut().cast()));
 }
 
+/// The name of the program that has opened the shared object, for the log.
 fn host() -> String {
     let program = std::env::args_os().next().unwrap_or_default();
     let name = std::path::Path::new(&program).file_name().unwrap_or_default();

@@ -3,8 +3,8 @@
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
-/// Keeps the object that holds this function mapped until the process ends: after `dlclose`, a
-/// thread of the agent or a destructor may still run in it.
+/// Keeps the object that holds this function mapped until the process ends. After `dlclose` a
+/// thread of the agent, or a destructor of one of its threads, may still run in it.
 pub(super) fn in_memory(function: *const c_void) {
     let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: dladdr takes any address, and writes to a structure that is ours; all zeros are a

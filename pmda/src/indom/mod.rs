@@ -21,11 +21,11 @@ use crate::logger::describe;
 use crate::profile::Selection;
 use crate::{Env, Error, Result};
 
-/// Number of inactive instances whose numbers are remembered beside as many as are active, in a
-/// domain without a file.
+/// A domain without a file remembers the numbers of as many inactive instances as it has active
+/// ones, and this many more, for when they come back.
 const REMEMBERED: usize = 1024;
 
-/// The place of a row, a type for the cache's debug output.
+/// The place of a row. A type of its own, as the cache shows it in debug output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Slot(u32);
 
@@ -50,15 +50,15 @@ pub struct Indom<T> {
     free: Vec<u32>,
     /// The active instances by number, each with its slot.
     order: Vec<(i32, u32)>,
-    /// The number of the last update, which may begin again.
+    /// The number of the last update. It may begin again, since only the last one counts.
     generation: NonZeroU32,
     file: Option<File>,
-    /// The error of the last save.
+    /// The error of the last save: one that repeats is logged once.
     unsaved: Option<Error>,
     whole_names: bool,
-    /// The greatest number.
+    /// The greatest number that an instance gets.
     limit: Option<u32>,
-    /// The agent chooses the numbers.
+    /// The agent has chosen numbers, which stay.
     own_numbers: bool,
 }
 
@@ -69,8 +69,9 @@ struct Row<T> {
     value: T,
 }
 
+/// The file of a persistent domain.
 enum File {
-    /// Not known yet: the agent is starting.
+    /// Its directory is not known yet: the agent is starting.
     Wanted,
     At(InDom, FilePath),
 }
@@ -140,19 +141,21 @@ impl<T> Indom<T> {
         self
     }
 
+    /// Makes `limit` the greatest number that an instance gets.
     pub(crate) fn with_limit(mut self, limit: u32) -> Indom<T> {
         self.limit = Some(limit);
         self.renumber();
         self
     }
 
-    /// Begins an update, which sets all active instances. When it ends, the others become inactive;
-    /// a persistent domain is saved if that changed it.
+    /// Begins an update, in which each instance that is there is to be set. When it ends, the
+    /// others become inactive; a persistent domain is saved if that changed it.
     pub fn update(&mut self) -> Update<'_, T> {
         self.begin(false)
     }
 
-    /// Begins a change of some instances; the others stay as they are. It ends as an update.
+    /// Begins a change of some instances: those that are not set stay as they are. It ends and is
+    /// saved as an update.
     pub fn change(&mut self) -> Update<'_, T> {
         self.begin(true)
     }
@@ -201,7 +204,8 @@ impl<T> Indom<T> {
         self.find_bytes(name.as_bytes())
     }
 
-    /// The number of the instance with a name, and whether it is active.
+    /// The number of the instance with a name, and whether it is active. One that is not keeps its
+    /// number until it is forgotten.
     #[must_use]
     pub fn known(&self, name: &str) -> Option<(i32, bool)> {
         let hit = self.cache.lookup_name(name.as_bytes()).ok()?;
@@ -226,8 +230,9 @@ impl<T> Indom<T> {
         self.order.is_empty()
     }
 
-    /// Forgets the inactive instances: one that comes back gets a new number. A persistent domain
-    /// keeps them until this is called, another one until they become many.
+    /// Forgets the inactive instances: one that comes back gets a new number. A domain without a
+    /// file does so itself when they become many. A persistent one keeps them until this is called,
+    /// so that no number gets another meaning.
     pub fn forget_inactive(&mut self) {
         if self.cache.cull_inactive() > 0 {
             self.save();
@@ -259,6 +264,8 @@ impl<T> Indom<T> {
         (hit.state() == EntryState::Active).then_some(hit.id())
     }
 
+    /// Checks a name.
+    ///
     /// # Errors
     /// `-EINVAL` for a name that no instance of the domain can have. A file cannot keep an empty
     /// one.
@@ -270,6 +277,7 @@ impl<T> Indom<T> {
         Ok(())
     }
 
+    /// Calls a function with each selected instance that is active.
     pub(crate) fn visit(&self, selection: Selection<'_>, mut visit: impl FnMut(i32, &T)) {
         match selection {
             Selection::All => self.iter().for_each(|(inst, row)| visit(inst, row)),
@@ -305,7 +313,8 @@ impl<T> Indom<T> {
         }
     }
 
-    /// Numbers all instances anew, after those in the file. The agent's own numbers stay.
+    /// Numbers all instances anew, after those in the file. Numbers that the agent has chosen stay,
+    /// whatever the file says.
     fn renumber(&mut self) {
         let (indom, directory) = match &self.file {
             Some(File::At(indom, directory)) => (*indom, Some(directory)),
@@ -339,8 +348,11 @@ impl<T> Indom<T> {
         say(&mut self.cache);
     }
 
-    /// Makes an instance active under the agent's number. Inactive instances give up their number
-    /// or name for it.
+    /// Makes an instance active under the number that the agent has chosen. Inactive instances give
+    /// up their number or name for it.
+    ///
+    /// # Errors
+    /// `-EEXIST` if an active instance has the number or the name; those of the cache.
     fn store_at(&mut self, inst: i32, name: &[u8], slot: u32) -> Result<()> {
         self.own_numbers = true;
         let stored = self.cache.store_id(inst, name, Some(Slot(slot)));
@@ -353,16 +365,19 @@ impl<T> Indom<T> {
             if state == EntryState::Active {
                 return Err(Error::EEXIST);
             }
+            // This fails only if the same instance had both, and is culled already.
             let _ = self.cache.store(PMDA_CACHE_CULL, Some(&name), None);
         }
         self.cache.store_id(inst, name, Some(Slot(slot)))
     }
 
+    /// The slot that the next new instance gets.
     fn next_slot(&self) -> Result<u32> {
         let last = self.free.last().copied();
         last.map_or_else(|| u32::try_from(self.rows.len()).map_err(|_| Error::ENOMEM), Ok)
     }
 
+    /// Takes the slot of [`Indom::next_slot`] for an instance, whose row is set later.
     fn take_slot(&mut self, slot: u32) {
         if self.free.pop().is_none() {
             debug_assert_eq!(slot as usize, self.rows.len());
@@ -370,15 +385,17 @@ impl<T> Indom<T> {
         }
     }
 
+    /// Makes an instance inactive, and frees its slot.
     fn hide(&mut self, inst: i32, slot: u32) {
         if let Ok(hit) = self.cache.lookup(inst) {
             let name = hit.name().to_vec();
-            // It is there, so this cannot fail.
+            // It is in the cache, so this cannot fail.
             let _ = self.cache.store(PMDA_CACHE_HIDE, Some(&name), None);
         }
         self.vacate(slot);
     }
 
+    /// Drops the row in a slot, which becomes free.
     fn vacate(&mut self, slot: u32) {
         if let Some(row) = self.rows.get_mut(slot as usize) {
             *row = None;
@@ -431,7 +448,9 @@ impl Indom<()> {
         outcome
     }
 
+    /// Makes a name inactive; it keeps its number.
     pub(crate) fn drop_name(&mut self, name: &str) {
+        // This fails only for a name that the list does not have.
         let _ = self.cache.store(PMDA_CACHE_HIDE, Some(name.as_bytes()), None);
     }
 }
@@ -456,6 +475,7 @@ fn load(cache: &mut Cache<Slot>, directory: &FilePath) {
     }
 }
 
+/// Logs the messages that the cache has collected.
 fn say(cache: &mut Cache<Slot>) {
     use pmda_core::log::Level;
     for message in cache.journal.messages.drain(..) {

@@ -1,4 +1,4 @@
-//! Stable numbers, and bounded memory.
+//! Numbers of instances stay, and memory is bounded.
 
 use pmda_core::ident::InDom;
 use pmda_core::profile::{Compiled, Element};
@@ -21,7 +21,8 @@ fn names(indom: &Indom<u32>) -> Vec<(i32, &str)> {
         .collect()
 }
 
-/// CACHE-40.
+/// CACHE-40: an instance that comes back has the number that it had; a new one has a number that
+/// none had before.
 #[test]
 fn coming_and_going() {
     let mut indom = Indom::new();
@@ -109,7 +110,7 @@ fn tables() {
     assert_eq!(persistent.update().set("", 0), Err(Error::EINVAL));
 }
 
-/// INST-51.
+/// INST-51: the instances that a profile selects.
 #[test]
 fn selections() {
     let indom = Indom::fixed([("a", 10), ("b", 11), ("c", 12)]);
@@ -140,7 +141,8 @@ fn churn() {
     assert!(indom.cache.inactive() <= 1000 + super::REMEMBERED);
 }
 
-/// CACHE-74, CACHE-93: numbers come from the file, also for earlier instances.
+/// CACHE-74, CACHE-93: numbers come from the file, also for instances that were set before it was
+/// read.
 #[test]
 fn files() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -163,7 +165,8 @@ fn files() {
     assert_eq!(lines, [("3", "a x"), ("7", "b"), ("8", "c")]);
 }
 
-/// CACHE-21, CACHE-62.
+/// CACHE-21, CACHE-62: an instance that is set again was seen now, also for the file; another one
+/// was not.
 #[test]
 fn time_stamps() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -172,12 +175,13 @@ fn time_stamps() {
     std::fs::write(&file, "2 0 2147483647\n0 1700000000 a\n1 1700000000 b\n").expect("a file");
     let mut indom = Indom::persistent();
     indom.bind(InDom::new(250, 3), Some(folder.path()));
-    // New ones, so that the file is written.
+    // New instances, so that the file is written, with a time for all.
     set(&mut indom, &["b", "c"]);
     let text = std::fs::read_to_string(&file).expect("a file");
     let old: Vec<bool> = text.lines().skip(1).map(|line| line.contains(" 1700000000 ")).collect();
     assert_eq!(old, [true, false, false]);
-    // Inactive instances are purged, whatever the order of the update.
+    // A purge removes only instances that were not set since: with an update in the expected order,
+    // and in another one.
     set(&mut indom, &["b", "c"]);
     assert_eq!(indom.cache.purge(i64::MAX, None), Ok(1));
     set(&mut indom, &["b", "c", "d"]);

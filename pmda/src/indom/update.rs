@@ -15,9 +15,10 @@ pub struct Update<'i, T> {
     keeps_others: bool,
     /// New active instances, each with its row.
     come: Vec<(i32, u32)>,
-    /// The number of set instances that were active before.
+    /// The number of instances that were active before and have been set.
     seen: usize,
-    /// The expected place of the next one in the order of instances: most updates keep one order.
+    /// The place in the order of instances where the next one is expected: most updates name them
+    /// in one order.
     next: usize,
 }
 
@@ -32,11 +33,13 @@ impl<'i, T> Update<'i, T> {
         }
     }
 
-    /// Sets the row of the instance with this name, which becomes active. Returns its number.
+    /// Sets the row of the instance with this name, which is active from now on. Returns its
+    /// number.
     ///
     /// # Errors
     /// `-EINVAL` for an empty name (but see [`Indom::whole_names`]) or one with a NUL, and when
-    /// only the part up to the first blank is another instance's name; `-ENOMEM`.
+    /// another instance has the same name up to the first blank, but another one behind it;
+    /// `-ENOMEM`.
     pub fn set(&mut self, name: &str, row: T) -> Result<i32> {
         let generation = self.indom.generation;
         let (inst, slot) = self.place(name)?;
@@ -46,8 +49,9 @@ impl<'i, T> Update<'i, T> {
         Ok(inst)
     }
 
-    /// Sets the row of the instance with this name under the agent's number, such as that of a
-    /// process. Instances with this number or name that are not set in this update are forgotten.
+    /// Sets the row of the instance with this name under a number that the agent has chosen, such
+    /// as that of a process. An instance that had the number or the name before, and is not set in
+    /// this update, gives it up: it is forgotten.
     ///
     /// # Errors
     /// `-EEXIST` when another instance that is set in this update has the number or the name;
@@ -62,8 +66,8 @@ impl<'i, T> Update<'i, T> {
         Ok(())
     }
 
-    /// Makes the instance with this name inactive, even if it was set. It keeps its number. Returns
-    /// whether it was active.
+    /// Makes the instance with this name inactive, even if this update has set it. It keeps its
+    /// number. Returns false if it was not active.
     pub fn hide(&mut self, name: &str) -> bool {
         let Some(inst) = self.indom.find(name) else {
             return false;
@@ -81,7 +85,8 @@ impl<'i, T> Update<'i, T> {
         true
     }
 
-    /// The number of the instance with this name, active or not; a new one if there is none.
+    /// Returns the number of the instance with this name, which need not be active. If it has none,
+    /// it gets one.
     ///
     /// # Errors
     /// As [`Update::set`].
@@ -97,10 +102,11 @@ impl<'i, T> Update<'i, T> {
         inst
     }
 
-    /// Gives the instance with this name, active or not, a number that is kept elsewhere.
+    /// Gives the instance with this name, which need not be active, a number that the agent has
+    /// chosen, such as one that it keeps in a file of its own.
     ///
     /// # Errors
-    /// As [`Update::set_at`], where an active instance counts as set.
+    /// As [`Update::set_at`]; every active instance counts as set.
     pub fn reserve_at(&mut self, inst: i32, name: &str) -> Result<()> {
         self.indom.check_name(name)?;
         if self.indom.known(name).is_some_and(|(known, _)| known == inst) {
@@ -111,7 +117,8 @@ impl<'i, T> Update<'i, T> {
         Ok(())
     }
 
-    /// The row of the instance with this name, which becomes active; by `make` if it was not.
+    /// Returns the row of the instance with this name, which is active from now on. An instance
+    /// that was active keeps its row; for another one `make` makes it.
     ///
     /// # Errors
     /// As [`Update::set`].
@@ -139,7 +146,7 @@ impl<'i, T> Update<'i, T> {
         row.is_some_and(|row| row.generation == self.indom.generation)
     }
 
-    /// The number and the row of an instance, which becomes active.
+    /// The number and the slot of an instance, which becomes active.
     fn place(&mut self, name: &str) -> Result<(i32, u32)> {
         if let Some((inst, slot)) = self.expected(name.as_bytes()) {
             self.next += 1;
@@ -150,6 +157,7 @@ impl<'i, T> Update<'i, T> {
         self.indom.check_name(name)?;
         let indom = &mut *self.indom;
         let slot = indom.next_slot()?;
+        // One lookup finds the instance or adds it.
         match indom.cache.add_missing(name.as_bytes(), Slot(slot)) {
             Ok(Added::New(inst)) => {
                 indom.take_slot(slot);
@@ -183,7 +191,8 @@ impl<'i, T> Update<'i, T> {
         (hit.name() == name).then_some((inst, slot))
     }
 
-    /// A persistent domain's file has the time when an instance was last seen (CACHE-21).
+    /// Tells the cache of a persistent domain that an instance was seen now: its file has the time
+    /// (CACHE-21).
     fn renew(&mut self, name: &str, slot: u32) -> Result<()> {
         if self.indom.file.is_some() {
             let name = Some(name.as_bytes());
@@ -193,7 +202,7 @@ impl<'i, T> Update<'i, T> {
         Ok(())
     }
 
-    /// The row of an instance with the agent's number, which becomes active.
+    /// The slot of an instance with a number that the agent has chosen, which becomes active.
     fn place_at(&mut self, inst: i32, name: &str) -> Result<u32> {
         self.indom.check_name(name)?;
         self.indom.own_numbers = true;
@@ -205,7 +214,7 @@ impl<'i, T> Update<'i, T> {
                 return Ok(slot);
             }
         }
-        // The name moves from another number.
+        // The name moves here from another number.
         if let Some((old, true)) = self.indom.known(name).filter(|(known, _)| *known != inst) {
             self.evict(old)?;
         }
@@ -219,7 +228,7 @@ impl<'i, T> Update<'i, T> {
             if is_set {
                 return Err(Error::EEXIST);
             }
-            // Another instance gets the number and the row.
+            // Another instance gets the number and the slot.
             let old = self.indom.name_bytes(inst).map(<[u8]>::to_vec);
             let _ = self.indom.cache.store(PMDA_CACHE_CULL, old.as_deref(), None);
             self.indom.rows[slot as usize] = None;
@@ -229,7 +238,10 @@ impl<'i, T> Update<'i, T> {
         Ok(slot)
     }
 
-    /// Forgets an active instance that was not set in this update.
+    /// Forgets an active instance, unless it was set in this update.
+    ///
+    /// # Errors
+    /// `-EEXIST` if it was set.
     fn evict(&mut self, inst: i32) -> Result<()> {
         let slot = self.indom.slot(inst).ok_or(Error::INST)?;
         if self.is_set(slot) {
@@ -244,9 +256,9 @@ impl<'i, T> Update<'i, T> {
         Ok(())
     }
 
-    /// Makes an instance with the agent's number, or brings one back.
+    /// Makes an instance with a number that the agent has chosen, or brings one back.
     fn add_at(&mut self, inst: i32, name: &str) -> Result<u32> {
-        // New in this update.
+        // It has come in this update.
         if let Some(slot) = self.indom.slot(inst) {
             let is_same = self.indom.name_bytes(inst) == Some(name.as_bytes());
             return if is_same { Ok(slot) } else { Err(Error::EEXIST) };
@@ -260,6 +272,7 @@ impl<'i, T> Update<'i, T> {
 
     /// Brings an instance back, or finds it by its short name.
     fn add(&mut self, name: &str) -> Result<(i32, u32)> {
+        // One that is active under its short name has a slot already.
         let known = self.indom.find(name).and_then(|inst| self.indom.slot(inst));
         let indom = &mut *self.indom;
         let slot = known.map_or_else(|| indom.next_slot(), Ok)?;
@@ -303,7 +316,7 @@ impl<T> Drop for Update<'_, T> {
             self.hide_others();
         }
         let indom = &mut *self.indom;
-        // Without a row it is not active.
+        // An instance whose row could not be made is not active: `make` has panicked.
         self.come.retain(|(inst, slot)| {
             let has_row = indom.rows.get(*slot as usize).is_some_and(Option::is_some);
             if !has_row {

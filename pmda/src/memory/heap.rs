@@ -8,7 +8,8 @@ use std::slice;
 
 use super::{Value, ValueSet, ValueUnion};
 
-/// A block of malloc's, aligned for every type of C: ours until it is given away.
+/// A block of malloc's, aligned for every type of C. It is ours, and freed with this, until it is
+/// given away.
 pub(crate) struct Block {
     start: NonNull<c_void>,
     /// Its size in bytes; 0 without a block.
@@ -16,6 +17,7 @@ pub(crate) struct Block {
 }
 
 impl Block {
+    /// No block: as one without bytes.
     const fn none() -> Block {
         // As well aligned as a block, since slices without items start here.
         let start = NonNull::<u64>::dangling().cast();
@@ -29,8 +31,8 @@ impl Block {
         block
     }
 
-    /// Resizes the block and keeps its bytes. Without memory the process ends, as elsewhere in
-    /// Rust.
+    /// Makes the block longer or shorter, at least one byte; it keeps the bytes that fit. Without
+    /// memory the process ends, as elsewhere in Rust.
     #[inline]
     fn resize(&mut self, len: usize) {
         let len = len.max(1);
@@ -45,7 +47,7 @@ impl Block {
         self.len = len;
     }
 
-    /// Places for items, behind the first `from` bytes.
+    /// The places for items of a type that fit behind the first `from` bytes.
     #[inline]
     fn places<T>(&mut self, from: usize) -> &mut [MaybeUninit<T>] {
         assert!(align_of::<T>() <= align_of::<u64>() && from % align_of::<T>() == 0 && from <= self.len);
@@ -59,7 +61,7 @@ impl Block {
         }
     }
 
-    /// Writes items behind the first `from` bytes, as far as there is room.
+    /// Writes items behind the first `from` bytes, as many as have a place.
     fn write<T: Copy>(&mut self, from: usize, items: &[T]) {
         for (place, item) in self.places(from).iter_mut().zip(items) {
             place.write(*item);
@@ -74,10 +76,12 @@ impl Block {
         unsafe { &mut *(ptr::from_mut(places) as *mut [u8]) }
     }
 
+    /// The start of the block.
     pub(crate) fn pointer(&self) -> *mut c_void {
         self.start.as_ptr()
     }
 
+    /// Gives the block away: whoever gets the pointer has to call `free`.
     #[inline]
     pub(crate) fn give(self) -> *mut c_void {
         mem::ManuallyDrop::new(self).pointer()
@@ -96,7 +100,7 @@ impl Drop for Block {
 /// The offset of the values in a value set, in bytes.
 const VALUES: usize = size_of::<ValueSet>();
 
-/// A value set for the host, under construction.
+/// A value set that is being built where its host will read it.
 pub(crate) struct Set {
     /// The head, and behind it the values.
     block: Block,
@@ -125,6 +129,7 @@ impl Set {
         self.len == 0
     }
 
+    /// Adds a value.
     #[inline]
     pub(crate) fn push(&mut self, inst: c_int, value: ValueUnion) {
         match self.block.places(VALUES).get_mut(self.len) {
@@ -136,7 +141,8 @@ impl Set {
         }
     }
 
-    /// The `numval` of the head: the host reads this number of values.
+    /// The `numval` of the head, which the host trusts: the number of values that are there.
+    /// Without values it is an error code or 0.
     #[inline]
     fn numval(&self, without_values: c_int) -> c_int {
         match self.len {
@@ -145,7 +151,8 @@ impl Set {
         }
     }
 
-    /// Gives the set to the host, with this head: its `numval` is used without values.
+    /// Gives the set away, with this head; its `numval` counts only if there are no values. To be
+    /// called after [`Set::clear`].
     #[inline]
     pub(crate) fn finish(&mut self, mut head: ValueSet) -> *mut c_void {
         head.numval = self.numval(head.numval);
@@ -166,19 +173,22 @@ impl Set {
     }
 }
 
+/// A block with these items, given away.
 pub(crate) fn array<T: Copy>(items: &[T]) -> *mut T {
     let mut block = Block::new(size_of_val(items));
     block.write(0, items);
     block.give().cast()
 }
 
+/// A block with a text and a NUL, given away. C reads it up to the first NUL.
 pub(crate) fn text(text: &[u8]) -> *mut c_char {
     let mut block = Block::new(text.len() + 1);
     block.bytes()[..text.len()].copy_from_slice(text);
     block.give().cast()
 }
 
-/// An array of texts, in one block with them, as the host frees it.
+/// An array of texts, given away. They are in one block with the array, as the host frees that
+/// alone.
 pub(crate) fn texts<'t>(texts: impl Iterator<Item = &'t [u8]> + Clone) -> *mut *mut c_char {
     let bytes: usize = texts.clone().map(|text| text.len() + 1).sum();
     let mut place = texts.clone().count() * size_of::<*mut c_char>();
@@ -201,7 +211,7 @@ fn out_of_memory(size: usize) -> ! {
 mod tests {
     use super::*;
 
-    /// A set grows, and removed values are gone.
+    /// A set grows as values come, and removed values are not in it.
     #[test]
     fn values_of_a_set() {
         let mut set = Set::new();

@@ -18,11 +18,11 @@ const HEAD: usize = offset_of!(ResultHead, sets) / size_of::<*const ()>();
 /// The word with the number of sets.
 const COUNT: usize = offset_of!(ResultHead, count) / size_of::<*const ()>();
 
-/// A result as the host reads it: words, and pointers to the sets, which become the host's. The
-/// words stay ours until the next fetch (FETCH-70, FETCH-71).
+/// A result as the host reads it: words, and behind them pointers to the sets, which become the
+/// host's. The words stay ours, and are valid until the next fetch (FETCH-70, FETCH-71).
 pub(crate) struct HostResult {
     words: Vec<*mut c_void>,
-    /// The set under construction, and its blocks.
+    /// The set that is being built, and the blocks that its values point to.
     set: Set,
     blocks: Vec<Block>,
     pmid: u32,
@@ -41,6 +41,9 @@ impl HostResult {
     }
 
     /// Starts a result of `metrics` sets. The seconds of its time are the flags (WIRE-52).
+    ///
+    /// # Errors
+    /// `PM_ERR_TOOBIG` if the number does not fit.
     #[inline]
     pub(crate) fn begin(&mut self, flags: u32, metrics: usize) -> Result<()> {
         let mut count = [0; size_of::<usize>()];
@@ -52,6 +55,7 @@ impl HostResult {
         Ok(())
     }
 
+    /// Starts the set of a metric.
     #[inline]
     pub(crate) fn open(&mut self, metric: MetricId) {
         self.pmid = metric.0;
@@ -59,7 +63,10 @@ impl HostResult {
         self.format = PM_VAL_INSITU;
     }
 
-    /// Adds a value in place, if the set has no blocks.
+    /// Adds a value in place.
+    ///
+    /// # Errors
+    /// `PM_ERR_CONV` if the set has values with blocks: the host takes all words for pointers then.
     #[inline]
     pub(crate) fn word(&mut self, inst: i32, word: u32) -> Result<()> {
         if self.format != PM_VAL_INSITU {
@@ -70,7 +77,10 @@ impl HostResult {
         Ok(())
     }
 
-    /// Adds a number of 64 bits, with its `header`.
+    /// Adds a number of 64 bits, with the header word of its block.
+    ///
+    /// # Errors
+    /// `PM_ERR_CONV` if the set has values in place.
     pub(crate) fn wide(&mut self, inst: i32, header: u32, value: u64) -> Result<()> {
         self.written(inst, 12, |block| {
             block[..4].copy_from_slice(&header.to_ne_bytes());
@@ -79,13 +89,19 @@ impl HostResult {
         })
     }
 
-    /// Adds a block with data in wire order, with its `header`.
+    /// Adds a block with data in the byte order of the wire, with its header word.
+    ///
+    /// # Errors
+    /// As [`HostResult::wide`]; those of data that is not what the header says.
     pub(crate) fn block(&mut self, inst: i32, header: u32, data: &[u8]) -> Result<()> {
         let value = Stored::Block(header, data);
         self.written(inst, value.block_len(), |block| value.write(block))
     }
 
-    /// Adds a text and a NUL, with its `header`.
+    /// Adds a text and the NUL that ends it, with the header word of its block.
+    ///
+    /// # Errors
+    /// As [`HostResult::wide`].
     pub(crate) fn text(&mut self, inst: i32, header: u32, text: &[u8]) -> Result<()> {
         self.written(inst, 4 + text.len() + 1, |block| {
             block[..4].copy_from_slice(&header.to_ne_bytes());
@@ -94,7 +110,7 @@ impl HostResult {
         })
     }
 
-    /// Adds a value with a block, which becomes the host's, if the set has no values in place.
+    /// Adds a value with a block of `size` bytes, which becomes the host's with the set.
     fn written(&mut self, inst: i32, size: usize, write: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<()> {
         if self.format == PM_VAL_INSITU && !self.set.is_empty() {
             return Err(Error::CONV);
@@ -108,7 +124,7 @@ impl HostResult {
         Ok(())
     }
 
-    /// Ends the set. `values` is their number, or an error code without any.
+    /// Ends the set. `values` is the number of values, or an error code if there are none.
     #[inline]
     pub(crate) fn close(&mut self, values: i32) {
         let head = ValueSet {
@@ -118,12 +134,13 @@ impl HostResult {
             values: [],
         };
         self.words.push(self.set.finish(head));
+        // The blocks are the host's with the set that points to them.
         while let Some(block) = self.blocks.pop() {
             block.give();
         }
     }
 
-    /// Ends the set without values: `code` is the error, or 0.
+    /// Ends the set without the values that were added: `code` is the error, or 0.
     pub(crate) fn fail(&mut self, code: i32) {
         self.blocks.clear();
         self.set.clear();
@@ -131,11 +148,16 @@ impl HostResult {
         self.close(code.min(0));
     }
 
+    /// The result for the host, valid until this begins another one.
     pub(crate) fn finish(&mut self) -> *mut c_void {
         self.words.as_mut_ptr().cast()
     }
 
-    /// Makes a result of a reply, of an agent with a deadline.
+    /// Makes a result of a reply. An agent with a deadline is on another thread, which gives a
+    /// reply only.
+    ///
+    /// # Errors
+    /// Those of a reply that is not whole.
     pub(crate) fn of_reply(&mut self, pdu: &[u8]) -> Result<()> {
         let reply = result::decode(pdu)?;
         self.begin(number(pdu, 12).unwrap_or(0) as u32, reply.metrics)?;
@@ -163,7 +185,7 @@ impl std::fmt::Debug for HostResult {
 mod tests {
     use super::*;
 
-    /// A set has pointers only, or numbers only.
+    /// A set has pointers only, or numbers only: the host never takes one for the other.
     #[test]
     fn one_format_a_set() {
         let mut sets = HostResult::new();

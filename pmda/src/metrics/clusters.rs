@@ -8,16 +8,17 @@ use crate::{Error, Labels, Request, Result, guard};
 /// Reads what the metrics of a cluster show.
 pub(super) type Refresh<S> = Box<dyn Fn(&mut S, &Request<'_>) -> Result<()>>;
 
+/// A cluster: how its metrics are read, and their items.
 pub(crate) struct Cluster<S> {
     refreshers: Vec<Refresh<S>>,
-    /// The round of declarations of the refresh functions.
+    /// The round of declarations in which the refresh functions were given.
     round: u64,
     pub(super) valid_for: Option<Duration>,
-    /// The time of the last reading.
+    /// The time of the last reading that is valid for some time.
     read: Option<Instant>,
-    /// The number of the last fetch of its metrics.
+    /// The number of the last fetch that has wanted one of its metrics.
     wanted: u64,
-    /// The error of that fetch's reading.
+    /// The error of the reading for that fetch.
     pub(crate) failure: Option<Error>,
     pub(crate) labels: Labels,
     /// Serials of the instance domains that were declared in it.
@@ -34,6 +35,7 @@ impl<S> Cluster<S> {
         *self.items.get(item as usize)?
     }
 
+    /// Gives a metric an item, which no other one has.
     pub(super) fn insert(&mut self, item: u32, slot: usize) {
         self.next = item + 1;
         let item = item as usize;
@@ -43,6 +45,7 @@ impl<S> Cluster<S> {
         self.items[item] = Some(slot);
     }
 
+    /// The places of its metrics in the table.
     pub(super) fn slots(&self) -> impl Iterator<Item = usize> {
         self.items.iter().flatten().copied()
     }
@@ -63,14 +66,15 @@ impl<S> Cluster<S> {
         self.refreshers.push(refresh);
     }
 
+    /// Frees the item of a metric.
     pub(super) fn remove(&mut self, item: u32) {
         if let Some(place) = self.items.get_mut(item as usize) {
             *place = None;
         }
     }
 
-    /// Reads what the metrics show, once for a fetch that wants one of them. Returns whether there
-    /// is something to read.
+    /// Reads what the metrics show, if the fetch with number `fetch` wants one of them, and once
+    /// for it. Returns whether there was something to read.
     pub(crate) fn read_for(
         &mut self,
         fetch: u64,
@@ -79,7 +83,7 @@ impl<S> Cluster<S> {
         number: u32,
         request: &Request<'_>,
     ) -> bool {
-        // Most clusters are not read.
+        // Most clusters have nothing to be read.
         if self.refreshers.is_empty() || self.wanted == fetch || self.slot(item).is_none() {
             return false;
         }
@@ -88,7 +92,10 @@ impl<S> Cluster<S> {
         true
     }
 
-    /// Reads what the metrics show, unless it is still valid.
+    /// Reads what the metrics show, unless what was read is still valid.
+    ///
+    /// # Errors
+    /// Those of the agent's functions.
     pub(crate) fn read(&mut self, state: &mut S, number: u32, request: &Request<'_>) -> Result<()> {
         let is_valid = match (self.read, self.valid_for) {
             (Some(read), Some(valid)) => request.now().saturating_duration_since(read) < valid,
@@ -124,7 +131,8 @@ impl<S> Default for Cluster<S> {
     }
 }
 
-/// The clusters by number: lists with gaps, for fast lookups.
+/// The clusters by number. A fetch looks each of its metrics up, so clusters and items are lists
+/// with gaps: they have twelve and ten bits.
 pub(crate) struct Clusters<S>(Vec<Option<Box<Cluster<S>>>>);
 
 impl<S> Clusters<S> {
@@ -150,6 +158,7 @@ impl<S> Clusters<S> {
         self.0[place].get_or_insert_default()
     }
 
+    /// Removes a cluster.
     pub(super) fn take(&mut self, number: u32) -> Option<Box<Cluster<S>>> {
         self.0.get_mut(number as usize)?.take()
     }

@@ -10,7 +10,7 @@ use crate::value::{Atom, Encoder, Semantics, Type, Value};
 use crate::{Client, Labels, Result, Unit};
 
 impl<S: 'static> Metrics<S> {
-    /// Declares a metric with one value. Its name is below the root.
+    /// Declares a metric with one value. The root and a dot come in front of its name.
     pub fn value<V: Value>(&mut self, name: &str, value: impl Fn(&S) -> V + 'static) -> Def<'_, S, S> {
         let fetch: Fetch<S> = Box::new(move |state, out, _, _| value(state).write(out));
         self.one(name, V::TYPE, V::UNIT, Some(fetch))
@@ -22,8 +22,8 @@ impl<S: 'static> Metrics<S> {
         self.one(name, Type::String, Unit::NONE, Some(fetch))
     }
 
-    /// Declares a metric with one value of a type that is known at run time. The function also gets
-    /// the client.
+    /// Declares a metric with one value of a type that is known at run time only. The function also
+    /// gets the client that asks.
     pub fn value_as(
         &mut self,
         name: &str,
@@ -68,6 +68,7 @@ impl<S: 'static> Metrics<S> {
         self.instances(name, kind, Unit::NONE, indom, write).check_atom(kind)
     }
 
+    /// Declares a parameter of event records, with the declaration of `describe`.
     pub(crate) fn define_parameter(
         &mut self,
         name: &str,
@@ -82,13 +83,14 @@ impl<S: 'static> Metrics<S> {
         })
     }
 
-    /// Declares a metric with the events of a queue.
+    /// Declares a metric whose values are the events of a queue that the client has not seen yet.
     pub(crate) fn define_events(&mut self, name: &str, kind: Type, fetch: Fetch<S>, ended: End<S>) -> Def<'_, S, S> {
         let mut metric = self.plain(name, kind, Unit::NONE, None, Some(fetch));
         metric.ended = Some(ended);
         Def::new(self, metric, Target::Agent(|state| state))
     }
 
+    /// A metric without instances.
     fn one(&mut self, name: &str, kind: Type, unit: Unit, fetch: Option<Fetch<S>>) -> Def<'_, S, S> {
         let metric = self.plain(name, kind, unit, None, fetch);
         Def::new(self, metric, Target::Agent(|state| state))
@@ -118,6 +120,7 @@ impl<S: 'static> Metrics<S> {
                 }
             });
             match failure {
+                // An error of one instance counts only if no other one has a value.
                 Some(error) if out.values() == 0 => Err(error),
                 _ => Ok(()),
             }
@@ -126,7 +129,7 @@ impl<S: 'static> Metrics<S> {
         Def::new(self, metric, target)
     }
 
-    /// A metric with defaults.
+    /// A metric of which nothing else is said yet.
     fn plain(&self, name: &str, kind: Type, unit: Unit, indom: Option<u32>, fetch: Option<Fetch<S>>) -> Box<Metric<S>> {
         Box::new(Metric {
             name: name.to_owned(),
@@ -148,7 +151,7 @@ impl<S: 'static> Metrics<S> {
 }
 
 impl<S, T> Def<'_, S, T> {
-    /// Refuses the types of event records.
+    /// Refuses the types of event records, for which there is no [`Atom`].
     fn check_atom(self, kind: Type) -> Self {
         if matches!(kind, Type::Event | Type::HighresEvent) {
             return self.wrong(format!("type {kind:?} has no values of its own: see Metrics::events"));

@@ -23,7 +23,7 @@ pub struct Declared<'m> {
     pub unit: Unit,
     /// The serial of its instance domain.
     pub indom: Option<u32>,
-    /// Its help: one line, and the long text.
+    /// Its help: the first line is for lists, the rest is the long text.
     pub help: &'m str,
     /// Its labels.
     pub labels: &'m Labels,
@@ -36,7 +36,7 @@ pub struct Declared<'m> {
 pub struct DeclaredIndom<'m> {
     /// Its serial.
     pub serial: u32,
-    /// Its help: one line, and the long text.
+    /// Its help: the first line is for lists, the rest is the long text.
     pub help: &'m str,
     /// Its labels.
     pub labels: &'m Labels,

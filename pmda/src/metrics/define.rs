@@ -1,4 +1,4 @@
-//! Definitions of metrics.
+//! [`Def`]: a metric that is being declared or edited.
 
 use super::domain::Rows;
 use super::metric::{ITEMS, Metric, MetricRef, Problem};
@@ -6,11 +6,11 @@ use super::{LABEL_CHANGE, Metrics, is_name};
 use crate::value::{FromStore, Semantics};
 use crate::{Client, Error, Labels, Result, Unit};
 
-/// Finds what a store changes.
+/// Finds what a store function changes: the agent, or the row of an instance.
 pub(super) enum Target<S, T> {
     Agent(fn(&mut S) -> &mut T),
     Row(Rows<S, T>),
-    /// The metric cannot be declared.
+    /// Nothing: the metric has a problem, or is edited.
     None,
 }
 
@@ -34,22 +34,24 @@ impl<S, T> Target<S, T> {
     }
 }
 
-/// A metric that is being declared. `T` is what its functions see: the agent, or the row of an
-/// instance.
+/// A metric that is being declared: its functions say more about it. `T` is what the agent's
+/// functions see: the agent, or the row of an instance.
 ///
 /// The metric is declared when this is dropped, or by [`Def::declare`], which returns its number or
-/// an error.
+/// what is wrong with it.
 pub struct Def<'m, S, T> {
     metrics: &'m mut Metrics<S>,
     stage: Stage<S>,
     target: Target<S, T>,
+    /// What is wrong with it.
     problem: Option<Problem>,
 }
 
+/// The place of the metric.
 enum Stage<S> {
-    /// A new metric, perhaps with its item.
+    /// Not in the declarations yet; perhaps with the item that it is to have.
     New(Box<Metric<S>>, Option<u32>),
-    /// A declared metric, at this place.
+    /// In the declarations, at this place, where it is changed at once.
     Edited(usize),
     Done,
 }
@@ -63,8 +65,9 @@ impl<S, T> std::fmt::Debug for Def<'_, S, T> {
 
 impl<S: 'static> Metrics<S> {
     /// Changes help, unit, semantics or labels of a declared metric. If it is not there any more,
-    /// [`Def::declare`] fails. Its type or domain can change only if it is
-    /// [removed](Metrics::remove) and declared anew, perhaps with its old number.
+    /// [`Def::declare`] fails. Its type or instance domain can change only if it is
+    /// [removed](Metrics::remove) and declared anew, which may give it its old number again
+    /// ([`Def::item`]).
     pub fn edit(&mut self, metric: &MetricRef) -> Def<'_, S, S> {
         let (cluster, item) = (metric.cluster(), metric.item());
         let place = self.clusters.get(cluster).and_then(|known| known.slot(item));
@@ -80,6 +83,10 @@ impl<S: 'static> Metrics<S> {
 }
 
 impl<S> Metrics<S> {
+    /// Declares a metric that is complete, with this item or the next one.
+    ///
+    /// # Errors
+    /// What is wrong with it; nothing is declared.
     fn insert(&mut self, mut metric: Box<Metric<S>>, item: Option<u32>) -> std::result::Result<MetricRef, Problem> {
         let name = &metric.name;
         if !is_name(name) {
@@ -114,6 +121,7 @@ impl<S> Metrics<S> {
         Ok(MetricRef::new(cluster, item))
     }
 
+    /// The item of a new metric: this one, that of the file of numbers, or the next free one.
     fn number(&mut self, metric: &Metric<S>, item: Option<u32>) -> std::result::Result<u32, Problem> {
         let (name, cluster) = (&metric.name, metric.cluster);
         let Some(cache) = metric.cache else {
@@ -134,6 +142,7 @@ impl<S> Metrics<S> {
 }
 
 impl<'m, S, T> Def<'m, S, T> {
+    /// A metric that is not declared yet.
     pub(super) fn new(metrics: &'m mut Metrics<S>, metric: Box<Metric<S>>, target: Target<S, T>) -> Def<'m, S, T> {
         Def {
             metrics,
@@ -166,12 +175,14 @@ impl<'m, S, T> Def<'m, S, T> {
         self
     }
 
+    /// Takes note of what is wrong with it. The first problem counts.
     pub(super) fn wrong(mut self, text: String) -> Self {
         self.problem.get_or_insert(Problem(text));
         self
     }
 
-    /// Declares it. Unlike a drop, this returns the error instead of logging it.
+    /// Declares it, as a drop does. The difference is what becomes of a problem: this returns it,
+    /// while a drop logs it, or keeps the agent from starting.
     ///
     /// # Errors
     /// What is wrong with it, in words; it is not declared then, and one that is edited is as it
@@ -194,22 +205,22 @@ impl<'m, S, T> Def<'m, S, T> {
         }
     }
 
-    /// Makes it a counter: clients show its rate.
+    /// Makes it a counter, which grows all the time: clients show its rate.
     pub fn counter(self) -> Self {
         self.set(|metric| metric.semantics = Semantics::Counter)
     }
 
-    /// Makes it a momentary value, which is the default.
+    /// Makes it a value of this moment. This is the default.
     pub fn instant(self) -> Self {
         self.set(|metric| metric.semantics = Semantics::Instant)
     }
 
-    /// Makes it a value that changes seldom.
+    /// Makes it a value that changes seldom, and is kept in between.
     pub fn discrete(self) -> Self {
         self.set(|metric| metric.semantics = Semantics::Discrete)
     }
 
-    /// Sets its semantics.
+    /// Sets its semantics, where they are known at run time only.
     pub fn semantics(self, semantics: Semantics) -> Self {
         self.set(|metric| metric.semantics = semantics)
     }
@@ -224,8 +235,8 @@ impl<'m, S, T> Def<'m, S, T> {
         self.set(|metric| help.clone_into(&mut metric.help))
     }
 
-    /// Sets its number in its cluster, from which later ones count on. An edited metric keeps its
-    /// number.
+    /// Sets its number in its cluster, below 1024. Metrics that follow count on from it. A metric
+    /// that is edited keeps its number.
     pub fn item(mut self, number: u32) -> Self {
         if number < ITEMS {
             if let Stage::New(_, item) = &mut self.stage {
@@ -245,7 +256,7 @@ impl<'m, S, T> Def<'m, S, T> {
         self.relabel(|labels| labels.give(name, value, false))
     }
 
-    /// Gives it a label that does not identify it, such as a note.
+    /// Gives it a label that does not tell it apart from others, such as a note.
     pub fn optional_label(self, name: &str, value: &str) -> Self {
         self.relabel(|labels| labels.give(name, value, true))
     }
@@ -271,7 +282,8 @@ impl<'m, S, T> Def<'m, S, T> {
         }
     }
 
-    /// Sets the clients that may store it, by default the superuser, before the value is decoded.
+    /// Sets who may store it: the clients for which `may` returns true, by default the superuser.
+    /// Access is checked before the value is decoded, so that others do not even learn its type.
     pub fn writable_by(self, may: fn(&Client) -> bool) -> Self {
         self.set(|metric| metric.writable_by = may)
     }
@@ -279,7 +291,7 @@ impl<'m, S, T> Def<'m, S, T> {
 
 impl<S: 'static, T: 'static> Def<'_, S, T> {
     /// Lets clients store it: the function gets the agent or the row, the new value and the client.
-    /// Cannot be changed by an edit.
+    /// The function of a metric that is edited cannot be changed.
     pub fn store<V: FromStore>(self, store: impl Fn(&mut T, V, &Client) -> Result<()> + 'static) -> Self {
         if matches!(self.stage, Stage::Edited(_)) {
             let name = self.metric().map_or(String::new(), |metric| metric.name.clone());
@@ -295,13 +307,14 @@ impl<S: 'static, T: 'static> Def<'_, S, T> {
     }
 }
 
-/// Declares the metric, and logs an error. A panic on the way leaves none.
+/// Declares the metric, and takes note of its problem. If the agent panics while it declares the
+/// metric, there is none.
 impl<S, T> Drop for Def<'_, S, T> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             return;
         }
-        // Before the start all errors are wanted.
+        // Before the start all problems are collected, so the other checks are made, too.
         let is_start = matches!(self.stage, Stage::New(..)) && !self.metrics.started;
         if let Some(Problem(text)) = self.problem.take_if(|_| is_start) {
             self.metrics.problem(text);

@@ -14,7 +14,7 @@ use super::{LABEL_CHANGE, Metrics};
 use crate::profile::Selection;
 use crate::{Indom, Labels, Result, guard};
 
-/// One more than the greatest serial.
+/// One more than the greatest serial of an instance domain.
 const SERIALS: u32 = 1 << 22;
 
 /// Finds the rows of an instance domain in the agent's state.
@@ -23,14 +23,14 @@ pub(super) type Rows<S, T> = Rc<dyn Fn(&mut S) -> &mut Indom<T>>;
 /// Labels of an instance, by its name and row.
 type RowLabels<T> = Box<dyn Fn(&str, &T) -> Labels>;
 
-/// A declared instance domain, for metrics with [`Metrics::each`].
+/// A declared instance domain: metrics that are declared with [`Metrics::each`] have its instances.
 pub struct IndomRef<S, T> {
     serial: u32,
     rows: PhantomData<fn(&mut S) -> &mut T>,
 }
 
 impl<S, T> IndomRef<S, T> {
-    /// The serial of the domain.
+    /// The serial that the domain was declared with.
     #[must_use]
     pub fn serial(self) -> u32 {
         self.serial
@@ -58,6 +58,7 @@ impl<S, T> fmt::Debug for IndomRef<S, T> {
     }
 }
 
+/// An instance domain of an agent.
 pub(crate) struct Domain<S> {
     pub(crate) serial: u32,
     pub(crate) help: String,
@@ -69,20 +70,24 @@ pub(crate) struct Domain<S> {
     pub(crate) instances: Box<dyn Instances<S>>,
 }
 
-/// An instance domain as requests need it.
+/// An instance domain with rows of any type, as requests need it.
 pub(crate) trait Instances<S> {
     /// Tells the domain its number and the directory of files.
     fn bind(&self, state: &mut S, indom: InDom, variable: Option<&Path>);
+    /// Calls `visit` with number and name of each active instance.
     fn each(&self, state: &mut S, visit: &mut dyn FnMut(i32, &[u8]));
+    /// The name of an active instance.
     fn name(&self, state: &mut S, inst: i32) -> Option<Vec<u8>>;
     /// The number of the instance with a name.
     fn find(&self, state: &mut S, name: &[u8]) -> Option<i32>;
-    /// The labels of the selected instances, or errors.
+    /// The labels of the selected instances, each with its error if they cannot be made.
     fn labels(&self, state: &mut S, selection: Selection<'_>, level: u8) -> Vec<(i32, Result<JsonLabels>)>;
+    /// The domain as its type, a [`Typed`].
     fn as_any(&self) -> &dyn Any;
     fn as_any_mut(&mut self) -> &mut dyn Any;
 }
 
+/// An instance domain with rows of one type.
 struct Typed<S, T> {
     rows: Rows<S, T>,
     labels: Option<RowLabels<T>>,
@@ -190,6 +195,8 @@ impl<S: 'static> Metrics<S> {
         self.indoms.get(&serial)?.instances.as_any().downcast_ref()
     }
 
+    /// The function that finds the rows of a domain. `None` if it is not declared, or has rows of
+    /// another type.
     pub(super) fn rows<T: 'static>(&self, indom: IndomRef<S, T>) -> Option<Rows<S, T>> {
         self.typed(indom.serial).map(|typed| Rc::clone(&typed.rows))
     }
@@ -237,14 +244,14 @@ impl<S: 'static> Metrics<S> {
 }
 
 impl<S> Metrics<S> {
-    /// Counts a metric of a cluster with the domain's instances.
+    /// Takes note that a metric of a cluster has the instances of a domain.
     pub(super) fn use_indom(&mut self, serial: u32, cluster: u32) {
         if let Some(domain) = self.indoms.get_mut(&serial) {
             *domain.users.entry(cluster).or_default() += 1;
         }
     }
 
-    /// Counts one less.
+    /// Takes note that a metric of a cluster with the instances of a domain was removed.
     pub(super) fn release_indom(&mut self, serial: u32, cluster: u32) {
         let Some(domain) = self.indoms.get_mut(&serial) else {
             return;
@@ -267,7 +274,8 @@ impl<S> Metrics<S> {
         }
     }
 
-    /// The clusters with metrics of a domain, else the one it was declared in.
+    /// The clusters with metrics that have instances of a domain, else the one that it was declared
+    /// in.
     pub(crate) fn clusters_of(&self, serial: u32) -> Vec<u32> {
         let Some(domain) = self.indoms.get(&serial) else {
             return Vec::new();

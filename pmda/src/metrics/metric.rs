@@ -14,6 +14,7 @@ pub(super) type Store<S> = Box<dyn Fn(&mut S, i32, Stored<'_>, Unit, &Client) ->
 /// Tells a queue that the context of a client has ended.
 pub(super) type End<S> = Box<dyn Fn(&mut S, ClientId)>;
 
+/// A metric and its functions.
 pub(crate) struct Metric<S> {
     /// Without the root.
     pub(crate) name: String,
@@ -26,7 +27,7 @@ pub(crate) struct Metric<S> {
     pub(crate) indom: Option<u32>,
     pub(crate) help: String,
     pub(crate) labels: Labels,
-    /// `None` for a parameter of events.
+    /// `None` for a parameter of events, which has values in their records only.
     pub(crate) fetch: Option<Fetch<S>>,
     pub(crate) store: Option<Store<S>>,
     pub(crate) writable_by: fn(&Client) -> bool,
@@ -60,7 +61,7 @@ impl MetricRef {
     }
 }
 
-/// An error in a declaration, in words.
+/// What is wrong with a declaration, in words.
 ///
 /// `?` makes an [`Error`] of it, which has a code only.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -42,8 +42,8 @@ const PROBLEMS: usize = 1000;
 /// The declarations of an agent: its metrics and what belongs to them.
 ///
 /// Metrics are numbered from 0 in their cluster, in the order of their declaration. Archives
-/// remember these numbers: if metrics go, or come in between, pin the numbers of others with
-/// [`Def::item`], or keep them in a file ([`Metrics::numbered_by`]).
+/// remember these numbers, so a metric that goes, or comes in between, must not change those of
+/// others: pin them with [`Def::item`], or keep them in a file ([`Metrics::numbered_by`]).
 /// [`Harness::numbers`](crate::testing::Harness::numbers) shows them, for a test.
 pub struct Metrics<S> {
     /// The agent's domain.
@@ -58,16 +58,18 @@ pub struct Metrics<S> {
     unbound: Vec<u32>,
     /// The cluster of the next metric.
     cluster: u32,
-    /// The serial of the file with the numbers of metrics.
+    /// The serial of the file with the numbers of the next metrics.
     cache: Option<u32>,
     numbers: Numbers,
     /// Names of metrics come and go.
     is_dynamic: bool,
+    /// What is wrong with the static declarations.
     problems: Vec<String>,
+    /// Problems of later declarations, which were logged.
     logged: HashSet<String>,
     /// Changes since clients were last told.
     changes: u32,
-    /// The fingerprint of names that clients were last told.
+    /// The fingerprint of the names that clients were last told of.
     told: u64,
     /// The number of calls of the agent that declare something.
     round: u64,
@@ -124,7 +126,8 @@ impl<S> Metrics<S> {
         self.labelled(outcome, "the agent")
     }
 
-    /// Begins this cluster, whose metrics are read together. The first cluster is 0.
+    /// Makes what follows part of this cluster, whose metrics are read together. The first cluster
+    /// is 0.
     pub fn cluster(&mut self, number: u32) -> &mut Self {
         if number >= CLUSTERS {
             self.problem(format!("cluster {number}: the last possible one is {}", CLUSTERS - 1));
@@ -136,6 +139,7 @@ impl<S> Metrics<S> {
         self
     }
 
+    /// The cluster that is being declared.
     fn current(&mut self) -> &mut Cluster<S> {
         self.clusters.at(self.cluster)
     }
@@ -164,8 +168,8 @@ impl<S> Metrics<S> {
         self
     }
 
-    /// Sets the time for which values of the cluster are valid, and not read again unless reading
-    /// failed.
+    /// Sets the time for which the values of the cluster are valid: requests within it get the same
+    /// values, without another reading. After a failure the next request reads again.
     pub fn valid_for(&mut self, time: Duration) -> &mut Self {
         self.current().valid_for = Some(time);
         self
@@ -185,7 +189,7 @@ impl<S> Metrics<S> {
     }
 
     /// The item that a metric with this name has, or will have, after [`Metrics::numbered_by`]: for
-    /// an instance domain of the same number, for instance.
+    /// something that is numbered after it, such as an instance domain of its own.
     ///
     /// # Errors
     /// `-EINVAL` without `numbered_by`, `PM_ERR_GENERIC` when all items are in use.
@@ -199,8 +203,8 @@ impl<S> Metrics<S> {
     }
 
     /// Declares that names of metrics come and go: pmcd asks the agent for names, and has none in a
-    /// file that `--write` makes. [`Metrics::numbered_by`] implies it, and so does an agent without
-    /// static metrics.
+    /// file that `--write` makes. [`Metrics::numbered_by`] implies it, and so does an agent that
+    /// declares no metric in [`Agent::metrics`](crate::Agent::metrics).
     pub fn dynamic_names(&mut self) -> &mut Self {
         self.is_dynamic = true;
         self
@@ -219,6 +223,7 @@ impl<S> Metrics<S> {
         true
     }
 
+    /// Releases the instance domain and the number of a metric that was removed.
     fn forget(&mut self, metric: &Metric<S>) {
         if let Some(serial) = metric.indom {
             self.release_indom(serial, metric.cluster);
@@ -245,13 +250,13 @@ impl<S> Metrics<S> {
         true
     }
 
-    /// Returns whether there is a metric with this name, without the root.
+    /// Returns whether there is a metric with this name; the root is not part of it.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.table.has(name)
     }
 
-    /// The metric with a name, without the root.
+    /// The metric with a name; the root is not part of it.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<MetricRef> {
         let metric = self.table.named(name)?;
@@ -283,7 +288,8 @@ impl<S> Metrics<S> {
         self.changes |= LABEL_CHANGE;
     }
 
-    /// Takes note of an error in the declarations.
+    /// Takes note of what is wrong with a declaration. Before the start it is kept; later each text
+    /// is logged once.
     fn problem(&mut self, text: String) {
         if !self.started {
             if !self.problems.contains(&text) {
@@ -300,6 +306,7 @@ impl<S> Metrics<S> {
         }
     }
 
+    /// Takes note that labels were given to something, or of what is wrong with them.
     fn labelled(&mut self, outcome: std::result::Result<bool, String>, of: impl Display) -> &mut Self {
         match outcome {
             Ok(is_changed) => self.changes |= if is_changed { LABEL_CHANGE } else { 0 },
@@ -320,7 +327,7 @@ impl<S> Metrics<S> {
         std::mem::take(&mut self.unbound)
     }
 
-    /// The changes since this was called last (`PMCD_*_CHANGE`).
+    /// The changes since this was called last, which clients are to be told of (`PMCD_*_CHANGE`).
     pub(crate) fn take_changes(&mut self) -> u32 {
         let names = self.table.fingerprint();
         if std::mem::replace(&mut self.told, names) != names {
@@ -334,6 +341,7 @@ impl<S> Metrics<S> {
         &self.problems
     }
 
+    /// The metric of a cluster with this item.
     pub(crate) fn in_cluster(&self, cluster: &Cluster<S>, item: u32) -> Option<&Metric<S>> {
         self.table.at(cluster.slot(item)?)
     }
@@ -342,6 +350,7 @@ impl<S> Metrics<S> {
         self.in_cluster(self.clusters.get(cluster)?, item)
     }
 
+    /// The metric with a full name.
     pub(crate) fn named(&self, name: &str) -> Option<&Metric<S>> {
         self.table.named(name.strip_prefix(&*self.root)?.strip_prefix('.')?)
     }
@@ -378,6 +387,7 @@ impl<S> Metrics<S> {
         (!children.is_empty()).then_some(children)
     }
 
+    /// The place of a full name. `None` if it is not below the root.
     fn local<'n>(&self, name: &'n str) -> Option<Place<'n>> {
         let is_above = |rest: &str| rest.is_empty() || rest.starts_with('.');
         if !name.is_empty() && self.root.strip_prefix(name).is_some_and(is_above) {
@@ -387,6 +397,7 @@ impl<S> Metrics<S> {
         Some(Place::Name(name))
     }
 
+    /// The metrics with a queue.
     pub(crate) fn queues(&self) -> impl Iterator<Item = &Metric<S>> {
         self.table.queues()
     }

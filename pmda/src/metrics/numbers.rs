@@ -29,6 +29,8 @@ impl Numbers {
         self.caches.contains_key(&serial)
     }
 
+    /// The list of a serial, from its file when it is first used. It is saved with the next
+    /// [`Numbers::save`].
     fn cache(&mut self, serial: u32) -> &mut Indom<()> {
         let files = &self.files;
         self.changed.insert(serial);
@@ -41,18 +43,24 @@ impl Numbers {
         })
     }
 
-    /// The number of a metric, a new one if there is none.
+    /// The number of a metric. If it has none, it gets one.
+    ///
+    /// # Errors
+    /// `PM_ERR_GENERIC` or that of the list, when all numbers are in use.
     pub(super) fn number(&mut self, serial: u32, name: &str) -> Result<u32> {
         let cache = self.cache(serial);
         let item = cache.keep(name).or_else(|_| {
-            // Numbers of removed metrics are reused only when there are no others.
+            // Numbers of removed metrics are given to others only when there are no more.
             cache.forget_inactive();
             cache.keep(name)
         });
         u32::try_from(item?).map_err(|_| Error::GENERIC)
     }
 
-    /// Gives a metric a number, which no other one has.
+    /// Gives a metric this number.
+    ///
+    /// # Errors
+    /// `-EEXIST` if another metric has it.
     pub(super) fn number_at(&mut self, serial: u32, name: &str, item: u32) -> Result<()> {
         let item = i32::try_from(item).map_err(|_| Error::TOOBIG)?;
         self.cache(serial).keep_at(item, name)
@@ -65,6 +73,7 @@ impl Numbers {
         }
     }
 
+    /// Writes the files whose numbers have changed.
     pub(super) fn save(&mut self) {
         while let Some(serial) = self.changed.pop_first() {
             if let Some(cache) = self.caches.get_mut(&serial) {

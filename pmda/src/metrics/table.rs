@@ -15,11 +15,11 @@ pub(super) struct Table<S> {
     /// Free places.
     free: Vec<usize>,
     by_name: BTreeMap<String, usize>,
-    /// Places of metrics with a queue.
+    /// Places of metrics with a queue, which is told of clients that end.
     queues: Vec<usize>,
     hasher: RandomState,
-    /// The sum of hashes of names and numbers: the same when all metrics are removed and declared
-    /// again.
+    /// The sum of a hash of each name with its number. It is the same when all metrics are removed
+    /// and declared again, so that clients are not told of a change then.
     fingerprint: u64,
 }
 
@@ -55,7 +55,7 @@ impl<S> Table<S> {
         self.hasher.hash_one((&metric.name, metric.cluster, metric.item))
     }
 
-    /// Adds a metric with a new name; returns its place.
+    /// Adds a metric, whose name none has. Returns its place.
     pub(super) fn insert(&mut self, metric: Box<Metric<S>>) -> usize {
         self.fingerprint = self.fingerprint.wrapping_add(self.hash(&metric));
         let place = self.free.pop().unwrap_or(self.list.len());
@@ -93,7 +93,7 @@ impl<S> Table<S> {
         self.list.get(place)?.as_deref()
     }
 
-    /// The metric at a place, mutable but for its name and number.
+    /// The metric at a place, to be changed, but for its name and number, which are its keys.
     pub(super) fn at_mut(&mut self, place: usize) -> Option<&mut Metric<S>> {
         self.list.get_mut(place)?.as_deref_mut()
     }
@@ -123,8 +123,8 @@ impl<S> Table<S> {
         names.take_while(move |name| name.starts_with(start))
     }
 
-    /// The names directly below what begins with `start`, which is empty or ends with a dot. Names
-    /// below them are skipped.
+    /// The names directly below `start`, which is empty or ends with a dot. Names below them are
+    /// skipped, however many there are.
     pub(super) fn children(&self, start: &str) -> Vec<Child<'_>> {
         let mut children = Vec::new();
         let mut from = Bound::Included(start.to_owned());
@@ -135,7 +135,7 @@ impl<S> Table<S> {
             };
             let (name, is_leaf) = rest.split_once('.').map_or((rest, true), |(name, _)| (name, false));
             children.push(Child { name, is_leaf });
-            // Behind all names below: the next character after the dot.
+            // Behind all names below this one: `/` is the next character after the dot.
             let behind = if is_leaf { "\0" } else { "/" };
             from = Bound::Included([start, name, behind].concat());
         }
@@ -143,7 +143,8 @@ impl<S> Table<S> {
 
     /// The metric whose name a new one cannot be beside: it is the same, or one is below the other.
     ///
-    /// No character of a name comes before the dot. So both kinds are the neighbours in the order.
+    /// No character of a name comes before the dot. So a name that this one is below is just in
+    /// front of it in the order, and one that is below it just behind.
     pub(super) fn clash(&self, name: &str) -> Option<&str> {
         let is_below = |one: &str, other: &str| one.strip_prefix(other).is_some_and(|rest| rest.starts_with('.'));
         let before = self

@@ -59,9 +59,10 @@ const NAMES: [&str; 53] = [
     "tls",
 ];
 
-/// The level of messages for a specification; `None` for unknown options.
+/// The level of messages for a specification; `None` if it names an unknown option.
 ///
-/// Any option asks for messages of level `debug`, `desperate` for those of level `trace`.
+/// Agents in Rust have no debug options one by one: each option asks for the messages of level
+/// `debug`, and `desperate` for those of level `trace`.
 pub(super) fn level(specification: &str) -> Option<LevelFilter> {
     if specification.is_empty() {
         return None;

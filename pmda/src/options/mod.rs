@@ -1,4 +1,5 @@
-//! The command line: the options of PCP's agents, those of the agent, and two for developers.
+//! The command line: the options that PCP's agents have, those of the agent's own, and two for
+//! developers.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -13,7 +14,7 @@ mod usage;
 
 pub(crate) use usage::usage;
 
-/// The largest domain of nine bits but the one of dynamic metrics.
+/// The largest domain: it has nine bits, and the last number is that of dynamic metrics.
 const DOMAIN_MAX: u32 = 510;
 
 /// The options of all agents, in the order of PCP's usage message; agents in C name the first one
@@ -41,6 +42,7 @@ pub(crate) const STANDARD: [Opt; 5] = [
     option('?', "help", None, "show this usage message and exit"),
 ];
 
+/// Options for the ways in which pmcd reaches the agent.
 pub(crate) const CONNECTIONS: [Opt; 4] = [
     option(
         'i',
@@ -100,12 +102,13 @@ const fn long(long: &'static str, argument: Option<&'static str>, help: &'static
     }
 }
 
+/// The way in which pmcd reaches the agent.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Connection {
-    /// Standard input and output.
+    /// Standard input and output, as pmcd has opened them.
     #[default]
     Pipe,
-    /// A port of the loopback address, by number or service.
+    /// A port of the loopback address, by number or by the name of a service.
     Inet(String),
     /// The same for IPv6.
     Ipv6(String),
@@ -124,6 +127,7 @@ impl Connection {
     }
 }
 
+/// What the command line asks for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Command {
     /// To run as an agent.
@@ -136,6 +140,7 @@ pub(crate) enum Command {
     Check,
 }
 
+/// The settings of an agent that runs.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Settings {
     /// `-d`.
@@ -144,7 +149,7 @@ pub(crate) struct Settings {
     pub log: Option<PathBuf>,
     /// `-U`.
     pub user: Option<String>,
-    /// `-D`: the finest level of debug messages.
+    /// `-D`: the finest level of debug messages that are wanted.
     pub debug: Option<log::LevelFilter>,
     /// `-p`, `-i`, `-6` or `-u`.
     pub connection: Option<Connection>,
@@ -189,7 +194,10 @@ fn standard(standard: &[Opt], own: &[Opt]) -> impl Iterator<Item = Opt> {
     })
 }
 
-/// Reads the arguments, without the program's.
+/// Reads the arguments, of which the name of the program is not one.
+///
+/// # Errors
+/// The first mistake, in the words of PCP's agents.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>, own: &'static [Opt]) -> Result<Command, Mistake> {
     let known = known(own);
     let mut parser = Parser::from_args(arguments);
@@ -240,7 +248,7 @@ impl Settings {
             "ipv6" => self.connect(Connection::Ipv6(text(value)))?,
             "unix" => self.connect(Connection::Unix(value.into()))?,
             "pipe" => self.connect(Connection::Pipe)?,
-            // Replaced by the agent.
+            // An agent may have replaced `-D` by one without an argument.
             "debug" if option.argument.is_none() => self.debug = self.debug.max(Some(log::LevelFilter::Debug)),
             "debug" => {
                 let value = text(value);
@@ -364,7 +372,8 @@ mod tests {
         }
     }
 
-    /// INIT-20, INIT-23.
+    /// INIT-20, INIT-23: options are short, long, abbreviated, joined and separate; arguments
+    /// follow.
     #[test]
     fn options_of_all_agents() {
         let all = settings("-d 253 --log=/tmp/x -Upcp --un /run/s -D pmns -c a --conf=b rest");
@@ -388,7 +397,7 @@ mod tests {
         assert_eq!(parsed("--check"), Ok(Command::Check));
     }
 
-    /// INIT-21, INIT-22.
+    /// INIT-21, INIT-22: mistakes in the words of PCP's agents.
     #[test]
     fn mistakes() {
         let cases = [

@@ -1,7 +1,7 @@
 //! The sources that wake an agent beside requests: other threads, timers, and readable descriptors.
 //!
-//! A daemon waits for pmcd and all of these at once. A shared object looks for them at each
-//! request.
+//! A daemon waits for pmcd and all of these at once. A shared object has no loop of its own: it
+//! looks for them at the next request.
 
 use std::collections::BTreeMap;
 use std::ops::{Deref, DerefMut};
@@ -22,18 +22,19 @@ mod tests;
 
 pub use tail::Tail;
 
-/// The pause of descriptors after the agent has failed to serve them: they would wake it at once.
+/// Time for which descriptors do not wake the agent after it has failed to serve them: they would
+/// wake it again at once.
 const REST: Duration = Duration::from_secs(1);
 
-/// Maximum time of one poll, in milliseconds.
+/// Maximum time of one poll, in milliseconds; the caller goes on waiting.
 const LONGEST_WAIT: u128 = 60_000;
 
-/// The sources of an agent, shared by each [`Waker`], [`Timer`] and [`Watch`].
+/// The sources that may wake an agent. Each [`Waker`], [`Timer`] and [`Watch`] has a share of it.
 #[derive(Clone)]
 pub(crate) struct Reactor(Arc<Shared>);
 
 struct Shared {
-    /// Ends the waiting of the agent's thread; `None` without a descriptor left.
+    /// Ends the waiting of the agent's thread; `None` if the process had no descriptor left for it.
     bell: Option<EventFd>,
     /// [`Waker::wake`] was called.
     woken: AtomicBool,
@@ -46,19 +47,20 @@ struct Sources {
     next: u64,
     timers: BTreeMap<u64, TimerState>,
     watches: BTreeMap<u64, Arc<OwnedFd>>,
-    /// The harness has moved the clock by this time.
+    /// The time by which a harness has moved the clock.
     ahead: Duration,
-    /// The end of the descriptors' pause.
+    /// Descriptors do not wake the agent before this time.
     rest_until: Option<Instant>,
 }
 
 struct TimerState {
     due: Instant,
     interval: Duration,
-    /// The number of passed intervals that the agent was not told.
+    /// The number of passed intervals that the agent has not asked for yet.
     passed: u64,
 }
 
+/// Why waiting has ended.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Ready {
     /// The agent is to be woken.
@@ -80,15 +82,18 @@ impl Reactor {
         }))
     }
 
-    /// Returns whether anything may wake the agent, now or later: somebody else has a share.
+    /// Returns true if anything may wake the agent, now or later: somebody else has a share beside
+    /// this one, which belongs to the thread that waits.
     pub(crate) fn is_used(&self) -> bool {
         Arc::strong_count(&self.0) > 1
     }
 
+    /// Moves the clock of timers forward.
     pub(crate) fn advance(&self, time: Duration) {
         self.0.sources.lock().ahead += time;
     }
 
+    /// Keeps descriptors from waking the agent for a second, as it has failed to serve them.
     pub(crate) fn rest(&self) {
         self.0.sources.lock().rest_until = Some(Instant::now() + REST);
     }
@@ -101,7 +106,7 @@ impl Reactor {
     /// Ends the waiting of another thread without waking the agent.
     pub(crate) fn ring(&self) {
         if let Some(bell) = &self.0.bell {
-            // Full only after 2^64 rings.
+            // This cannot fail: the counter is full only after 2^64 rings.
             let _ = bell.write(1);
         }
     }
@@ -121,11 +126,11 @@ impl Reactor {
             .chain(input)
             .chain(watches.iter().map(|watch| watch.as_fd()));
         let mut all: Vec<_> = all.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
-        // After an interruption the caller waits again.
+        // If a signal interrupts this, nothing is ready, and the caller waits again.
         let is_ready = poll(&mut all, timeout(wait)).is_ok_and(|ready| ready > 0);
         let mut ready = all.iter().map(|one| is_ready && one.any() == Some(true));
         if bell.is_some() && ready.next() == Some(true) {
-            // First this: later wakes ring again.
+            // Before `woken` is read: a thread that wakes the agent after that rings again.
             let _ = self.0.bell.as_ref().map(EventFd::read);
         }
         let has_input = input.is_some() && ready.next() == Some(true);
@@ -138,6 +143,7 @@ impl Reactor {
         }
     }
 
+    /// Adds a source.
     fn add<S>(&self, kind: impl FnOnce(&mut Sources) -> &mut BTreeMap<u64, S>, source: S) -> Registration {
         let number = {
             let mut sources = self.0.sources.lock();
@@ -146,7 +152,7 @@ impl Reactor {
             kind(&mut sources).insert(number, source);
             number
         };
-        // So that the waiting thread sees it.
+        // The thread that waits does not know of it yet.
         self.ring();
         Registration {
             reactor: self.clone(),
@@ -214,6 +220,7 @@ impl Sources {
     }
 }
 
+/// The interval of a timer: at least a millisecond.
 fn at_least(interval: Duration) -> Duration {
     interval.max(Duration::from_millis(1))
 }
@@ -225,7 +232,7 @@ fn shorter(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
     }
 }
 
-/// The time for poll, rounded up: not before a timer is due.
+/// The time as poll takes it, rounded up, so that it does not end before a timer is due.
 fn timeout(wait: Option<Duration>) -> PollTimeout {
     wait.map_or(PollTimeout::NONE, |wait| {
         let milliseconds = wait.as_nanos().div_ceil(1_000_000).min(LONGEST_WAIT);
@@ -233,7 +240,7 @@ fn timeout(wait: Option<Duration>) -> PollTimeout {
     })
 }
 
-/// A source until it is dropped.
+/// A source that is part of the reactor until this is dropped.
 struct Registration {
     reactor: Reactor,
     number: u64,
@@ -269,19 +276,19 @@ impl fmt::Debug for Waker {
     }
 }
 
-/// A timer that wakes its agent at an interval, until it is dropped.
+/// A timer that wakes its agent each time that its interval has passed, until it is dropped.
 pub struct Timer(Registration);
 
 impl Timer {
-    /// The number of intervals that have passed since the last call of this. A busy agent is woken
-    /// once for all that it has missed.
+    /// The number of intervals that have passed since this was called last: 0 while the timer is
+    /// not due. An agent that was busy is woken once for all that it has missed.
     pub fn passed(&mut self) -> u64 {
         let mut sources = self.0.reactor.0.sources.lock();
         let timer = sources.timers.get_mut(&self.0.number);
         timer.map_or(0, |timer| std::mem::take(&mut timer.passed))
     }
 
-    /// Changes the interval, at least a millisecond, which begins now.
+    /// Changes the interval, which begins now. One below a millisecond is a millisecond.
     pub fn set_interval(&mut self, interval: Duration) {
         let mut sources = self.0.reactor.0.sources.lock();
         let now = Instant::now() + sources.ahead;
@@ -300,7 +307,7 @@ impl fmt::Debug for Timer {
     }
 }
 
-/// A descriptor that wakes its agent while it can be read, until it is dropped.
+/// A socket or another descriptor that wakes its agent while it can be read, until it is dropped.
 ///
 /// It never blocks (`O_NONBLOCK`): the agent reads until [`io::ErrorKind::WouldBlock`], and drops
 /// what has come to its end, which would wake it for ever. If the agent fails to serve its
@@ -311,7 +318,7 @@ pub struct Watch<F> {
 }
 
 impl<F> Watch<F> {
-    /// Returns what was watched.
+    /// Returns what was watched, which wakes the agent no more.
     pub fn into_inner(self) -> F {
         self.source
     }

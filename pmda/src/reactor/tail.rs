@@ -15,23 +15,24 @@ use crate::logger::reason;
 /// The time between two looks at a file.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Maximum number of bytes of one call.
+/// Maximum number of bytes that one call reads, so that pmcd does not wait for long.
 const AT_ONCE: usize = 1 << 20;
 
 /// Maximum length of a line in bytes: a longer one comes in parts.
 const LONGEST_LINE: usize = 1 << 16;
 
-/// The lines that are added to a file, which wake its agent within a second.
+/// The lines that are added to a file. It wakes its agent each second, to look at the file.
 ///
 /// What is in the file at first is skipped. The file need not exist yet. One that is renamed, as
 /// logs are, is read to its end before the new one of its name; one that becomes shorter is read
-/// from its beginning. A process of root follows no symbolic links of other users.
+/// from its beginning. A process of root follows no symbolic link that another user may have put on
+/// the way.
 pub struct Tail {
     path: PathBuf,
     open: Option<Open>,
-    /// A line without its end.
+    /// The start of a line whose end is not there yet.
     part: Vec<u8>,
-    /// A failure was logged.
+    /// A failure was logged, and is not logged each time.
     has_failed: bool,
     timer: Timer,
 }
@@ -58,14 +59,15 @@ impl Tail {
     }
 
     /// Calls a function with each line that was added since the last call, without its end. What is
-    /// not UTF-8 is replaced.
+    /// not UTF-8 is replaced. This may be called at any time, such as before values are fetched;
+    /// one call reads a megabyte at most, and the next one goes on.
     pub fn read_lines(&mut self, mut line: impl FnMut(&str)) {
         self.timer.passed();
         let outcome = self.read(&mut |bytes: &[u8]| line(&String::from_utf8_lossy(bytes)));
         self.note(outcome);
     }
 
-    /// Logs the first failure to read, unless the file is missing.
+    /// Logs why the file cannot be read, once. A file that is missing is waited for.
     fn note(&mut self, outcome: io::Result<()>) {
         match outcome {
             Err(error) if error.kind() != ErrorKind::NotFound => {
@@ -113,12 +115,14 @@ impl Tail {
             {
                 return Ok(());
             }
+            // The old file is read to its end.
             self.end_line(line);
             self.open_again()?;
         }
     }
 
-    /// Reads at most `left` bytes.
+    /// Reads what the open file has, at most `left` bytes, from which it subtracts what it has
+    /// read.
     fn read_open(&mut self, left: &mut usize, line: &mut dyn FnMut(&[u8])) -> io::Result<()> {
         let Some(open) = &mut self.open else { return Ok(()) };
         if open.file.metadata()?.len() < open.position {
@@ -152,6 +156,7 @@ impl Tail {
         }
     }
 
+    /// Passes on the start of a line whose end will not come.
     fn end_line(&mut self, line: &mut dyn FnMut(&[u8])) {
         if !self.part.is_empty() {
             line(&std::mem::take(&mut self.part));

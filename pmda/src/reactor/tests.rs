@@ -63,7 +63,7 @@ fn timers() {
     assert!(!wakes(&reactor, NOW));
 }
 
-/// A descriptor wakes while it can be read, unless it rests.
+/// A descriptor wakes the agent while it can be read, unless the agent has failed to do so.
 #[test]
 fn descriptors() {
     let reactor = Reactor::new();

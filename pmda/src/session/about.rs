@@ -97,7 +97,7 @@ impl<A: Agent> Handler<A> {
         let level = about.kind & !MODIFIERS;
         let of_metric = MetricId(about.ident);
         let labels = match level {
-            // Labels of the host are pmcd's.
+            // Labels of the context are those of the host, which pmcd has.
             PM_LABEL_CONTEXT => None,
             // Every agent has this one; of two labels with one name the later one counts.
             PM_LABEL_DOMAIN => Some(Labels::new().add("agent", A::NAME).join(&self.state.metrics.labels)),
@@ -125,7 +125,7 @@ impl<A: Agent> Handler<A> {
         self.send_labels(about, &sets)
     }
 
-    /// One set for each selected instance, empty ones included.
+    /// One set for each selected instance, also where it is empty.
     fn instance_labels(&mut self, about: decode::About, from: ClientId) -> Result<()> {
         let client = self.clients.get(from);
         let Ok(serial) = self.state.serial(InDom(about.ident), client) else {

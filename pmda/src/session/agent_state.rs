@@ -12,6 +12,7 @@ use crate::result_sink::ResultSink;
 use crate::value::Encoder;
 use crate::{Agent, Client, ClientId, Env, Error, Request, Result, Why, guard};
 
+/// A running agent, and what it declares.
 pub(super) struct AgentState<A: Agent> {
     pub(super) agent: A,
     pub(super) metrics: Metrics<A>,
@@ -20,11 +21,15 @@ pub(super) struct AgentState<A: Agent> {
     files: Option<PathBuf>,
     /// The number of fetches.
     fetches: u64,
-    /// The harness has moved the clock by this time.
+    /// The time by which a harness has moved the clock.
     pub(super) ahead: Duration,
 }
 
 impl<A: Agent> AgentState<A> {
+    /// Starts the agent.
+    ///
+    /// # Errors
+    /// Those of the agent; `-EINVAL` for what is wrong with its declarations, which is logged.
     pub(super) fn start(env: &Env) -> Result<AgentState<A>> {
         let mut env = env.clone();
         let root = guard::call("root", || Ok(A::root(&env)))?;
@@ -72,6 +77,8 @@ impl<A: Agent> AgentState<A> {
         outcome
     }
 
+    /// Tells queues and agent that the context of a client has ended. What fails is logged, and
+    /// costs nothing else.
     pub(super) fn client_ended(&mut self, client: ClientId) {
         let agent = &mut self.agent;
         for ended in self.metrics.queues().filter_map(|metric| metric.ended.as_ref()) {
@@ -90,6 +97,7 @@ impl<A: Agent> AgentState<A> {
         Clock::new(self.ahead)
     }
 
+    /// Begins a request.
     fn begin(&mut self, request: &Request<'_>) -> Result<()> {
         guard::call("begin", || self.agent.begin(request)).map_err(guard::agents)
     }
@@ -98,7 +106,7 @@ impl<A: Agent> AgentState<A> {
     fn declare_dynamic(&mut self, request: &Request<'_>) {
         let (agent, metrics) = (&mut self.agent, &mut self.metrics);
         metrics.begin();
-        // What was declared before a panic counts.
+        // A panic is logged; what was declared before it is there.
         let _ = guard::call("dynamic", || {
             agent.dynamic(metrics, request);
             Ok(())
@@ -110,13 +118,16 @@ impl<A: Agent> AgentState<A> {
         }
     }
 
-    /// Lets the agent declare what a request is about, and is not there.
+    /// Lets the agent declare something that a request is about, and that is not there yet.
     fn declare_missing(&mut self, client: &Client) {
         let clock = self.clock();
         self.declare_dynamic(&Request::new(Why::Names, client, Wanted::Clusters(&[]), &clock));
     }
 
     /// Puts the values of metrics into a sink.
+    ///
+    /// # Errors
+    /// Those that cost the whole request. The error of one metric is in its set.
     pub(super) fn fetch(
         &mut self,
         asked: &[MetricId],
@@ -184,7 +195,7 @@ impl<A: Agent> AgentState<A> {
         InDom::new(self.domain, serial)
     }
 
-    /// Returns whether there is such a metric, perhaps after the agent has declared it.
+    /// Returns whether there is such a metric. One that is not there the agent may declare now.
     pub(super) fn has(&mut self, id: MetricId, client: &Client) -> bool {
         if id.domain() != self.domain {
             return false;
@@ -196,7 +207,7 @@ impl<A: Agent> AgentState<A> {
         is_there(&self.metrics)
     }
 
-    /// A cluster, perhaps after the agent has declared it.
+    /// A cluster. One that is not there the agent may declare now.
     pub(super) fn cluster(&mut self, number: u32, client: &Client) -> Option<&Cluster<A>> {
         if self.metrics.clusters.get(number).is_none() {
             self.declare_missing(client);
@@ -204,7 +215,11 @@ impl<A: Agent> AgentState<A> {
         self.metrics.clusters.get(number)
     }
 
-    /// The serial of one of the agent's instance domains, perhaps after the agent has declared it.
+    /// The serial of one of the agent's instance domains. One that is not there the agent may
+    /// declare now.
+    ///
+    /// # Errors
+    /// `PM_ERR_INDOM` if there is none.
     pub(super) fn serial(&mut self, indom: InDom, client: &Client) -> Result<u32> {
         let serial = indom.serial();
         if indom != self.indom(serial) {
@@ -217,12 +232,16 @@ impl<A: Agent> AgentState<A> {
         is_there.then_some(serial).ok_or(Error::INDOM)
     }
 
+    /// Brings the instances of a domain up to date.
+    ///
+    /// # Errors
+    /// That of `begin`; that of the clusters with the domain's metrics, if none can be read.
     pub(super) fn refresh_instances(&mut self, why: Why, serial: u32, client: &Client) -> Result<()> {
         let clusters = self.metrics.clusters_of(serial);
         let clock = self.clock();
         let request = Request::new(why, client, Wanted::Clusters(&clusters), &clock);
         self.begin(&request)?;
-        // It is enough if one of them can be read.
+        // As long as one of them can be read, there is something to show.
         let mut outcome = Ok(());
         let mut is_read = clusters.is_empty();
         for number in clusters.iter().copied() {
@@ -238,6 +257,10 @@ impl<A: Agent> AgentState<A> {
         if is_read { Ok(()) } else { outcome }
     }
 
+    /// Brings the names of metrics up to date.
+    ///
+    /// # Errors
+    /// That of `begin`.
     pub(super) fn refresh_names(&mut self, client: &Client) -> Result<()> {
         let clock = self.clock();
         let request = Request::new(Why::Names, client, Wanted::Clusters(&[]), &clock);

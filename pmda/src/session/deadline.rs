@@ -11,6 +11,7 @@ use super::handler::Handler;
 use crate::reactor::Reactor;
 use crate::{Agent, ClientId, Env, Error, Result};
 
+/// What the agent's thread is told.
 enum Message {
     /// A request with its number, to be sent back with the reply.
     Request(u64, Vec<u8>),
@@ -23,8 +24,8 @@ enum Message {
 /// The agent's thread, as the session sees it.
 ///
 /// At most one request is with the agent at a time: while it works on one that was answered in its
-/// stead, the next ones are not passed on. PDUs without a reply are kept, and passed on before the
-/// next request.
+/// stead, the next ones are not passed on, so none is served late. PDUs without a reply are kept,
+/// and passed on before the next request.
 pub(super) struct AgentThread {
     messages: Option<Sender<Message>>,
     replies: Receiver<(u64, Vec<u8>)>,
@@ -35,6 +36,7 @@ pub(super) struct AgentThread {
     answered: u64,
     kept: Vec<Message>,
     reply: Vec<u8>,
+    /// Ends the waiting of the agent's thread.
     reactor: Reactor,
 }
 
@@ -52,7 +54,7 @@ impl AgentThread {
             let mut handler = match Handler::<A>::start(&env) {
                 Ok(handler) => handler,
                 Err(error) => {
-                    // The starting thread waits for this.
+                    // The thread that has started the agent waits for this.
                     let _ = told.send(Err(error));
                     return;
                 }
@@ -73,7 +75,7 @@ impl AgentThread {
                     }
                     Ok(Message::Ended(client)) => handler.client_ended(client),
                     Ok(Message::Advance(time)) => handler.advance(time),
-                    // Each message ends the waiting.
+                    // Each message rings, which ends the waiting.
                     Err(TryRecvError::Empty) => {
                         handler.wait(None, None);
                     }
@@ -104,7 +106,7 @@ impl AgentThread {
             Kind::PDU_PROFILE | Kind::PDU_ATTR | Kind::PDU_ERROR | Kind::PDU_CONTROL_REQ
         ) {
             if kind == Kind::PDU_PROFILE {
-                // The last one counts.
+                // Only the last profile counts.
                 self.kept.retain(|message| !is_profile(message));
             }
             self.keep(Message::Note(pdu.to_vec()));
@@ -129,10 +131,14 @@ impl AgentThread {
         self.keep(Message::Advance(time));
     }
 
+    /// Has a request served, if that takes no longer than the deadline.
+    ///
+    /// # Errors
+    /// `PM_ERR_AGAIN` after the deadline; `PM_ERR_GENERIC` if the thread has ended.
     fn ask(&mut self, pdu: &[u8]) -> Result<Vec<u8>> {
         let end = Instant::now() + self.deadline;
         while self.answered < self.asked {
-            // Too late for an earlier request.
+            // A reply to an earlier request: that one was answered in the agent's stead.
             self.next_reply(end)?;
         }
         self.pass_on_kept()?;
@@ -141,6 +147,10 @@ impl AgentThread {
         self.next_reply(end)
     }
 
+    /// The reply to the one request that the agent has.
+    ///
+    /// # Errors
+    /// As [`AgentThread::ask`].
     fn next_reply(&mut self, end: Instant) -> Result<Vec<u8>> {
         let left = end.saturating_duration_since(Instant::now());
         let (number, reply) = self.replies.recv_timeout(left).map_err(|error| match error {
@@ -158,7 +168,7 @@ impl AgentThread {
             self.answered = number;
         }
         if self.answered == self.asked {
-            // If the thread has ended, the next request fails.
+            // If the thread has ended, the next request says so.
             let _ = self.pass_on_kept();
         }
     }

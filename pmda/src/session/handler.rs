@@ -20,12 +20,17 @@ pub(super) struct Handler<A: Agent> {
     pub(super) clients: Clients,
     pub(super) profile: Profile,
     pub(super) reply: ResultBuilder,
-    /// The metrics of the last fetch, for their memory.
+    /// The metrics of the last fetch: the memory is used again.
     asked: Vec<MetricId>,
+    /// What wakes the agent.
     reactor: Reactor,
 }
 
 impl<A: Agent> Handler<A> {
+    /// Starts the agent on this thread.
+    ///
+    /// # Errors
+    /// As [`AgentState::start`].
     pub(super) fn start(env: &Env) -> Result<Handler<A>> {
         guard::install();
         Ok(Handler {
@@ -46,7 +51,7 @@ impl<A: Agent> Handler<A> {
         self.state.metrics.numbers_of_all()
     }
 
-    /// The instances of a domain without a refresh.
+    /// The instances of a domain as they are: nothing is read for this.
     pub(super) fn instance_names(&mut self, serial: u32) -> Vec<(i32, String)> {
         let mut names = Vec::new();
         if let Some(domain) = self.state.metrics.indoms.get(&serial) {
@@ -62,6 +67,7 @@ impl<A: Agent> Handler<A> {
         self.reactor.advance(time);
     }
 
+    /// Serves a request. Returns the reply: nothing, or one PDU.
     pub(super) fn request(&mut self, pdu: &[u8]) -> &[u8] {
         if !is_whole(pdu) {
             log::error!("{}: a request of {} bytes is not whole", A::NAME, pdu.len());
@@ -96,6 +102,7 @@ impl<A: Agent> Handler<A> {
         self.reply.reply().bytes()
     }
 
+    /// Takes note of a PDU that gets no reply.
     fn take_note(&mut self, kind: Kind, pdu: &[u8], from: ClientId) {
         match kind {
             Kind::PDU_PROFILE => {
@@ -120,13 +127,14 @@ impl<A: Agent> Handler<A> {
 
     pub(super) fn client_ended(&mut self, client: ClientId) {
         self.clients.end(client);
-        // A failure is logged.
+        // A failure is logged: nobody is there to be told.
         let _ = guard::serve(|_| {
             self.state.client_ended(client);
             Ok(())
         });
     }
 
+    /// Returns true if anything may wake the agent, now or later.
     pub(super) fn may_wake(&self) -> bool {
         self.reactor.is_used()
     }
@@ -148,7 +156,7 @@ impl<A: Agent> Handler<A> {
         ready
     }
 
-    /// A panic is logged.
+    /// Ends the agent: drops it. A panic of its is logged, and ends nothing else.
     pub(super) fn end(self) {
         let _ = guard::serve(|_| {
             guard::call("the end of the agent", || {
@@ -170,6 +178,10 @@ impl<A: Agent> Handler<A> {
         self.reply.finish(|_| None)
     }
 
+    /// Puts the values of metrics into a sink.
+    ///
+    /// # Errors
+    /// As [`AgentState::fetch`].
     #[inline]
     pub(super) fn fetch_into(&mut self, asked: &[MetricId], from: ClientId, sink: &mut ResultSink<'_>) -> Result<()> {
         let client = self.clients.get(from);

@@ -21,11 +21,14 @@ use deadline::AgentThread;
 use handler::Handler;
 pub(crate) use store::stored;
 
-/// The flags of our CREDS: attributes and containers of clients.
+/// The flags of our CREDS: the agent wants attributes and containers of its clients
+/// (`PDU_FLAG_AUTH`, `PDU_FLAG_CONTAINER`).
 pub(crate) const COMM_FLAGS: u16 = 0x44;
 
+/// An agent that serves requests.
 pub(crate) struct Session<A: Agent>(Place<A>);
 
+/// The thread that the agent is on.
 enum Place<A: Agent> {
     Here(Box<Handler<A>>),
     /// On a thread of its own, so that the session can answer in its stead.
@@ -33,8 +36,10 @@ enum Place<A: Agent> {
 }
 
 impl<A: Agent> Session<A> {
-    /// Starts the agent, on a thread of its own if it has a deadline. Errors are those of the
-    /// agent, or `-EINVAL` for errors in its declarations, which are logged.
+    /// Starts the agent, on a thread of its own if it has a deadline.
+    ///
+    /// # Errors
+    /// Those of the agent; `-EINVAL` for what is wrong with its declarations, which is logged.
     pub(crate) fn start(env: &Env) -> Result<Session<A>> {
         match A::DEADLINE {
             Some(deadline) => AgentThread::start::<A>(env, deadline).map(|thread| Session(Place::Thread(thread))),
@@ -42,7 +47,10 @@ impl<A: Agent> Session<A> {
         }
     }
 
-    /// Starts the agent on this thread; see [`Session::start`].
+    /// Starts the agent on this thread.
+    ///
+    /// # Errors
+    /// As [`Session::start`].
     pub(crate) fn start_here(env: &Env) -> Result<Session<A>> {
         Handler::start(env).map(|handler| Session(Place::Here(Box::new(handler))))
     }
@@ -63,6 +71,7 @@ impl<A: Agent> Session<A> {
         }
     }
 
+    /// Tells the agent that the context of a client has ended.
     pub(crate) fn client_ended(&mut self, client: ClientId) {
         match &mut self.0 {
             Place::Here(handler) => handler.client_ended(client),
@@ -70,8 +79,9 @@ impl<A: Agent> Session<A> {
         }
     }
 
-    /// Waits until `input` can be read. Meanwhile the agent is called when something wakes it,
-    /// unless it has a thread of its own.
+    /// Waits until `input` can be read, or returns at once if nothing can wake the agent. Meanwhile
+    /// the agent is called when something wakes it, unless it has a thread of its own, which does
+    /// so.
     pub(crate) fn wait(&mut self, input: BorrowedFd<'_>) {
         if let Place::Here(handler) = &mut self.0 {
             while handler.may_wake() && !handler.wait(Some(input), None).input {}
@@ -93,14 +103,16 @@ impl<A: Agent> Session<A> {
         }
     }
 
-    /// A panic is logged.
+    /// Ends the agent. A panic of its is logged, and ends nothing else.
     pub(crate) fn end(self) {
         match self.0 {
             Place::Here(handler) => handler.end(),
+            // It ends on its own thread.
             Place::Thread(thread) => drop(thread),
         }
     }
 
+    /// Moves the session's clock forward.
     pub(crate) fn advance(&mut self, time: Duration) {
         match &mut self.0 {
             Place::Here(handler) => handler.advance(time),
@@ -116,7 +128,7 @@ impl<A: Agent> Session<A> {
         }
     }
 
-    /// The instances of a domain without a refresh, if the agent is on this thread.
+    /// The instances of a domain as they are, without a reading, if the agent is on this thread.
     pub(crate) fn instance_names(&mut self, serial: u32) -> Option<Vec<(i32, String)>> {
         match &mut self.0 {
             Place::Here(handler) => Some(handler.instance_names(serial)),

@@ -10,6 +10,7 @@ use crate::value::{Stored, Type};
 use crate::{Agent, Client, ClientId, Result, guard};
 
 impl<A: Agent> Handler<A> {
+    /// Stores values.
     pub(super) fn store(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
         let request = result::decode(pdu)?;
         let client = self.clients.get(from);
@@ -28,16 +29,18 @@ impl<A: Agent> Handler<A> {
 }
 
 impl<A: Agent> AgentState<A> {
+    /// Checks that a client may store a metric.
     fn check_access(&self, set: MetricValues<'_>, client: &Client) -> Result<()> {
         let metric = self.metrics.numbered(set.metric.cluster(), set.metric.item());
         let metric = metric.ok_or(Error::PMID)?;
         let may = guard::call(format_args!("access to {}", self.metrics.full_name(metric)), || {
             Ok(metric.store.is_some() && (metric.writable_by)(client))
         });
-        // By default it is not allowed.
+        // If the check panics, the client may not.
         may.unwrap_or(false).then_some(()).ok_or(Error::PERMISSION)
     }
 
+    /// Stores the values of a metric. The first error ends it: values before it are stored.
     fn store(&mut self, set: MetricValues<'_>, client: &Client) -> Result<()> {
         let metric = self.metrics.numbered(set.metric.cluster(), set.metric.item());
         let metric = metric.ok_or(Error::PMID)?;
@@ -56,10 +59,11 @@ impl<A: Agent> AgentState<A> {
     }
 }
 
-/// The value of a metric of a type. `PM_ERR_CONV` for a value of another type; `PM_ERR_IPC` for a
-/// block that is too short.
+/// The value of a metric of a type.
 ///
-/// own.
+/// # Errors
+/// `PM_ERR_CONV` for a value of another type; `PM_ERR_IPC` for a block that is too short for its
+/// type.
 pub(crate) fn stored(kind: Type, value: SentValue<'_>) -> Result<Stored<'_>> {
     let (header, data) = match value {
         SentValue::Word(word) => {
@@ -71,7 +75,7 @@ pub(crate) fn stored(kind: Type, value: SentValue<'_>) -> Result<Stored<'_>> {
         }
         SentValue::Block(header, data) => (header, data),
     };
-    // A filter of events: `pmevent -x` stores a text to the metric.
+    // A filter of events: `pmevent -x` stores a text to the metric that shows them.
     let kind = match kind {
         Type::Event | Type::HighresEvent => Type::String,
         other => other,

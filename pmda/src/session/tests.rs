@@ -112,7 +112,7 @@ fn values() {
     assert_eq!(pmcd.fetch("simple.nothing").err(), Some(Error::NAME));
 }
 
-/// WIRE-41: PMIDs are counted within a cluster unless pinned.
+/// WIRE-41: descriptions. PMIDs are counted in order within a cluster unless pinned.
 #[test]
 fn descriptions() {
     let mut pmcd = simple();
@@ -131,7 +131,7 @@ fn descriptions() {
     assert_eq!(pmcd.indom_text("simple.color").expect("help").1, "red, green and blue");
 }
 
-/// TREE-31 to TREE-33.
+/// TREE-31 to TREE-33: names and numbers, both ways, and the names below a name.
 #[test]
 fn names() {
     let mut pmcd = simple();
@@ -158,7 +158,7 @@ fn names() {
     assert_eq!(pmcd.desc("simple.time").err(), Some(Error::NAME));
 }
 
-/// LABEL-11, LABEL-15: one set for each instance, also an empty one.
+/// LABEL-11, LABEL-15: labels of each level; one set for each instance, also an empty one.
 #[test]
 fn labels() {
     let mut pmcd = simple();
@@ -178,7 +178,7 @@ fn labels() {
     );
     pmcd.profile("simple.color", &["blue"]).expect("an instance");
     assert_eq!(pmcd.instance_labels("simple.color").expect("labels").len(), 1);
-    // As captured.
+    // A LABEL as captured, with the bit of its level.
     let reply = pmcd.raw(&hex("00000014 00007012 00000000 000000fd 00000002"));
     let expected = "0000005f 00007013 00000000 000000fd 00000002 00000000 00000001 ffffffff 00000002 0000003c 00000023 \
                     00020502 00090008 00130402 00190009 \
@@ -244,7 +244,7 @@ fn profiles() {
     assert_eq!(pmcd.fetch("simple.color").expect("values").len(), 3);
 }
 
-/// INST-60, CACHE-10.
+/// INST-60: an instance by its name and by its number; CACHE-10: names up to the first blank.
 #[test]
 fn instances() {
     let mut pmcd = simple();
@@ -266,7 +266,7 @@ fn instances() {
     assert_eq!(pmcd.instances("simple.numfetch").err(), Some(Error::INDOM));
 }
 
-/// CACHE-74: a persistent domain keeps its numbers over a restart.
+/// CACHE-74: a persistent domain keeps its numbers over a restart, in a file that agents in C read.
 #[test]
 fn persistence() {
     let mut pmcd = simple();

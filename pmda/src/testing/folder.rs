@@ -12,17 +12,19 @@ pub(super) struct Folder {
 }
 
 impl Folder {
+    /// A new folder, which is removed with this.
     pub(super) fn own() -> io::Result<Folder> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("pmda-harness-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(name);
-        // Left by a process with the same number.
+        // A folder that an earlier process with the same number has left is not taken over.
         let _ = fs::remove_dir_all(&path);
         fs::create_dir(&path)?;
         Folder::with(path, true)
     }
 
+    /// A folder that stays.
     pub(super) fn of(path: &Path) -> io::Result<Folder> {
         Folder::with(path.to_owned(), false)
     }
@@ -40,6 +42,7 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         if self.is_own {
+            // What cannot be removed stays.
             let _ = fs::remove_dir_all(&self.path);
         }
     }

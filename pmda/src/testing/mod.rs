@@ -49,10 +49,10 @@ use folder::Folder;
 /// pmcd, as an agent sees it, with clients that fetch and store.
 ///
 /// Requests are made by client 0, the superuser, until [`Harness::as_client`] changes to another.
-/// Names of metrics are with the root.
+/// Names of metrics are whole, with the root, as clients know them.
 #[derive(Debug)]
 pub struct Harness<A: Agent> {
-    // Before its folder.
+    // Dropped before its folder, in the order of fields.
     session: Option<Session<A>>,
     env: Env,
     folder: Folder,
@@ -60,11 +60,11 @@ pub struct Harness<A: Agent> {
 }
 
 impl<A: Agent> Harness<A> {
-    /// Starts the agent, with a folder of its own that goes with the harness, and without its
-    /// deadline; see [`Harness::with_deadline`].
+    /// Starts the agent, with a folder of its own that is removed with the harness. Its deadline
+    /// does not count; see [`Harness::with_deadline`].
     ///
     /// # Errors
-    /// Those of the agent; `-EINVAL` for errors in its declarations, which are logged.
+    /// Those of the agent; `-EINVAL` for what is wrong with its declarations, which is logged.
     pub fn new() -> Result<Harness<A>> {
         Harness::with_options(&[])
     }
@@ -115,7 +115,7 @@ impl<A: Agent> Harness<A> {
         Ok(harness)
     }
 
-    /// Restarts the agent in the same folder.
+    /// Ends the agent and starts it again, in the same folder and without its deadline.
     ///
     /// # Errors
     /// As for [`Harness::new`].
@@ -138,7 +138,7 @@ impl<A: Agent> Harness<A> {
         self.session.as_mut().expect("the agent has been started")
     }
 
-    /// The agent.
+    /// The agent itself.
     ///
     /// # Panics
     /// After [`Harness::with_deadline`].
@@ -147,16 +147,18 @@ impl<A: Agent> Harness<A> {
         agent.expect("an agent with a deadline is on another thread")
     }
 
-    /// Moves the agent's clock forward.
+    /// Moves the agent's clock forward: values that were valid for some time are read again, and
+    /// timers are due.
     pub fn advance(&mut self, time: Duration) {
         self.session().advance(time);
     }
 
-    /// Waits until a thread, timer or descriptor wakes the agent, and calls it; returns false if
-    /// nothing does within that time. Otherwise it is called with the next request.
+    /// Waits until a thread, timer or descriptor wakes the agent, and calls
+    /// [`Agent::woken`](crate::Agent::woken). Returns false if nothing does within that time.
+    /// Without this the agent is called before the next request.
     ///
-    /// For an agent [with its deadline](Harness::with_deadline) this is false: it looks on its own
-    /// thread.
+    /// For an agent [with its deadline](Harness::with_deadline) this returns false: the agent is
+    /// called on its own thread.
     pub fn wait(&mut self, limit: Duration) -> bool {
         self.session().wait_for_wake(limit)
     }
@@ -181,11 +183,12 @@ impl<A: Agent> Harness<A> {
         Ok(self.raw(request.bytes()))
     }
 
+    /// As [`Harness::tell`], for a short request without a reply.
     fn notify(&mut self, write: impl FnOnce(&mut ClientRequest) -> Result<()>) {
         self.tell(write).expect("a short request");
     }
 
-    /// Makes the next requests those of another client, which has no attributes at first.
+    /// Makes the requests that follow those of another client, which has no attributes at first.
     pub fn as_client(&mut self, client: i32) -> &mut Self {
         self.client = ClientId(client);
         self
@@ -212,12 +215,12 @@ impl<A: Agent> Harness<A> {
         self.attribute(attribute::PROCESSID, &pid.to_string())
     }
 
-    /// Sets the client's user name.
+    /// Sets the client's user name, as of one who has logged in.
     pub fn set_user(&mut self, name: &str) -> &mut Self {
         self.attribute(attribute::USERNAME, name)
     }
 
-    /// Sets the client's container; none if the name is empty.
+    /// Sets the container whose values the client wants; none if the name is empty.
     pub fn set_container(&mut self, name: &str) -> &mut Self {
         self.attribute(attribute::CONTAINER, name)
     }
@@ -227,6 +230,10 @@ impl<A: Agent> Harness<A> {
         self.notify(ClientRequest::end_context);
     }
 
+    /// The number of a metric.
+    ///
+    /// # Errors
+    /// `PM_ERR_NAME` for an unknown name.
     fn id(&mut self, name: &str) -> Result<MetricId> {
         let name = [name.as_bytes()];
         let reply = self.ask(|request| request.names(name.into_iter()), Kind::PDU_PMNS_IDS)?;
@@ -243,7 +250,7 @@ impl<A: Agent> Harness<A> {
         reply::names(&reply)
     }
 
-    /// The names directly below a name; a branch ends with a dot.
+    /// The names directly below a name. Those with names below them end with a dot.
     ///
     /// # Errors
     /// `PM_ERR_NAME` for an unknown name.
@@ -266,7 +273,7 @@ impl<A: Agent> Harness<A> {
     /// The values of a metric.
     ///
     /// # Errors
-    /// Those of the agent, for the request or this metric.
+    /// `PM_ERR_NAME` for an unknown name; those of the agent, for the whole request or this metric.
     pub fn fetch(&mut self, name: &str) -> Result<Fetched> {
         self.fetch_all(&[name])?.pop().unwrap_or(Err(Error::IPC))
     }
@@ -274,7 +281,8 @@ impl<A: Agent> Harness<A> {
     /// The values of metrics, fetched in one request.
     ///
     /// # Errors
-    /// Those of the agent for the request.
+    /// `PM_ERR_NAME` for an unknown name; those of the agent for the whole request. The errors of
+    /// single metrics are in the list.
     pub fn fetch_all(&mut self, names: &[&str]) -> Result<Vec<Result<Fetched>>> {
         let descs = names
             .iter()
@@ -292,7 +300,7 @@ impl<A: Agent> Harness<A> {
         Ok(fetched)
     }
 
-    /// The names of instances, without a refresh.
+    /// The names of instances as they are: nothing is read for this.
     fn instance_names(&mut self, indom: InDom) -> Result<Vec<(i32, String)>> {
         if indom.is_null() {
             return Ok(Vec::new());
@@ -337,7 +345,8 @@ impl<A: Agent> Harness<A> {
     /// Stores the one value of a metric.
     ///
     /// # Errors
-    /// Those of the agent.
+    /// `PM_ERR_NAME` for an unknown name; `PM_ERR_PERMISSION` if the client may not; those of the
+    /// agent.
     pub fn store(&mut self, name: &str, value: impl Into<StoreValue>) -> Result<()> {
         let desc = self.desc(name)?;
         self.store_value(&desc, -1, &value.into())
@@ -346,7 +355,7 @@ impl<A: Agent> Harness<A> {
     /// Stores the value of an instance.
     ///
     /// # Errors
-    /// As for [`Harness::instance`]; those of the agent.
+    /// As for [`Harness::instance`] and [`Harness::store`].
     pub fn store_instance(&mut self, name: &str, instance: &str, value: impl Into<StoreValue>) -> Result<()> {
         let desc = self.desc(name)?;
         let inst = self.instance(name, instance)?;
@@ -382,7 +391,7 @@ impl<A: Agent> Harness<A> {
         Ok((reply::text(&line)?, reply::text(&text)?))
     }
 
-    /// The labels of a metric as JSON: those of all levels but instances.
+    /// The labels of a metric as JSON: those of all levels together, without those of instances.
     ///
     /// # Errors
     /// `PM_ERR_NAME` when there is no metric with this name.
@@ -427,7 +436,7 @@ impl<A: Agent> Harness<A> {
         sets.collect()
     }
 
-    /// Restricts the next fetches to these instances of a metric.
+    /// Restricts the fetches that follow to these instances of a metric.
     ///
     /// # Errors
     /// As for [`Harness::instance`].
@@ -439,7 +448,7 @@ impl<A: Agent> Harness<A> {
         Ok(())
     }
 
-    /// Restricts the next fetches to the instances of a domain with these numbers.
+    /// Restricts the fetches that follow to the instances of a domain with these numbers.
     pub fn profile_numbers(&mut self, indom: InDom, instances: &[i32]) {
         let domain = InDomProfile {
             indom,
@@ -449,13 +458,13 @@ impl<A: Agent> Harness<A> {
         self.notify(|request| request.profile(PM_PROFILE_INCLUDE, [domain].into_iter()));
     }
 
-    /// Lifts the restriction of the next fetches.
+    /// Makes the fetches that follow about all instances again.
     pub fn profile_all(&mut self) {
         self.notify(|request| request.profile(PM_PROFILE_INCLUDE, [].into_iter()));
     }
 
     /// The metrics with their numbers, one a line: archives remember these, so a test can check
-    /// that they do not change. Of an agent on another thread the static ones only.
+    /// that they do not change. Of an agent on another thread only those that are always there.
     #[must_use]
     pub fn numbers(&self) -> String {
         let known = self.session.as_ref().and_then(Session::numbers);

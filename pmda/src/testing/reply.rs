@@ -42,6 +42,7 @@ impl Desc {
     }
 }
 
+/// A value as it was sent.
 #[derive(Clone, PartialEq, Debug)]
 enum Atom {
     Integer(i128),
@@ -81,15 +82,16 @@ impl Atom {
 /// An event record as it was sent.
 #[derive(Clone, PartialEq, Debug)]
 pub struct EventRecord {
-    /// Its time.
+    /// The time when it happened.
     pub time: SystemTime,
-    /// The number of missed records, in a record of that kind.
+    /// The number of records that the client has missed, if this one tells that.
     pub missed: Option<u32>,
     parameters: Vec<(MetricId, String, Atom)>,
 }
 
 impl EventRecord {
-    /// The value of a parameter, converted to a type.
+    /// The value of a parameter. `None` if the record does not have it, or it cannot be converted
+    /// to the type.
     #[must_use]
     pub fn parameter<V: FromStore>(&self, name: &str) -> Option<V> {
         let mut found = self.parameters.iter().filter(|(_, known, _)| known == name);
@@ -106,7 +108,8 @@ pub struct Fetched {
 }
 
 impl Fetched {
-    /// The one value of a metric, converted to a type.
+    /// The value of a metric without instances. `None` if it has none now, or it cannot be
+    /// converted to the type.
     #[must_use]
     pub fn value<V: FromStore>(&self) -> Option<V> {
         match &self.values[..] {
@@ -115,7 +118,8 @@ impl Fetched {
         }
     }
 
-    /// The value of an instance, converted to a type.
+    /// The value of an instance, by its name. `None` if it has none now, or it cannot be converted
+    /// to the type.
     #[must_use]
     pub fn value_of<V: FromStore>(&self, instance: &str) -> Option<V> {
         let mut found = self.values.iter().filter(|(_, name, _)| name == instance);
@@ -174,6 +178,7 @@ impl Fetched {
         }
     }
 
+    /// The numbers of the parameters of its records, each once.
     pub(super) fn parameters(&self) -> Vec<MetricId> {
         let all = self.events().iter().flat_map(|record| &record.parameters);
         let mut ids: Vec<MetricId> = all.map(|(id, _, _)| *id).collect();
@@ -217,6 +222,7 @@ pub(super) fn fetched(pdu: &[u8], descs: &[Desc]) -> Result<Vec<Result<Fetched>>
     Ok(fetched.collect())
 }
 
+/// The records of an event array.
 fn events(form: Form, data: &[u8]) -> Result<Vec<EventRecord>> {
     let records = EventRecords::new(form, data)?.map(|record| {
         let parameters = record.parameters.map(|parameter| {
@@ -245,7 +251,7 @@ fn owned(text: &[u8]) -> String {
     String::from_utf8_lossy(text).into_owned()
 }
 
-/// The names of a PMNS_NAMES; branches end with a dot.
+/// The names of a PMNS_NAMES. Those with names below them end with a dot.
 pub(super) fn names(pdu: &[u8]) -> Result<Vec<String>> {
     let name_of = |(name, status): (&[u8], Option<i32>)| {
         let dot = if status.unwrap_or(PMNS_LEAF_STATUS) == PMNS_LEAF_STATUS {

@@ -6,7 +6,7 @@ use super::Desc;
 use crate::value::Type;
 use crate::{ClientId, Result};
 
-/// A value to be stored, sent in the metric's type if possible.
+/// A value that is to be stored. It is sent in the metric's type if it can be converted to that.
 #[derive(Clone, PartialEq, Debug)]
 pub enum StoreValue {
     /// A whole number.

@@ -4,9 +4,9 @@ mod parse;
 
 /// The unit of a metric: a power of space, time and count, each with its scale.
 ///
-/// Units are made with [`per`](Unit::per) and [`times`](Unit::times), which are `const`: as a
-/// constant, a unit without a meaning does not compile. Otherwise it ends the agent's start, and
-/// its `--check`, with its line in the source.
+/// Units are made of constants with [`per`](Unit::per) and [`times`](Unit::times), which are
+/// `const`: a constant without a meaning does not compile. A unit that is no constant panics when
+/// it is made: that ends the agent's start, and its `--check`, and names the line in the source.
 ///
 /// ```
 /// use pmda::{KBYTE, SEC, Unit};
@@ -19,7 +19,7 @@ mod parse;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Unit {
-    /// Of space, time and count.
+    /// Power and scale of space, time and count.
     parts: [Part; 3],
 }
 
@@ -35,7 +35,7 @@ const SPACE: usize = 0;
 const TIME: usize = 1;
 const COUNTS: usize = 2;
 
-/// Limits of powers, and of scales of counts.
+/// Limits of powers, and of scales of counts: four bits with a sign.
 const LEAST: i8 = -8;
 const MOST: i8 = 7;
 
@@ -79,7 +79,7 @@ impl Unit {
     ///
     /// # Panics
     /// When both have space, time or count, but in different scales, and when a power would be
-    /// outside of -8 to 7. A constant then does not compile.
+    /// outside of -8 to 7. As a constant that is an error of the compiler.
     #[must_use]
     #[track_caller]
     pub const fn times(self, other: Unit) -> Unit {
@@ -146,7 +146,7 @@ impl Unit {
         }
     }
 
-    /// The unit in nanoseconds, if it is a plain unit of time.
+    /// The number of nanoseconds in this unit, if it is a plain unit of time.
     pub(crate) const fn nanoseconds(self) -> Option<u64> {
         let [space, time, count] = self.parts;
         if time.power != 1 || space.power != 0 || count.power != 0 {

@@ -1,4 +1,4 @@
-//! Units as texts (`pmParseUnitsStr`).
+//! Units as texts: what PCP's `pmParseUnitsStr` reads.
 
 use std::str::FromStr;
 
@@ -6,10 +6,10 @@ use super::{COUNTS, LEAST, MOST, Part, SPACE, TIME, Unit};
 use crate::{Error, Result};
 
 impl Unit {
-    /// The unit of a text, and the number by which values are to be multiplied, as PCP's
+    /// The unit of a text, and the number by which values are to be multiplied to have it, as PCP's
     /// `pmParseUnitsStr` reads it: words for space, time and count, in any order and case, each
-    /// with an optional power behind `^`, and the same again behind a slash. The number is that
-    /// beside the words.
+    /// with an optional power behind `^`, and the same again behind a slash. Numbers beside the
+    /// words go into the second part of the result.
     ///
     /// ```
     /// use pmda::{KBYTE, SEC, Unit};
@@ -52,15 +52,15 @@ impl Unit {
     }
 }
 
-/// As [`Unit::parse`], without a number.
+/// As [`Unit::parse`], for texts that need no number.
 impl FromStr for Unit {
     type Err = Error;
 
     /// # Errors
-    /// `PM_ERR_CONV` also for a unit with a number, such as `10 bytes`.
+    /// `PM_ERR_CONV` also for a text whose values would have to be multiplied, such as `10 bytes`.
     fn from_str(text: &str) -> Result<Unit> {
         let (unit, factor) = Unit::parse(text)?;
-        // Exact.
+        // Without numbers, and scales that have to be converted, the factor is exactly 1.
         if factor == 1.0 { Ok(unit) } else { Err(Error::CONV) }
     }
 }
@@ -76,6 +76,10 @@ fn size(dimension: usize, scale: i8) -> f64 {
     }
 }
 
+/// One side of the slash: words and numbers.
+///
+/// # Errors
+/// As [`Unit::parse`].
 fn side(text: &str) -> Result<(Unit, f64)> {
     let (mut unit, mut product) = (Unit::NONE, 1.0);
     let mut rest = trim(text);
@@ -87,7 +91,7 @@ fn side(text: &str) -> Result<(Unit, f64)> {
         }
         let (dimension, scale, behind) = word(rest).ok_or(Error::CONV)?;
         let (power, behind) = power(behind).ok_or(Error::CONV)?;
-        // They are separated.
+        // What follows a word or a power is separated from it.
         if behind.starts_with(|next| !is_space(next)) || unit.parts[dimension].power != 0 {
             return Err(Error::CONV);
         }
@@ -106,7 +110,8 @@ fn trim(text: &str) -> &str {
     text.trim_start_matches(is_space)
 }
 
-/// The number that a text begins with, and the rest. One out of range is an error.
+/// The number that a text begins with, and the rest. One that is too large or too small for a
+/// double is an error. `None` if there is no number.
 fn number(text: &str) -> Option<(Result<f64>, &str)> {
     let digits = |from: usize| {
         let rest = text.as_bytes().get(from..).unwrap_or_default();
@@ -147,7 +152,7 @@ fn number(text: &str) -> Option<(Result<f64>, &str)> {
 /// The power behind a word, 1 by default.
 fn power(text: &str) -> Option<(i8, &str)> {
     match text.strip_prefix('^') {
-        // Below the slash powers are subtracted.
+        // Below the slash a power may be greater than a unit can hold: it is subtracted.
         Some(rest) => small(rest, 15),
         None => Some((1, text)),
     }
@@ -159,7 +164,7 @@ fn small(text: &str, most: i8) -> Option<(i8, &str)> {
     let digits = text.bytes().skip(sign).take_while(u8::is_ascii_digit).count();
     let (number, behind) = text.split_at(sign + digits);
     let value: i8 = number.parse().ok()?;
-    // In its shortest form.
+    // Written in the one way that PCP takes: without a plus sign or zeros in front.
     ((LEAST..=most).contains(&value) && value.to_string() == number).then_some((value, behind))
 }
 
@@ -188,7 +193,7 @@ fn exponent(text: &str) -> (i8, &str) {
     let Some(behind) = ten.and_then(|ten| text.get(ten.len()..)) else {
         return (0, text);
     };
-    // As PCP: these are `count x 10` and a power.
+    // As PCP reads it, `count x 10^0` and `count x 10^1` are `count x 10` with a power behind it.
     let power = behind.strip_prefix('^').and_then(|rest| small(rest, MOST));
     power
         .filter(|(power, _)| *power != 0 && *power != 1)
@@ -208,7 +213,7 @@ fn time(word: &str) -> Option<i8> {
 }
 
 fn space(word: &str) -> Option<i8> {
-    /// The first letter, and the middle of long forms.
+    /// The first letter, and what is between it and `byte` in the two long forms.
     const PREFIXES: [(char, &str, &str); 8] = [
         ('k', "ilo", "ibi"),
         ('m', "ega", "ebi"),
@@ -239,7 +244,7 @@ mod tests {
     use super::*;
     use crate::{BYTE, COUNT, HOUR, KBYTE, MBYTE, MSEC, NSEC, SEC};
 
-    /// The examples of the manual page.
+    /// The examples of the manual page, with the numbers as PCP gives them.
     #[test]
     fn of_the_manual() {
         let count = |exponent| Unit::counts(exponent);

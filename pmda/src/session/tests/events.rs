@@ -11,7 +11,7 @@ struct Doors {
     closed: Queue<u32>,
 }
 
-/// After 2038, and not on a microsecond.
+/// The time of all events: later than 32 bits of seconds can tell, and not on a microsecond.
 fn time() -> SystemTime {
     UNIX_EPOCH + Duration::new(0x1_0000_0007, 123_456_789)
 }

@@ -135,6 +135,7 @@ fn half_a_set() {
     assert_eq!(labels, [("one".to_owned(), r#"{"row":1}"#.to_owned())]);
 }
 
+/// A value that is not always of the type that it announces.
 struct Odd(u32);
 
 impl Value for Odd {
@@ -148,6 +149,7 @@ impl Value for Odd {
     }
 }
 
+/// A value that is written twice.
 struct Twice(u32);
 
 impl Value for Twice {
@@ -159,6 +161,7 @@ impl Value for Twice {
     }
 }
 
+/// An agent with one of each.
 struct Mixing(Indom<u32>);
 
 impl Agent for Mixing {
@@ -222,7 +225,8 @@ fn small_numbers() {
     assert_eq!(pmcd.fetch("mixing.even").expect("values").value_of("one"), Some(7));
 }
 
-/// An error is reported if there is no value; WIRE-30: some with another code.
+/// An error is reported if there is no value beside it; one that pmcd would misunderstand has
+/// another code (WIRE-30).
 #[test]
 fn errors() {
     let mut pmcd = Harness::<Faulty>::new().expect("it starts");
@@ -255,6 +259,7 @@ fn dynamic() {
 fn labels_of_a_late_cluster() {
     let mut pmcd = Harness::<Faulty>::new().expect("it starts");
     pmcd.agent().rows.change().set("three", 1).expect("a name");
+    // A PDU_LABEL_REQ of 20 bytes.
     let words = [
         20,
         0x7012,
@@ -267,7 +272,7 @@ fn labels_of_a_late_cluster() {
     assert!(reply.contains(r#"{"late":"yes"}"#), "{reply:?}");
 }
 
-/// FETCH-60.
+/// FETCH-60: clients are told when labels have changed.
 #[test]
 fn changed_labels() {
     let mut pmcd = Harness::<Faulty>::new().expect("it starts");
@@ -283,7 +288,7 @@ fn changed_labels() {
     assert_eq!([told(&four[..2]), told(&four), told(&four[..2])], [false, true, false]);
 }
 
-/// Has metrics whose numbers are in a file.
+/// An agent whose metrics have their numbers from a file, and keep them over a restart.
 struct Numbered(Vec<&'static str>);
 
 impl Agent for Numbered {
@@ -327,7 +332,7 @@ fn numbers() {
     assert_eq!(id(&mut pmcd, "numbered.b.x").as_deref(), Ok("248.7.1"));
 }
 
-/// Cannot start: its declarations are wrong.
+/// An agent that cannot start, as its declarations are wrong.
 struct Wrong;
 
 impl Agent for Wrong {
@@ -356,6 +361,7 @@ fn problems() {
     assert_eq!(Harness::<Wrong>::new().err(), Some(Error::EINVAL));
 }
 
+/// An agent that takes its time.
 struct Slow(Duration);
 
 impl Agent for Slow {
@@ -396,7 +402,7 @@ fn deadline() {
         }
     };
     assert_eq!(value, Some(3000));
-    // Kept notes have arrived.
+    // What was kept meanwhile has arrived.
     pmcd.store("slow.time", 0).expect("the superuser may");
     assert_eq!(pmcd.fetch("slow.slow").expect("a value").value(), Some(1));
 }

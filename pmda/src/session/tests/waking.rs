@@ -12,7 +12,7 @@ use crate::testing::Harness;
 const NOW: Duration = Duration::ZERO;
 const SOON: Duration = Duration::from_secs(60);
 
-/// An agent with each kind of source.
+/// An agent with one of each source that can wake it.
 struct Wakeful {
     waker: Waker,
     timer: Timer,
@@ -124,7 +124,7 @@ fn with_a_deadline() -> Result<()> {
     Ok(())
 }
 
-/// Nothing of an earlier start wakes the agent.
+/// Nothing that an earlier start of the agent has left wakes the next one.
 #[test]
 fn started_again() -> Result<()> {
     let mut pmcd = Harness::<Wakeful>::new()?;
@@ -135,6 +135,7 @@ fn started_again() -> Result<()> {
     Ok(())
 }
 
+/// What threads share is `Send` and `Sync`.
 #[test]
 fn shared_between_threads() {
     fn is_shared<T: Send + Sync + 'static>() {}
