@@ -1,8 +1,9 @@
-//! The system calls that may wait, for calls between steps alone.
+//! The system calls that may wait. They are called between steps alone (`src/boundary.rs`).
 //!
-//! A thread that is cancelled unwinds from where it waits. `libc` declares these functions as ones
-//! that never unwind, and a frame with landing pads ends the process then; so they are declared
-//! here as what they are.
+//! A thread that is cancelled unwinds from the system call in which it waits. The crate `libc`
+//! declares these functions as `extern "C"`, which never unwind: a frame that calls one such
+//! function ends the process then, if it has landing pads. So they are declared here as `extern
+//! "C-unwind"`.
 
 use std::ffi::{c_int, c_short, c_void};
 use std::os::fd::RawFd;
@@ -21,8 +22,9 @@ unsafe extern "C-unwind" {
     fn poll(entries: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int;
 }
 
-/// Waits until a descriptor is ready, or an interruption. A negative one would be waited for
-/// without end: the next read or write reports it.
+/// Waits until a descriptor is ready. An interruption ends the wait early. For a negative
+/// descriptor `poll` would wait for ever, so this returns at once: the next read or write reports
+/// the error.
 pub(crate) fn ready(fd: RawFd, events: c_short) {
     if fd < 0 {
         return;

@@ -3,8 +3,8 @@
 use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
 
-/// The identity of the file behind a descriptor: of a pipe or socket it is another one after a
-/// close, and the same for a duplicate.
+/// The identity of the file behind a descriptor. It tells a pipe or socket from another one that
+/// got the same descriptor after a close; a duplicate of a descriptor has the same identity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct StreamId {
     device: libc::dev_t,
@@ -12,7 +12,7 @@ pub(crate) struct StreamId {
 }
 
 impl StreamId {
-    /// The file behind an open descriptor.
+    /// The file behind a descriptor; `None` if the descriptor is not open.
     pub(crate) fn of(fd: RawFd) -> Option<StreamId> {
         let mut status = MaybeUninit::<libc::stat64>::uninit();
         // SAFETY: there is room for the structure, which is filled in when the call succeeds.
@@ -24,8 +24,9 @@ impl StreamId {
     }
 }
 
-/// Returns whether a descriptor is a socket or a pipe without a name: its data are gone when it is
-/// closed. A FIFO or a file may be opened again.
+/// Returns whether a descriptor is a socket or a pipe without a name: data that wait in one are
+/// gone when it is closed, and another one has another [`StreamId`]. A FIFO or a file may be opened
+/// again.
 pub(crate) fn is_nameless(fd: RawFd) -> bool {
     // From linux/magic.h.
     const PIPEFS_MAGIC: i128 = 0x5049_5045;

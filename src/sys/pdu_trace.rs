@@ -1,5 +1,6 @@
-//! libpcp's debug output: PDUs under -Dpdu, instances under -Dindom, attributes under -Dattr, label
-//! sets under -Dlabels.
+//! Debug output that libpcp writes where the C library calls it: PDUs under `-Dpdu`, instances
+//! under `-Dindom`, attributes under `-Dattr`, label sets under `-Dlabels`; and requests under
+//! `-Dlibpmda`.
 
 use std::ffi::c_int;
 use std::os::fd::RawFd;
@@ -25,9 +26,9 @@ pub(crate) fn show(way: Way, fd: RawFd, pdu: &[u8]) {
     }
 }
 
-/// Shows a request under -Dlibpmda, and its attribute under -Dattr: behind the line before PCP
-/// 6.0.5, in front of the details since then. `context` is its client, for agents that are told of
-/// clients with attributes.
+/// Shows a request under `-Dlibpmda`, and its attribute under `-Dattr`: since PCP 6.0.5 between the
+/// start of the line and its details, before that behind the line. `context` is the client of the
+/// request, for agents that get attributes of clients.
 pub(crate) fn request(pdu: &Pdu, context: Option<i32>) {
     let (kind, bytes) = (pdu.header.kind, pdu.bytes());
     let line = if log::debug(Debug::Libpmda) {
@@ -56,7 +57,7 @@ fn attribute(kind: Kind, pdu: &[u8]) {
     }
 }
 
-/// Shows the first `count` label sets before they are sent.
+/// Shows `count` label sets that are sent, as libpcp does under `-Dlabels`.
 pub(crate) fn labels(ident: u32, kind: c_int, sets: &PcpLabelSets, count: c_int) {
     let name = Bytes(libpcp::labels::type_name(kind));
     log::trace!(

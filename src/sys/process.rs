@@ -1,4 +1,4 @@
-//! The time, the standard streams, and the seed of this process's hash tables.
+//! The time, errno, stdio's streams, the end of the process, and the seed of its hash tables.
 
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
@@ -10,7 +10,7 @@ use pmda_core::index::Seed;
 
 /// Seconds since 1970.
 pub(crate) fn now() -> i64 {
-    // The C library's time() may have 32 bits only.
+    // `time()` may have 32 bits only there.
     #[cfg(target_pointer_width = "32")]
     return std::time::UNIX_EPOCH
         .elapsed()
@@ -19,8 +19,11 @@ pub(crate) fn now() -> i64 {
     safe_externs::time(None)
 }
 
-/// Does work that keeps errno if it succeeds (CACHE-71): callers look at errno after successful
-/// calls, too.
+/// Does work that leaves errno as it was if it succeeds (CACHE-71): callers read errno after
+/// successful calls, too.
+///
+/// # Errors
+/// Those of `work`.
 pub(crate) fn keeping_errno<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     // SAFETY: errno is this thread's own, at an address that stays while the thread runs.
     let (errno, before) = unsafe {
@@ -35,17 +38,19 @@ pub(crate) fn keeping_errno<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     result
 }
 
-/// A stream of stdio, a parameter that is open until the call returns.
+/// A stream of stdio as a parameter of an exported function. The caller promises that it is open
+/// until the call returns.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 pub struct CFile(NonNull<libc::FILE>);
 
 impl CFile {
-    /// Writes text, in order with the caller's.
+    /// Writes text. It goes through the stream's buffer, so it is in order with the caller's own
+    /// output.
     pub(crate) fn write(self, text: &[u8]) {
         if !text.is_empty() {
-            // SAFETY: the stream is open, as the caller of the exported function has promised, and
-            // the bytes are those of a slice.
+            // SAFETY: the stream is open: a `CFile` comes as an argument alone, and its caller
+            // promises that. The bytes are those of a slice.
             cancel::disabled(|| unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), self.0.as_ptr()) });
         }
     }
@@ -57,34 +62,36 @@ unsafe extern "C" {
     static stdout: *mut libc::FILE;
 }
 
-/// The descriptors of the standard streams, wherever the agent has moved them; -1 for a closed one.
+/// The descriptors of stdin and stdout, wherever the agent has moved them; -1 for a closed one.
 pub(crate) fn standard_streams() -> (c_int, c_int) {
-    // SAFETY: both streams live as long as the process; a closed one has no descriptor, and none of
-    // them is NULL unless a program has stored it there.
+    // SAFETY: the variables hold NULL, if the program has stored it there, or a stream: stdio's own
+    // live as long as the process, also when they are closed, and then `fileno` returns -1.
     unsafe {
         let number = |stream: *mut libc::FILE| if stream.is_null() { -1 } else { libc::fileno(stream) };
         (number(stdin), number(stdout))
     }
 }
 
-/// Ends the process. The handlers of exit are the agent's: they run outside of any guard.
+/// Ends the process. Handlers of `atexit` are the agent's and may call the library: so this is
+/// called outside of any step.
 pub(crate) fn exit(status: c_int) -> ! {
     safe_externs::exit(status)
 }
 
-/// Runs when the library is loaded: later there may be no memory or descriptor, or a signal handler
-/// runs.
-// SAFETY: the loader calls what stands in this section once, with arguments that a function without
-// any may ignore.
+/// Has the loader call [`seed`] when the library is loaded. The first use of a hash table would be
+/// too late: it may be in a signal handler, or at a time without memory or descriptors.
+// SAFETY: the loader calls each function in this section once. It passes arguments, which a
+// function without parameters ignores.
 #[used]
 #[unsafe(link_section = ".init_array")]
 static SEED: extern "C" fn() = seed;
 
+/// Installs a random seed for the hash tables. Without random bytes the first use makes one.
 extern "C" fn seed() {
     let mut words = [0u64; 2];
     let bytes = size_of_val(&words);
-    // SAFETY: the kernel writes at most `bytes` bytes, the size of the words, for which any
-    // bytes are valid.
+    // SAFETY: the kernel writes `bytes` bytes at most, which is the size of `words`. Any bytes are
+    // values of them.
     let got = unsafe { libc::getrandom((&raw mut words).cast::<c_void>(), bytes, libc::GRND_NONBLOCK) };
     if got == bytes as isize {
         Seed::new(words[0], words[1]).install();

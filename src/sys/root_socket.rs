@@ -1,7 +1,7 @@
-//! The socket to pmdaroot: one message a call, and descriptors that travel beside messages.
+//! The socket to pmdaroot: one message for each call, and descriptors that travel beside messages.
 //!
-//! What may wait leaves nothing behind when its thread is cancelled: it is called between steps,
-//! and owns nothing.
+//! The functions that may wait ([`connect`], [`send`], [`receive`]) are called between steps, and
+//! own nothing. So a thread that is cancelled in one of them leaves nothing behind.
 
 use std::ffi::c_int;
 use std::os::fd::RawFd;
@@ -16,20 +16,26 @@ use crate::sys::socket::{self, Socket};
 use crate::sys::{blocking, safe_externs};
 use pmda_core::error::{Error, Result};
 
-/// The result of a failed send: -1, which is `-EPERM` by accident (ROOT-10, R-9).
+/// The result of a failed send: -1, which is `-EPERM` by accident. The cause is in errno (ROOT-10,
+///
 const FAILED: Error = Error::EPERM;
 
+/// No descriptors.
 pub(crate) const NONE: [RawFd; 2] = [-1; 2];
 
-/// A control message, aligned for its header.
+/// A buffer for control messages, aligned for their headers.
 #[repr(C, align(8))]
 struct Control<const BYTES: usize>([u8; BYTES]);
 
-/// A received message: its bytes, and its descriptors or -1.
+/// The result of a receive: the number of bytes, and the two descriptors of the message, or -1.
 pub(crate) type Received = (Result<usize>, [RawFd; 2]);
 
+/// Connects a socket.
+///
+/// # Errors
+/// The negated errno.
 pub(crate) fn connect(fd: RawFd, address: &Address) -> Result<usize> {
-    // SAFETY: the address is valid during the call, and of that size.
+    // SAFETY: `with_sockaddr` passes an address that is valid during the call, and its size.
     done(unsafe {
         address
             .0
@@ -39,6 +45,9 @@ pub(crate) fn connect(fd: RawFd, address: &Address) -> Result<usize> {
 
 /// Sends a message in one piece, with two descriptors unless one of them is negative (ROOT-10,
 /// ROOT-24). A peer that has gone is an error, not a signal.
+///
+/// # Errors
+/// `-EPERM`, that is -1, whatever the cause.
 ///
 /// # Safety
 /// `message` is readable for `len` bytes.
@@ -53,9 +62,10 @@ pub(crate) unsafe fn send(fd: RawFd, message: *const u8, len: usize, descriptors
     usize::try_from(sent).map_err(|_| FAILED)
 }
 
-/// Receives what is there, up to a number of bytes (ROOT-11). With descriptors it is a message and
-/// the two beside it: any other number of them is closed (ROOT-25, R-7). An interruption does not
-/// end it: else the next request would read the answer.
+/// Receives the bytes that are there, `size` at most (ROOT-11). With descriptors, it receives a
+/// message and the two descriptors beside it. If there are fewer or more, or the kernel has cut
+/// some off, all are closed (ROOT-25, R-7). An interruption does not end the wait: otherwise the
+/// next request would read this answer.
 ///
 /// # Safety
 /// `buffer` is writable for `size` bytes.
@@ -74,14 +84,21 @@ pub(crate) unsafe fn receive(fd: RawFd, buffer: *mut u8, size: usize, with_descr
     }
 }
 
+/// The result of a system call.
+///
+/// # Errors
+/// The negated errno.
 fn done(returned: isize) -> Result<usize> {
     usize::try_from(returned).map_err(|_| io::Error::last_os_error().into())
 }
 
+/// Prepares the process for sending: SIGPIPE is ignored.
 pub(crate) fn prepare() {
     config::__pmIgnoreSignalPIPE();
 }
 
+/// Sends a message with two descriptors. Returns what `sendmsg` returns.
+///
 /// # Safety
 /// `message` is readable for `len` bytes.
 unsafe fn send_with(fd: RawFd, message: *const u8, len: usize, descriptors: [RawFd; 2]) -> isize {
@@ -92,10 +109,10 @@ unsafe fn send_with(fd: RawFd, message: *const u8, len: usize, descriptors: [Raw
     header.msg_iov = &raw mut part;
     header.msg_iovlen = 1;
     header.msg_control = (&raw mut control).cast();
-    // SAFETY: CMSG_SPACE and CMSG_LEN only count. The control buffer has more room than CMSG_SPACE
-    // asks for (the assertion below), so there is a first header in it, and its data has room for
-    // both descriptors; sendmsg only reads what the header names, which is alive in this frame, and
-    // the caller's message.
+    // SAFETY: CMSG_SPACE and CMSG_LEN are arithmetic. The control buffer is larger than CMSG_SPACE,
+    // as is asserted below, and aligned for a header: so CMSG_FIRSTHDR returns its start, and the
+    // data behind that header has room for both descriptors. sendmsg reads what the header names:
+    // `part` and `control` of this frame, and the caller's message.
     unsafe {
         header.msg_controllen = libc::CMSG_SPACE(bytes as u32) as _;
         let first = libc::CMSG_FIRSTHDR(&raw const header);
@@ -107,15 +124,18 @@ unsafe fn send_with(fd: RawFd, message: *const u8, len: usize, descriptors: [Raw
     }
 }
 
-// A message carries 253 descriptors at most on Linux (SCM_MAX_FD).
-// SAFETY: pure arithmetic.
+// The buffers are large enough: 8 bytes are two descriptors, and a message carries 253 at most on
+// Linux (SCM_MAX_FD).
+// SAFETY: CMSG_SPACE is arithmetic.
 const _: () = assert!(unsafe { libc::CMSG_SPACE(8) <= 64 && libc::CMSG_SPACE(4 * 253) <= 1100 });
 
+/// A message header that names nothing.
 fn blank() -> libc::msghdr {
     // SAFETY: all fields are numbers and pointers, for which zero is a value.
     unsafe { mem::zeroed() }
 }
 
+/// One area of memory, for a message header.
 fn part(start: *mut u8, len: usize) -> libc::iovec {
     libc::iovec {
         iov_base: start.cast(),
@@ -123,6 +143,8 @@ fn part(start: *mut u8, len: usize) -> libc::iovec {
     }
 }
 
+/// Receives a message and its descriptors.
+///
 /// # Safety
 /// `buffer` is writable for `size` bytes.
 unsafe fn receive_with(fd: RawFd, buffer: *mut u8, size: usize) -> Received {
@@ -133,37 +155,42 @@ unsafe fn receive_with(fd: RawFd, buffer: *mut u8, size: usize) -> Received {
     header.msg_iovlen = 1;
     header.msg_control = (&raw mut control).cast();
     header.msg_controllen = size_of_val(&control) as _;
-    // SAFETY: the header names the caller's buffer, writable for `size` bytes, and our control
-    // buffer.
+    // SAFETY: the header names the caller's buffer, which is writable for `size` bytes, and the
+    // control buffer of this frame with its size.
     let received = done(unsafe { blocking::recvmsg(fd, &raw mut header, libc::MSG_CMSG_CLOEXEC) });
     if received.is_err() {
         return (received, NONE);
     }
-    // SAFETY: recvmsg has filled the header in, and its descriptors are looked for once.
+    // SAFETY: recvmsg has succeeded on this header. The control buffer is in this frame, and the
+    // descriptors are taken once, here.
     (received, unsafe { descriptors(&header) })
 }
 
-/// The two descriptors of a message; any other number is closed.
+/// The two descriptors of a message. If there are fewer or more, or the kernel has cut some off,
+/// all are closed.
 ///
 /// # Safety
 /// `recvmsg` has filled the header in, its control buffer is alive, and nobody has taken the
 /// descriptors yet.
 unsafe fn descriptors(header: &libc::msghdr) -> [RawFd; 2] {
-    // SAFETY: CMSG_LEN only counts.
+    // SAFETY: CMSG_LEN is arithmetic.
     let head = unsafe { libc::CMSG_LEN(0) } as usize;
     let (mut found, mut count) = (NONE, 0);
-    // SAFETY: the header is as recvmsg left it, so the first head is looked for within what the
-    // kernel has written; the caller keeps the control buffer.
+    // SAFETY: recvmsg has stored in the header how much of the control buffer it has written.
+    // CMSG_FIRSTHDR returns NULL or a place within that; the buffer is alive, as the caller
+    // promises.
     let mut next = unsafe { libc::CMSG_FIRSTHDR(header) };
     while !next.is_null() {
-        // SAFETY: not NULL, so the head of a part that lies in the control buffer; it is numbers.
+        // SAFETY: not NULL, so the header of a part within the control buffer, which is aligned for
+        // it.
         let part = unsafe { next.read() };
         if part.cmsg_level == libc::SOL_SOCKET && part.cmsg_type == libc::SCM_RIGHTS {
             let bytes = (part.cmsg_len as usize).saturating_sub(head);
-            // SAFETY: the data stands behind the head of its part.
+            // SAFETY: the data of a part follow its header.
             let first = unsafe { libc::CMSG_DATA(next) }.cast::<RawFd>();
             for place in 0..bytes / size_of::<RawFd>() {
-                // SAFETY: a part of this kind has as many descriptors as its length says.
+                // SAFETY: a part of this kind has as many descriptors as its length says, and
+                // `place` is less than that.
                 let descriptor = unsafe { first.add(place).read_unaligned() };
                 match found.get_mut(count) {
                     Some(free) => *free = descriptor,
@@ -172,8 +199,8 @@ unsafe fn descriptors(header: &libc::msghdr) -> [RawFd; 2] {
                 count += 1;
             }
         }
-        // SAFETY: the header is as recvmsg left it, and this part was found in it: the next head
-        // is looked for within what the kernel has written.
+        // SAFETY: the header is as recvmsg left it, and `next` is a part of it. CMSG_NXTHDR returns
+        // NULL or a place within what the kernel has written.
         next = unsafe { libc::CMSG_NXTHDR(header, next) };
     }
     if count == 2 && header.msg_flags & libc::MSG_CTRUNC == 0 {
@@ -183,7 +210,8 @@ unsafe fn descriptors(header: &libc::msghdr) -> [RawFd; 2] {
     NONE
 }
 
-/// Closes a descriptor of a message; nothing for a negative one.
+/// Closes a descriptor that came with a message, and that nobody else knows. A negative one is
+/// ignored.
 pub(crate) fn close(descriptor: RawFd) {
     if descriptor >= 0 {
         cancel::disabled(|| safe_externs::close(descriptor));
@@ -201,18 +229,24 @@ pub(crate) fn shut_down(fd: c_int) {
 pub(crate) struct Address(SocketAddrUnix);
 
 impl Address {
-    /// The address of a path, or `-ENAMETOOLONG` (ROOT-31).
+    /// The address of a path.
+    ///
+    /// # Errors
+    /// `-ENAMETOOLONG` (ROOT-31).
     pub(crate) fn new(path: &[u8]) -> Result<Address> {
         let address = socket::unix_address(path).map_err(io::Error::from)?;
         Ok(Address(address))
     }
 }
 
-/// A socket that is not connected yet, known to libpcp, close-on-exec (ROOT-33).
+/// Opens a socket, close-on-exec, of which libpcp knows. It is not connected yet (ROOT-33).
+///
+/// # Errors
+/// The negated errno.
 pub(crate) fn open() -> Result<Socket> {
     let mut socket = Socket::new(AddressFamily::UNIX).map_err(io::Error::from)?;
     socket.make_known();
-    // The connection works without lingering, too.
+    // The connection works without this option, too.
     let _ = sockopt::set_socket_linger(&socket, Some(Duration::ZERO));
     Ok(socket)
 }

@@ -1,4 +1,5 @@
-//! System calls that take plain numbers.
+//! System calls that are safe to call with any arguments: they take plain numbers, or a reference
+//! to the place of their result.
 
 use std::ffi::c_int;
 

@@ -17,17 +17,22 @@ use pmda_core::dir_entry::DirEntry;
 use pmda_core::log::{Bytes, Level, Line};
 use pmda_core::path::FilePath;
 
+/// A step on the way to a connection that has failed, and the reason.
 pub(crate) struct SocketFailure {
     step: &'static str,
     error: io::Error,
 }
 
-/// The reason in libpcp's words, which has some for "no error", with which look-ups of names can
-/// end.
+/// The text of an error, as libpcp gives it. libpcp has a text for "no error" as well: look-ups of
+/// names fail with errno 0.
 fn reason(error: &io::Error) -> ErrorText {
     log::errstr_of(-error.raw_os_error().unwrap_or(0))
 }
 
+/// The outcome of a step.
+///
+/// # Errors
+/// A [`SocketFailure`] of this step.
 fn checked<T>(step: &'static str, outcome: Result<T, Errno>) -> Result<T, SocketFailure> {
     outcome.map_err(|error| SocketFailure {
         step,
@@ -35,14 +40,19 @@ fn checked<T>(step: &'static str, outcome: Result<T, Errno>) -> Result<T, Socket
     })
 }
 
-/// Close-on-exec.
+/// A socket, close-on-exec: programs that the agent starts do not get it. It is closed on drop.
 pub(crate) struct Socket {
     descriptor: OwnedFd,
-    /// True if libpcp knows of it, and has to forget it with this.
+    /// True if libpcp knows of the descriptor. It has to forget it before the close, as another
+    /// file may get the number then.
     is_known: bool,
 }
 
 impl Socket {
+    /// Opens a stream socket.
+    ///
+    /// # Errors
+    /// The error number.
     pub(super) fn new(family: AddressFamily) -> Result<Socket, Errno> {
         Ok(Socket {
             descriptor: net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?,
@@ -50,13 +60,13 @@ impl Socket {
         })
     }
 
-    /// Tells libpcp of it.
+    /// Tells libpcp of the descriptor.
     pub(super) fn make_known(&mut self) {
         ipc::set_socket(self.as_raw_fd());
         self.is_known = true;
     }
 
-    /// The descriptor, which becomes the caller's.
+    /// Hands the descriptor over: the caller closes it.
     pub(crate) fn into_raw_fd(self) -> RawFd {
         let fd = self.as_raw_fd();
         std::mem::forget(self);
@@ -84,14 +94,14 @@ impl AsFd for Socket {
     }
 }
 
-/// Waits for one connection to a listening socket, and gives its descriptor. For calls between
-/// steps: what waits owns nothing.
+/// Waits for one connection to a listening socket, and returns its descriptor. It is called between
+/// steps, and owns nothing while it waits.
 ///
 /// # Errors
-/// The error number: that of an interruption, too.
+/// The error number, also that of an interruption.
 pub(crate) fn accept(listener: RawFd) -> Result<RawFd, c_int> {
     blocking::ready(listener, libc::POLLIN);
-    // SAFETY: nobody asks for the address.
+    // SAFETY: with NULL for both, the kernel stores no address.
     let fd = unsafe { blocking::accept4(listener, ptr::null_mut(), ptr::null_mut(), libc::SOCK_CLOEXEC) };
     if fd < 0 { Err(last()) } else { Ok(fd) }
 }
@@ -101,11 +111,14 @@ fn last() -> c_int {
     io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
-/// The port of a service as the C library takes it: not in host order (CONN-3, MAIN-50). Or else
-/// the error number.
+/// The port of a service, in the byte order of the network: the C library uses that as if it were
+/// in host order (CONN-3, MAIN-50).
+///
+/// # Errors
+/// The error number, which may be 0, if there is no such service.
 pub(crate) fn service_port(name: &CStr) -> Result<c_int, c_int> {
-    // SAFETY: errno is this thread's own, and the name is a C string; the entry, if any, stays
-    // valid until the next call, and is read at once.
+    // SAFETY: errno is this thread's own, and the name is a C string. The entry, if any, stays
+    // valid until the next call of the function, and is read at once.
     let port = unsafe {
         *libc::__errno_location() = 0;
         libc::getservbyname(name.as_ptr(), ptr::null())
@@ -115,7 +128,10 @@ pub(crate) fn service_port(name: &CStr) -> Result<c_int, c_int> {
     port.ok_or_else(last)
 }
 
-/// A listening socket on a port of the loopback address.
+/// Opens a socket that listens on a port of the loopback address.
+///
+/// # Errors
+/// The step that has failed.
 pub(crate) fn listen_inet(port: u16, is_ipv6: bool) -> Result<Socket, SocketFailure> {
     let (creation, family, loopback) = if is_ipv6 {
         ("ipv6 socket", AddressFamily::INET6, IpAddr::V6(Ipv6Addr::LOCALHOST))
@@ -129,7 +145,8 @@ pub(crate) fn listen_inet(port: u16, is_ipv6: bool) -> Result<Socket, SocketFail
         })?;
     }
     socket.make_known();
-    // Inherited by the connection, which is closed abortively (CONN-3).
+    // The connection inherits these options. With SO_LINGER and no time, its close discards unsent
+    // data (CONN-3).
     let warn_unless = |outcome: Result<(), Errno>, option: &str| {
         if let Err(error) = outcome {
             let (fd, family, why) = (socket.as_raw_fd(), family.as_raw(), reason(&error.into()));
@@ -151,6 +168,7 @@ pub(crate) fn listen_inet(port: u16, is_ipv6: bool) -> Result<Socket, SocketFail
 }
 
 impl SocketFailure {
+    /// No connection came, for the reason with this error number.
     pub(crate) fn of_accept(why: c_int) -> SocketFailure {
         SocketFailure {
             step: "accept",
@@ -158,6 +176,7 @@ impl SocketFailure {
         }
     }
 
+    /// Passes the message about an inet socket to `say`.
     pub(crate) fn inet<R>(
         &self,
         service: Bytes<'_>,
@@ -172,13 +191,17 @@ impl SocketFailure {
         ))
     }
 
+    /// Passes the message about a Unix socket to `say`.
     pub(crate) fn unix<R>(&self, path: Bytes<'_>, say: impl FnOnce(fmt::Arguments<'_>) -> R) -> R {
         let why = reason(&self.error);
         say(format_args!("__pmdaOpenUnix({path}): {}() failed: {why}", self.step))
     }
 }
 
-/// A listening socket in the file system. The path stays (CONN-4).
+/// Opens a socket that listens in the file system. Its path stays there afterwards (CONN-4).
+///
+/// # Errors
+/// The step that has failed.
 pub(crate) fn listen_unix(path: &CStr) -> Result<Socket, SocketFailure> {
     let address = checked("bind", unix_address(path.to_bytes()))?;
     let socket = checked("socket", Socket::new(AddressFamily::UNIX))?;
@@ -194,8 +217,8 @@ pub(crate) fn listen_unix(path: &CStr) -> Result<Socket, SocketFailure> {
         Err(Errno::NOENT) => {}
         Err(error) => return checked("unlink", Err(error)),
     }
-    // The name gets the mode of the descriptor: nobody else connects until it has its owner. If
-    // this fails, the mode is what the umask leaves, as in the C library.
+    // The name gets the mode of the descriptor, so other users cannot connect until the socket has
+    // its owner. If fchmod fails, the mode is what the umask leaves, as with the C library.
     let is_closed = safe_externs::fchmod(socket.as_raw_fd(), 0o600) == 0;
     checked("bind", net::bind(&socket, &address))?;
     set_owner(path, is_closed);
@@ -203,8 +226,11 @@ pub(crate) fn listen_unix(path: &CStr) -> Result<Socket, SocketFailure> {
     Ok(socket)
 }
 
-/// Checks the way to a socket: `EACCES` for another user's link, which root does not follow
-/// (DEF-18).
+/// Checks the directories in front of a socket.
+///
+/// # Errors
+/// `EACCES` if the path leads over a link of another user, which root does not follow (DEF-18);
+/// `ENOMEM`.
 fn check_way(path: &CStr) -> Result<(), Errno> {
     let path = FilePath::new(&[path.to_bytes()], format_args!("")).map_err(|_| Errno::NOMEM)?;
     match DirEntry::of(&path) {
@@ -213,10 +239,12 @@ fn check_way(path: &CStr) -> Result<(), Errno> {
     }
 }
 
-/// The address of a socket in the file system; `ENAMETOOLONG` as the path is not cut (CONN-4,
-/// ROOT-31).
+/// The address of a socket in the file system.
+///
+/// # Errors
+/// `ENAMETOOLONG`: a path is not cut, since it would name another file then (CONN-4, ROOT-31).
 pub(super) fn unix_address(path: &[u8]) -> Result<SocketAddrUnix, Errno> {
-    /// Bytes of a path without its NUL.
+    /// Bytes of the longest path, without its NUL.
     const LONGEST: usize = 107;
     if path.len() > LONGEST {
         return Err(Errno::NAMETOOLONG);
@@ -227,8 +255,8 @@ pub(super) fn unix_address(path: &[u8]) -> Result<SocketAddrUnix, Errno> {
 /// Gives the socket to the user that PCP runs as, and then lets its group in; failures are not
 /// fatal (CONN-5). `is_closed`: the name was made with a mode for its owner alone.
 ///
-/// Others who may write to the directory may replace it: the name is looked up once, and changed
-/// only if it can be our socket.
+/// Other processes that may write to the directory may replace the socket at any time. So its name
+/// is looked up once, and the file is changed only if it can be our socket.
 fn set_owner(path: &CStr, is_closed: bool) {
     let owner = owner();
     let name = open_name(path, is_closed);
@@ -239,7 +267,7 @@ fn set_owner(path: &CStr, is_closed: bool) {
     };
     let owned = owner.map(|(user, group)| change(&|name| give(name, user, group)));
     let opened = change(&let_group_in);
-    // Messages are in the C library's order.
+    // The messages are in the order of the C library, which changes the mode first.
     let path = Bytes(path.to_bytes());
     if !log::debug(Debug::Libpmda) {
         return;
@@ -254,12 +282,16 @@ fn set_owner(path: &CStr, is_closed: bool) {
     }
 }
 
-/// A descriptor of the new socket's name; `ENOTSOCK` for anything else that is there.
+/// An `O_PATH` descriptor of the name of the new socket.
+///
+/// # Errors
+/// `ENOTSOCK` if the name leads to anything else by now; the error of the look-up.
 fn open_name(path: &CStr, is_closed: bool) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let name = rustix::fs::open(path, flags, Mode::empty())?;
     let found = rustix::fs::fstat(&name)?;
-    // Another's socket has another owner, and others cannot move one of this user's here.
+    // A socket of another user has another owner. A socket of this user that is elsewhere in the
+    // system cannot be moved here by those who may write to this directory alone.
     let is_ours = FileType::from_raw_mode(found.st_mode) == FileType::Socket
         && found.st_uid == safe_externs::geteuid()
         && found.st_nlink == 1
@@ -267,18 +299,28 @@ fn open_name(path: &CStr, is_closed: bool) -> Result<OwnedFd, Errno> {
     if is_ours { Ok(name) } else { Err(Errno::NOTSOCK) }
 }
 
+/// Gives the file of an `O_PATH` descriptor to a user and a group.
+///
+/// # Errors
+/// The error number.
 fn give(file: &OwnedFd, user: libc::uid_t, group: libc::gid_t) -> Result<(), Errno> {
     let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
     rustix::fs::chownat(file, c"", Some(user), Some(group), AtFlags::EMPTY_PATH)
 }
 
-/// Gives the file of an `O_PATH` descriptor a mode for owner and group, by its path below /proc.
+/// Lets owner and group, and nobody else, use the file of an `O_PATH` descriptor. `fchmod` refuses
+/// such a descriptor, so the mode is changed by the path below /proc, which leads to the file
+/// itself.
+///
+/// # Errors
+/// The error number.
 fn let_group_in(file: &OwnedFd) -> Result<(), Errno> {
     let mut path = Line::new(format_args!("/proc/self/fd/{}", file.as_raw_fd()));
     rustix::fs::chmod(path.c_str(), Mode::from_raw_mode(0o660))
 }
 
-/// The user that PCP runs as, and its group; a warning without one.
+/// The user that PCP runs as (`PCP_USER`), and its group. If there is no such user, a warning is
+/// logged.
 fn owner() -> Option<(libc::uid_t, libc::gid_t)> {
     let name = config::optional(c"PCP_USER").and_then(|mut name| {
         name.try_reserve_exact(1).ok()?;
@@ -289,8 +331,8 @@ fn owner() -> Option<(libc::uid_t, libc::gid_t)> {
         .as_deref()
         .and_then(|name| CStr::from_bytes_with_nul(name).ok())
         .unwrap_or(c"pcp");
-    // SAFETY: the name is a C string; the entry, if any, stays valid until the next call, and is
-    // read at once.
+    // SAFETY: errno is this thread's own, and the name is a C string. The entry, if any, stays
+    // valid until the next call of the function, and is read at once.
     let owner = unsafe {
         *libc::__errno_location() = 0;
         libc::getpwnam(user.as_ptr())

@@ -1,14 +1,13 @@
 //! Threads that are cancelled while the library writes a line or a file.
 //!
-//! A thread with a pending `pthread_cancel` ends inside of the next system call that may wait:
-//! unwinding begins there, and would meet frames of ours that have something to drop. libpcp's own
-//! frames have nothing, but its locks stay locked: a thread that is cancelled in the middle of
-//! `pmNotifyErr` leaves a process behind that can log nothing any more. So whatever may come to
-//! such a system call inside of a step runs with the cancelability disabled. The thread ends a
-//! little later, where it waits between steps or in the agent.
+//! A thread with a pending `pthread_cancel` ends inside of the next system call that may wait.
+//! Unwinding begins there, and would meet frames of ours that have something to drop. libpcp's
+//! frames have nothing to drop, but its locks stay locked: after a thread was cancelled in the
+//! middle of `pmNotifyErr`, no thread of the process can log any more. So each function that may
+//! reach such a system call inside of a step runs with the cancelability of the thread disabled.
+//! The thread ends a little later, where it waits between steps or in the agent.
 //!
-//! It stands here, and not with the other calls into the system, since libpcp's functions are most
-//! of what needs it.
+//! This is a file of `sys/libpcp`, as nearly all of these functions are libpcp's.
 
 use std::ffi::c_int;
 
@@ -20,7 +19,7 @@ unsafe extern "C" {
     safe fn pthread_setcancelstate(state: c_int, before: Option<&mut c_int>) -> c_int;
 }
 
-/// Restores the state, also after a panic.
+/// The cancelability to restore on drop, so also after a panic.
 struct Restore(c_int);
 
 impl Drop for Restore {
@@ -29,7 +28,8 @@ impl Drop for Restore {
     }
 }
 
-/// Works without being cancelled; not for the agent's callbacks.
+/// Does `work` with the thread's cancelability disabled. `work` calls nothing of the agent: an
+/// agent's callbacks may be cancelled.
 pub(crate) fn disabled<R>(work: impl FnOnce() -> R) -> R {
     let mut before = DISABLED;
     pthread_setcancelstate(DISABLED, Some(&mut before));

@@ -1,6 +1,8 @@
-//! libpcp's table of descriptors, as agents call its PDU functions (CONN-8). It grows up to the
-//! number that it is told, and does not return for a negative one: it is told of open descriptors
-//! only.
+//! libpcp's table of descriptors. It is kept up to date for agents that call libpcp's own PDU
+//! functions on them (CONN-8).
+//!
+//! The table grows up to the largest descriptor that libpcp is told of, and for a negative one
+//! libpcp does not return. So it is told of open descriptors only.
 
 use std::ffi::c_int;
 
@@ -21,16 +23,19 @@ pub(crate) fn set_socket(fd: c_int) {
     }
 }
 
+/// Returns whether a descriptor is open.
 fn is_open(fd: c_int) -> bool {
-    // SAFETY: asks for the flags of a descriptor, which is an error when it is not open.
+    // SAFETY: reads the flags of a descriptor; -1 if it is not open. No memory is involved.
     unsafe { libc::fcntl(fd, libc::F_GETFD) != -1 }
 }
 
+/// Tells libpcp that a descriptor is closed now: another file may get its number.
 pub(crate) fn forget(fd: c_int) {
     cancel::disabled(|| __pmResetIPC(fd));
 }
 
-/// Returns whether a descriptor is an inet socket for libpcp, perhaps told by the agent.
+/// Returns whether libpcp takes a descriptor for an inet socket. The agent may have told it so
+/// itself.
 pub(crate) fn is_socket(fd: c_int) -> bool {
     cancel::disabled(|| __pmSocketIPC(fd)) > 0
 }
@@ -39,6 +44,7 @@ pub(crate) fn is_socket(fd: c_int) -> bool {
 mod tests {
     use super::*;
 
+    /// Each call with a number that is no descriptor returns (CONN-8).
     #[test]
     fn no_descriptors() {
         for fd in [-1, c_int::MIN, c_int::MAX, 100_000_000] {

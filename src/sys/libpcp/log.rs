@@ -1,4 +1,5 @@
-//! libpcp's log, stderr, and the debug options.
+//! libpcp's log, debug output on stderr, and the debug options. All messages of the library are
+//! written here.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt::{self, Display};
@@ -12,7 +13,8 @@ use crate::sys::libpcp::{bindings as pcp, cancel};
 use pmda_core::error::Error;
 use pmda_core::log::{Bytes, Journal, Level, Line, Message};
 
-/// A debug option of `-D`, which agents and `pmStore` may change.
+/// A debug option of `-D`. It is read each time, since agents and `pmStore` change options while
+/// the library runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Debug {
     Pdu,
@@ -26,8 +28,10 @@ pub(crate) enum Debug {
     Pmns,
 }
 
-/// The place of a debug option in libpcp, as an atomic number, since other code may write it.
+/// The place where libpcp keeps a debug option. It is an atomic number here, since other code may
+/// write it at any time.
 fn place(option: Debug) -> &'static AtomicI32 {
+    /// The offset of an option in the structure. The constant compiles only if the field is an int.
     macro_rules! place_of {
         ($field:ident) => {{
             const _: fn(&pcp::pmdebugoptions_t) -> c_int = |options| options.$field;
@@ -46,16 +50,18 @@ fn place(option: Debug) -> &'static AtomicI32 {
         Debug::Pmns => place_of!(pmns),
     };
     let place = (&raw mut pcp::pmDebugOptions).wrapping_byte_add(field).cast();
-    // SAFETY: the place of a field of libpcp's variable, which lives as long as the process. Its
-    // fields are plain ints, aligned for that, and no reference to them is ever made but this one.
+    // SAFETY: the address of a field of libpcp's variable, which lives as long as the process. The
+    // field is an int, as `place_of` checks, aligned as such. Rust code reads and writes it through
+    // this reference alone. (C code writes plain ints: each is one store on every architecture.)
     unsafe { AtomicI32::from_ptr(place) }
 }
 
+/// Returns whether a debug option is set.
 pub(crate) fn debug(option: Debug) -> bool {
     place(option).load(Ordering::Relaxed) != 0
 }
 
-/// Works without a debug option, in all threads.
+/// Does `work` with a debug option cleared. It is cleared for other threads, too.
 pub(crate) fn without<R>(option: Debug, work: impl FnOnce() -> R) -> R {
     let before = place(option).swap(0, Ordering::Relaxed);
     let result = work();
@@ -63,37 +69,41 @@ pub(crate) fn without<R>(option: Debug, work: impl FnOnce() -> R) -> R {
     result
 }
 
+/// The name of the program. It is read at once, since the agent may set another one.
 fn program() -> Bytes<'static> {
-    // SAFETY: libpcp always has a name, and keeps it as a C string.
+    // SAFETY: libpcp always has a name: a C string that stays.
     Bytes(unsafe { CStr::from_ptr(pmGetProgname()) }.to_bytes())
 }
 
 /// Writes a line to the log through `pmNotifyErr`:
 /// `notify!(Level::Err, "{}: no such metric", Bytes(name))`.
 ///
-/// The text is put together without memory, or in memory that may be refused: then the line is
-/// shorter. `format!`, `to_string` and the like end the process without memory.
+/// All messages go through this macro and its sisters (`debug_line!`, `trace!`, `warning!`). They
+/// put the text together on the stack, or in memory that may be refused: then the line is shorter.
+/// `format!`, `to_string` and the like end the process without memory.
 macro_rules! notify_macro {
     ($level:expr, $($text:tt)+) => {
         $crate::sys::libpcp::log::notify_line($level, format_args!($($text)+))
     };
 }
 
-/// Writes a line of debug output, with the head of the release of PCP (see [`debug_line!`]).
+/// Writes a line of debug output. Its start depends on the release of PCP: since 6.0.5 time and
+/// program name on stderr, before that a line of the log with severity `Debug`.
 macro_rules! debug_macro {
     ($($text:tt)+) => {
         $crate::sys::libpcp::log::debug_args(format_args!($($text)+))
     };
 }
 
-/// Writes text with its newline to stderr.
+/// Writes text to stderr as it is; the text has its own newline.
 macro_rules! trace_macro {
     ($($text:tt)+) => {
         $crate::sys::libpcp::log::trace(::pmda_core::log::Line::new(format_args!($($text)+)).bytes())
     };
 }
 
-/// Writes a warning as PCP since 6.0.5, beside the log (MAIN-31).
+/// Writes a warning to stderr beside the log, in the form of PCP since 6.0.5: time with
+/// microseconds, severity, text (MAIN-31).
 macro_rules! warning_macro {
     ($($text:tt)+) => {
         $crate::sys::libpcp::log::warning_args(format_args!($($text)+))
@@ -112,7 +122,8 @@ pub(crate) fn debug_args(text: fmt::Arguments<'_>) {
     }
 }
 
-/// The start of a line of debug output, since PCP 6.0.5.
+/// Writes the start of a line of debug output, in the form of PCP since 6.0.5. The caller writes
+/// the rest.
 pub(crate) fn debug_start(text: &[u8]) {
     let now = time();
     let (stamp, micros) = (stamp(now), now.subsec_micros());
@@ -142,14 +153,15 @@ pub(crate) fn notify_line(level: Level, text: fmt::Arguments<'_>) {
     cancel::disabled(|| unsafe { pcp::pmNotifyErr(priority, c"%s".as_ptr(), text.as_ptr()) });
 }
 
-/// Returns whether there is not even the memory for a line: `pmNotifyErr` reports that by
-/// `pmNotifyErr`, until the stack ends.
+/// Returns whether there is not even the memory that libpcp needs for a line. Without it
+/// `pmNotifyErr` calls itself to report that, until the stack ends.
 fn memory_is_short() -> bool {
+    /// Bytes: more than libpcp takes for a line.
     const ENOUGH: usize = 16 * 1024;
     Vec::<u8>::new().try_reserve_exact(ENOUGH).is_err()
 }
 
-/// Writes a line to stderr in the form of libpcp.
+/// Writes a line to stderr in the form of libpcp's log.
 #[cold]
 fn without_libpcp(level: Level, text: &CStr) {
     let severity = match level {
@@ -166,17 +178,18 @@ fn without_libpcp(level: Level, text: &CStr) {
     trace(Line::new(format_args!("[{stamp}] {program}({process}) {severity}: {text}\n")).bytes());
 }
 
-/// Writes debug output to stderr, and ignores a failure.
+/// Writes debug output to stderr. A failure is ignored: there is no better place to report it.
 ///
-/// By stdio's own stream, as libpcp and agents do: it has a buffer since 7.0, and lines keep their
-/// order. Not by `std::io::stderr`: in the child of a threaded process its lock may be held.
+/// It goes through stdio's stream, as the output of libpcp and agents does: since PCP 7.0 that
+/// stream has a buffer, so lines that bypass it would overtake others. `std::io::stderr` is not
+/// used either, since a thread that does not exist in the child of a fork may have its lock.
 pub(crate) fn trace(text: &[u8]) {
-    // SAFETY: the buffer has the length that is passed along, and stdio's own stream is open or
-    // tells that it is not.
+    // SAFETY: the slice has the length that is passed along. The stream is stdio's own; fwrite
+    // fails on one that is closed.
     cancel::disabled(|| unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), stream()) });
 }
 
-/// Prints a number as `%#x`.
+/// A number that prints as by C's `%#x`: 0 has no prefix.
 pub(crate) fn hex(number: u32) -> Hex {
     Hex(number)
 }
@@ -193,7 +206,7 @@ impl Display for Hex {
     }
 }
 
-/// Writes out and empties a journal; nothing may be locked.
+/// Writes out the messages of a journal, and empties it. The caller has nothing locked.
 pub(crate) fn flush(journal: &mut Journal) {
     if !journal.messages.is_empty() {
         write_out(journal);
@@ -212,11 +225,11 @@ fn write_out(journal: &mut Journal) {
     }
 }
 
-/// A C string of libpcp or the C library, without memory.
+/// A text that libpcp or the C library has written, in a buffer of `SIZE` bytes without allocation.
 pub(crate) struct TextRoom<const SIZE: usize>([u8; SIZE]);
 
 impl<const SIZE: usize> TextRoom<SIZE> {
-    /// The text that `write` writes.
+    /// The text that `write` stores at the start of the buffer, which it gets with its size.
     fn filled(write: impl FnOnce(*mut c_char, usize)) -> TextRoom<SIZE> {
         let mut room = [0; SIZE];
         write(room.as_mut_ptr().cast(), SIZE);
@@ -235,6 +248,7 @@ impl<const SIZE: usize> Display for TextRoom<SIZE> {
     }
 }
 
+/// The text of an error code.
 pub(crate) type ErrorText = TextRoom<{ pcp::PM_MAXERRMSGLEN as usize }>;
 
 /// The text of an error code, as `pmErrStr` gives it.
@@ -242,23 +256,23 @@ pub(crate) fn errstr(error: Error) -> ErrorText {
     errstr_of(error.code())
 }
 
-/// The text of any code, an error or not.
+/// The text of any code, also of one that is no error, as `pmErrStr` gives it.
 pub(crate) fn errstr_of(code: c_int) -> ErrorText {
-    // SAFETY: the room has the size that is passed along.
+    // SAFETY: the buffer has the size that is passed along.
     TextRoom::filled(|room, size| unsafe {
         pcp::pmErrStr_r(code, room, size as c_int);
     })
 }
 
-/// Redirects stderr to a log file; libpcp reports failures. Since PCP 6.0.5 it is written line by
-/// line under `-Dlibpmda,desperate` (INIT-30).
+/// Redirects stderr to a log file. libpcp itself reports a failure. Since PCP 6.0.5 the file is
+/// written line by line under `-Dlibpmda,desperate` (INIT-30).
 pub(crate) fn open(program: &CStr, file: &CStr) {
     let mut status = 0;
     let stream = stream();
     let by_lines = SINCE_6_0_5 && debug(Debug::Libpmda) && debug(Debug::Desperate);
     cancel::disabled(|| {
         if by_lines {
-            // SAFETY: stdio's own stderr, which makes a buffer of its own.
+            // SAFETY: stdio's own stderr, which allocates its buffer itself.
             unsafe { libc::setvbuf(stream, std::ptr::null_mut(), libc::_IOLBF, 0) };
         }
         // SAFETY: two C strings, stdio's own stderr, and a status to write to.
@@ -266,7 +280,7 @@ pub(crate) fn open(program: &CStr, file: &CStr) {
     });
 }
 
-/// The stream that debug output goes to.
+/// The stream that debug output goes to, as C's type.
 pub(super) fn stream() -> *mut libc::FILE {
     unsafe extern "C" {
         /// stdio's own variable, which programs may change.
@@ -275,9 +289,9 @@ pub(super) fn stream() -> *mut libc::FILE {
     stderr.load(Ordering::Relaxed)
 }
 
-/// The text of an error number by `strerror`.
+/// The text of an error number, as `strerror` gives it.
 pub(crate) fn os_text(errno: i32) -> ErrorText {
-    // SAFETY: the room has the size that is passed along.
+    // SAFETY: the buffer has the size that is passed along.
     TextRoom::filled(|room, size| unsafe {
         libc::strerror_r(errno, room, size);
     })
@@ -290,27 +304,29 @@ fn stamped(text: fmt::Arguments<'_>) {
     trace(Line::new(format_args!("[{stamp}.{micros:06}] {text}\n")).bytes());
 }
 
+/// The time since 1970.
 fn time() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-/// A local time in seconds, as in libpcp's log.
+/// A time as libpcp's log has it: local, in seconds.
 fn stamp(time: Duration) -> TextRoom<64> {
     let seconds = libc::time_t::try_from(time.as_secs()).unwrap_or(0);
-    // SAFETY: integers and a pointer, for which zero is a value.
+    // SAFETY: the structure has integers and a pointer, for which zero is a value.
     let mut parts: libc::tm = unsafe { zeroed() };
-    // SAFETY: a time to read, and the structure to fill.
+    // SAFETY: a time to read, and a structure to write, both in this frame.
     unsafe { libc::localtime_r(&raw const seconds, &raw mut parts) };
-    // SAFETY: a C string, a structure that was filled, or is zero, and room of the given size.
+    // SAFETY: a C string, a structure that localtime_r has filled in or left zero, and a buffer of
+    // the size that is passed along.
     TextRoom::filled(|room, size| unsafe {
         libc::strftime(room, size, c"%a %b %d %H:%M:%S".as_ptr(), &raw const parts);
     })
 }
 
-/// `name=value` of a client's attribute, if libpcp knows it.
+/// The text `name=value` of a client's attribute; `None` for one that libpcp does not know.
 pub(crate) fn attribute_text(attribute: c_int, value: &CStr) -> Option<TextRoom<256>> {
     let mut is_known = false;
-    // SAFETY: a C string, and room of the size that is passed along.
+    // SAFETY: a C string, and a buffer of the size that is passed along.
     let text = TextRoom::filled(|room, size| unsafe {
         is_known = !pcp::__pmAttrStr_r(attribute, value.as_ptr(), room, size).is_null();
     });

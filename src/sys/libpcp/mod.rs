@@ -1,7 +1,6 @@
-//! The functions of libpcp that we call; nothing else of the crate knows their names.
-//!
-//! Every wrapper takes and gives safe types. `capi/wrapper.h` has the reason for each private
-//! function (`__pm…`).
+//! The functions of libpcp that this library calls. They have safe wrappers here; no other part of
+//! the crate knows their names. `capi/wrapper.h` has the reason for each private function
+//! (`__pm…`).
 
 #![allow(unsafe_code)]
 

@@ -1,4 +1,5 @@
-//! Functions of libpcp that take plain numbers, or a place to store to.
+//! Functions of libpcp that are safe to call with any arguments: they take plain numbers, nothing,
+//! or a reference to the place of their result.
 
 use std::ffi::{c_char, c_int};
 

@@ -20,9 +20,10 @@ unsafe extern "C-unwind" {
 /// The value of `comm.pmapi_version`: 2 with PCP 6, 4 with PCP 7 (INIT-10).
 pub(crate) const PMAPI: u8 = PMAPI_VERSION as u8;
 
-/// PCP 6.0.5 revised the diagnostics: values of unknown instances are always reported, what could
-/// not be sent is a warning, failed reads are reported under `-Dpdu` only, debug output has its own
-/// head, and an event that leaves its queue for another is dropped and removed for the clients.
+/// PCP 6.0.5 revised the diagnostics: values of unknown instances are always reported; a reply that
+/// could not be sent is a warning; failed reads are reported under `-Dpdu` only; a line of debug
+/// output begins with the time; and an event that leaves its queue for another one is reported as
+/// dropped and as removed.
 pub(crate) const SINCE_6_0_5: bool = cfg!(since_6_0_5);
 
 /// PCP 7.1.1 moved the report of changes in a result, which shows on big-endian machines
