@@ -245,7 +245,7 @@ impl Decimal {
 mod tests {
     use super::*;
 
-    /// CACHE-91, DEF-7, DEF-10.
+    /// Good headers are read, and bad ones are refused (CACHE-91, DEF-7, DEF-10).
     #[test]
     fn headers() {
         let parsed = |text: &str| header(text.as_bytes()).map(|header| (header.mode as u8, header.maximum));
@@ -270,7 +270,7 @@ mod tests {
         }
     }
 
-    /// CACHE-92, CACHE-95, DEF-8, DEF-9, DEF-10.
+    /// Good records are read, and bad ones are refused (CACHE-92, CACHE-95, DEF-8, DEF-9, DEF-10).
     #[test]
     fn records() {
         let parsed = |text: &'static str| {
@@ -327,7 +327,8 @@ mod tests {
         }
     }
 
-    /// DEF-9: names with brackets or white space in front, with a key and without one.
+    /// Names with brackets or white space in front are read as they were written, with a key and
+    /// without one (DEF-9).
     #[test]
     fn brackets() {
         for name in [
@@ -362,7 +363,7 @@ mod tests {
         }
     }
 
-    /// CACHE-74.
+    /// A record is written as the C library writes it, and read as it was (CACHE-74).
     #[test]
     fn round_trip() {
         let mut out = Vec::new();

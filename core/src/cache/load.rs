@@ -385,7 +385,7 @@ mod tests {
         }
     }
 
-    /// DEF-8, CACHE-92.
+    /// Lines may have any length, and the last one may lack its newline (DEF-8, CACHE-92).
     #[test]
     fn lines_of_any_length() {
         let long = vec![b'x'; 3 * PIECE + 1];
@@ -431,7 +431,7 @@ mod tests {
         }
     }
 
-    /// CACHE-92: what has no end is no line, and is not kept.
+    /// A line without an end is no record, and little of it is kept (CACHE-92).
     #[test]
     fn endless() {
         let mut lines = FileLines::default();

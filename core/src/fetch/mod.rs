@@ -1,4 +1,5 @@
-//! The rules of a fetch: what a callback's return means, `numval`, and how values are encoded.
+//! The rules of a fetch: the meaning of a callback's return, `numval` of a metric whose instances
+//! failed, the encoding of values, and the report of changes to pmcd.
 
 use crate::constants::{
     PM_TYPE_32, PM_TYPE_64, PM_TYPE_AGGREGATE, PM_TYPE_AGGREGATE_STATIC, PM_TYPE_DOUBLE, PM_TYPE_EVENT, PM_TYPE_FLOAT,
@@ -12,22 +13,22 @@ use crate::ident::Interface;
 /// The bits of `e_flags` that a fetch reports and clears (FETCH-60).
 pub const CHANGE_FLAGS: u32 = PMDA_EXT_LABEL_CHANGE | PMDA_EXT_NAMES_CHANGE;
 
-/// The meaning of a fetch callback's return (FETCH-40).
+/// The meaning of what a fetch callback has returned, if it is no error (FETCH-40).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FetchStatus {
     /// The atom holds a value.
     Value,
-    /// The atom holds a value whose memory is to be freed.
+    /// The atom holds a value in memory that is to be freed when the value has been copied.
     ValueToFree,
     /// There is no value now.
     NoValue,
 }
 
 impl FetchStatus {
-    /// The meaning of a callback's return in an interface version.
+    /// Returns the meaning of a callback's return for an agent of an interface version.
     ///
     /// # Errors
-    /// A negative return is the error itself.
+    /// A negative return, as the error that it is.
     pub fn of(interface: Interface, returned: i32) -> Result<FetchStatus> {
         match Error::check(returned)? {
             PMDA_FETCH_NOVALUES if interface.has_missing_values() => Ok(FetchStatus::NoValue),
@@ -37,32 +38,34 @@ impl FetchStatus {
     }
 }
 
-/// The outcome of a metric's instances so far (FETCH-36).
+/// The outcome of a metric's instances so far, which gives `numval` (FETCH-36).
 #[derive(Clone, Copy, Debug)]
 pub struct Tally {
+    /// The number of values.
     stored: u32,
+    /// The status of the last instance that had no value.
     last: i32,
 }
 
 impl Tally {
-    /// No instance yet.
+    /// The tally of no instance yet.
     pub const EMPTY: Tally = Tally { stored: 0, last: 0 };
 
-    /// The largest number of values that there may be.
+    /// The greatest number of values of a metric: `numval` is an `int`.
     pub const MOST: usize = i32::MAX as usize;
 
-    /// Counts a value.
+    /// Counts one more value.
     #[inline(always)]
     pub fn stored(&mut self) {
         self.stored = self.stored.wrapping_add(1);
     }
 
-    /// Takes note of an instance without a value.
+    /// Notes an instance that had no value (`Ok`) or failed.
     pub fn failed(&mut self, status: Result<()>) {
         self.last = status.map_or_else(Error::code, |()| 0);
     }
 
-    /// Number of values stored.
+    /// The number of values.
     #[must_use]
     #[inline(always)]
     pub fn count(self) -> usize {
@@ -80,7 +83,7 @@ impl Tally {
     }
 }
 
-/// The bits of a result that tell pmcd about changes (FETCH-60).
+/// Returns the bits by which a result tells pmcd about changes of labels and names (FETCH-60).
 #[must_use]
 pub fn change_report(interface: Interface, flags: u32) -> u8 {
     if !interface.reports_changes() {
@@ -90,8 +93,9 @@ pub fn change_report(interface: Interface, flags: u32) -> u8 {
     bit(PMDA_EXT_LABEL_CHANGE, PMCD_LABEL_CHANGE) | bit(PMDA_EXT_NAMES_CHANGE, PMCD_NAMES_CHANGE)
 }
 
-/// The first eight bytes of a result's time stamp, with the report: as one number in host order;
-/// before 7.1.1 in the first byte (FETCH-60).
+/// Returns the first eight bytes of a result's time stamp, in which the report travels: since 7.1.1
+/// as one number in the byte order of the host, before that in the first byte. On little-endian
+/// machines both are the same (FETCH-60).
 #[must_use]
 pub fn change_stamp(report: u8, since_7_1_1: bool) -> [u8; 8] {
     if since_7_1_1 {
@@ -101,13 +105,13 @@ pub fn change_stamp(report: u8, since_7_1_1: bool) -> [u8; 8] {
     }
 }
 
-/// The bytes of a value block in front of the data.
+/// The size in bytes of the header of a value block.
 pub const HEADER: usize = 4;
 
-/// The largest length in the 24 bits of a block's header, header included.
+/// The greatest length in bytes that the 24 bits of a block's header can hold, header included.
 pub const MAX_BLOCK: usize = 0xff_ffff;
 
-/// How a value goes into a result.
+/// The way in which a value is put into a result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Encoding {
     /// The 32 bits stand in the value itself.
@@ -122,7 +126,7 @@ pub enum Encoding {
     Copy,
     /// The agent's own block.
     Borrowed,
-    /// None: it is no type.
+    /// No encoding: the metric has no type with values.
     Unknown,
 }
 
@@ -141,17 +145,18 @@ impl Encoding {
         }
     }
 
-    /// Returns whether a value is copied, so that the agent's can be freed (FETCH-42).
+    /// Returns whether a value that the agent hands over can be freed: only these encodings make a
+    /// copy (FETCH-42).
     #[must_use]
     pub fn can_free(self) -> bool {
         matches!(self, Encoding::Text | Encoding::Copy)
     }
 }
 
-/// The header of a value block with `data` bytes of data.
+/// Returns the header of a value block with `data` bytes of data.
 ///
 /// # Errors
-/// `PM_ERR_TOOBIG` when the length does not fit into 24 bits (F-4).
+/// `PM_ERR_TOOBIG` when the length does not fit in 24 bits (F-4).
 pub fn header(kind: i32, data: usize) -> Result<u32> {
     let length = data.checked_add(HEADER).filter(|length| *length <= MAX_BLOCK);
     let length = length
@@ -160,14 +165,14 @@ pub fn header(kind: i32, data: usize) -> Result<u32> {
     Ok(length | (kind as u32 & 0xff) << 24)
 }
 
-/// The number of data bytes that a block's header announces; `None` if its length is less than the
-/// header's (F-3).
+/// Returns the number of data bytes that a block's header announces; `None` for a length that has
+/// no room for the header (F-3).
 #[must_use]
 pub fn data_length(header: u32) -> Option<usize> {
     ((header & 0xff_ffff) as usize).checked_sub(HEADER)
 }
 
-/// The name of a type as `pmTypeStr` gives it (FETCH-45).
+/// Returns the name of a type as `pmTypeStr` has it (FETCH-45).
 #[must_use]
 pub fn type_name(kind: i32) -> &'static str {
     match kind {
@@ -192,7 +197,7 @@ pub fn type_name(kind: i32) -> &'static str {
 mod tests {
     use super::*;
 
-    /// FETCH-40, F-16: each return in each interface version.
+    /// Each return has its meaning in each interface version (FETCH-40, F-16).
     #[test]
     fn answers() {
         use FetchStatus::{NoValue, Value, ValueToFree};
@@ -212,7 +217,7 @@ mod tests {
         }
     }
 
-    /// FETCH-36, F-11: values count; without any, the last status does.
+    /// Values count; without any, the last status does (FETCH-36, F-11).
     #[test]
     fn tally() {
         let numval = |statuses: &[i32]| {
@@ -231,7 +236,7 @@ mod tests {
         assert_eq!(numval(&[-2, 1, 0, 1]), 2);
     }
 
-    /// FETCH-60, FETCH-61: both bits, and only for interface 7.
+    /// Both bits are reported, and only with interface 7 (FETCH-60, FETCH-61).
     #[test]
     fn changes() {
         assert_eq!(
@@ -243,6 +248,7 @@ mod tests {
         assert_eq!(change_stamp(24, false), 24_u64.to_le_bytes());
     }
 
+    /// Every type and its neighbours have their encoding and name (FETCH-45).
     #[test]
     fn types() {
         for (kind, encoding, name) in [
@@ -267,7 +273,7 @@ mod tests {
         assert!(!Encoding::Borrowed.can_free() && !Encoding::InSitu.can_free() && !Encoding::Wide.can_free());
     }
 
-    /// FETCH-3, F-3, F-4: the ends of what a header can say.
+    /// Lengths are right at the ends of what a header can say (FETCH-3, F-3, F-4).
     #[test]
     fn headers() {
         assert_eq!(header(6, 1), Ok(0x0600_0005));

@@ -13,11 +13,11 @@ use crate::log::Journal;
 use crate::path::FilePath;
 
 impl Database {
-    /// Reads NAME.dir and NAME.pag; `name` is without suffixes.
+    /// Reads NAME.dir and NAME.pag; `name` has no suffix. The files are closed again.
     ///
     /// # Errors
-    /// `-errno` of opening or reading, `-ENOMEM`, and those of [`Database::new`]; first of NAME.dir
-    /// (HELP-20).
+    /// The error of opening or reading, `-ENOMEM`, and the errors of [`Database::new`]. Those of
+    /// NAME.dir come first (HELP-20).
     pub fn open(name: &[u8], journal: &mut Journal) -> Result<Database> {
         let index = read_index(name)?;
         let pages = read_pages(name)?;
@@ -25,13 +25,14 @@ impl Database {
     }
 }
 
+/// Opens one of the files.
 fn open(name: &[u8], suffix: &[u8]) -> Result<File> {
     let path = FilePath::new(&[name, suffix], format_args!(""))?;
     // A FIFO is not waited for.
     Ok(path.open(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, 0)?)
 }
 
-/// The header and its number of entries.
+/// Reads the header and as many entries as it announces.
 fn read_index(name: &[u8]) -> Result<Box<[u8]>> {
     let file = open(name, b".dir")?;
     let about = file.metadata()?;
@@ -47,11 +48,11 @@ fn read_index(name: &[u8]) -> Result<Box<[u8]>> {
     read(&file, size, size)
 }
 
-/// The page file and a NUL.
+/// Reads the page file, as long as it is now, with a NUL behind it.
 fn read_pages(name: &[u8]) -> Result<Box<[u8]>> {
     let file = open(name, b".pag")?;
     let about = file.metadata()?;
-    // As mapping a directory does.
+    // The C library maps the file: this is the error of mapping a directory.
     if about.is_dir() {
         return Err(Error::ENODEV);
     }
@@ -61,24 +62,26 @@ fn read_pages(name: &[u8]) -> Result<Box<[u8]>> {
     }
 }
 
-/// The first `size` bytes of a file, and zeros up to `room` bytes. A hole, which newhelp does not
-/// leave, would be memory beyond the file's (HELP-34).
+/// Reads the first `size` bytes of a file; behind them come zeros up to `room` bytes. A file with a
+/// hole is refused: newhelp leaves none, and it would take memory that the file does not take on
+/// the disk (HELP-34).
 fn read(file: &File, size: usize, room: usize) -> Result<Box<[u8]>> {
     match rustix::fs::seek(file, SeekFrom::Hole(0)) {
         Ok(hole) if hole < size as u64 => return Err(Error::EINVAL),
         Ok(_) => {}
+        // The file has become shorter.
         Err(Errno::NXIO) => return Err(Error::EINVAL),
         Err(error) => return Err(io::Error::from(error).into()),
     }
     let mut image = Vec::new();
-    // The size comes from a file.
+    // The size comes from a file, so it may be too large.
     image.try_reserve_exact(room).map_err(|_| Error::ENOMEM)?;
     image.resize(room, 0);
     fill(file, &mut image[..size])?;
     Ok(image.into_boxed_slice())
 }
 
-/// Fills `room`; fails if the file has become shorter (HELP-33).
+/// Fills `room` from the beginning of a file; `-EINVAL` if the file has become shorter (HELP-33).
 fn fill(file: &File, room: &mut [u8]) -> Result<()> {
     file.read_exact_at(room, 0).map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => Error::EINVAL,

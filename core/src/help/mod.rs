@@ -1,8 +1,10 @@
-//! The help database: one-line and long texts of metrics and instance domains, from `newhelp`.
+//! The help database: one-line and long texts of metrics and instance domains, as `newhelp` writes
+//! them.
 //!
 //! `NAME.dir` is an index of 12-byte records, `NAME.pag` holds the texts (HELP-1 to HELP-5). Both
-//! are read and checked once ([`mod@file`]): a later `newhelp` changes nothing (HELP-33, H-6). A
-//! hash index finds the entries.
+//! are read into memory once ([`mod@file`]), checked, and never looked at again, so a `newhelp`
+//! that runs while an agent is up changes nothing for it (HELP-33, H-6). A hash index finds the
+//! entries, whatever their order.
 
 mod file;
 #[cfg(test)]
@@ -16,15 +18,15 @@ use crate::ident::{InDom, MetricId};
 use crate::index::Map;
 use crate::log::{Bytes, Journal, Level};
 
-/// First word of the header, in host order.
+/// The first word of the header, in the byte order of the host.
 const MAGIC: u32 = 0x5063_5068;
-/// Upper half of the second word: "12", version 2.
+/// The upper half of the second word: the characters "12", for an index file of version 2.
 const VERSION: u32 = 0x3132;
-/// Bytes of a record, header or entry.
+/// The size in bytes of a record: of the header, and of an entry.
 const RECORD: usize = 12;
-/// Marks the key of an instance domain (HELP-3).
+/// The bit that marks the key of an instance domain (HELP-3).
 const INDOM_FLAG: u32 = 0x8000_0000;
-/// Offset of a missing text.
+/// The offset that stands for a missing text.
 const NO_TEXT: u32 = u32::MAX;
 
 /// One of the two texts of an entry (HELP-27).
@@ -39,13 +41,14 @@ pub enum HelpKind {
 /// The subject of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum HelpKey {
-    /// A metric: its first entry counts (HELP-25).
+    /// A metric: of several entries the first counts (HELP-25).
     Metric(MetricId),
-    /// An instance domain: its last entry counts (HELP-26).
+    /// An instance domain: of several entries the last counts (HELP-26).
     InDom(InDom),
 }
 
 impl HelpKey {
+    /// The key in the index file.
     fn key(self) -> u32 {
         match self {
             HelpKey::Metric(metric) => metric.0,
@@ -54,14 +57,15 @@ impl HelpKey {
     }
 }
 
-/// The texts of an entry, as offsets into the page file.
+/// The texts of one entry, as offsets in bytes into the page file.
 #[derive(Clone, Copy, Debug)]
 struct Texts {
     one_line: u32,
     long: u32,
 }
 
-/// The entry of a key. Duplicates are legal (HELP-7).
+/// The first and the last entry of a key: duplicates are legal (HELP-7), and metrics and instance
+/// domains differ in which one counts (HELP-25, HELP-26).
 #[derive(Clone, Copy, Debug)]
 struct Hit {
     first: Texts,
@@ -71,20 +75,22 @@ struct Hit {
 /// An open help database. Its memory does not move while it is open (HELP-29).
 #[derive(Debug)]
 pub struct Database {
+    /// The image of NAME.dir.
     index: Box<[u8]>,
-    /// The page file and one NUL, which ends a text at its end (HELP-32).
+    /// The image of NAME.pag with one more NUL, which ends a text at the end of the file (HELP-32).
     pages: Box<[u8]>,
     hits: Map<Hit>,
-    /// The entry of the last lookup: mostly the next one is for it, or the one behind it.
+    /// The place of the entry that was looked up last. Mostly the next lookup is for its other
+    /// text, or for the entry behind it.
     recent: Cell<usize>,
 }
 
 impl Database {
-    /// Makes a database of two images: `index` is NAME.dir up to the last entry that its header
-    /// announces, `pages` is NAME.pag with one NUL added.
+    /// Makes a database of the images of the two files: `index` is NAME.dir up to the last entry
+    /// that its header announces, `pages` is NAME.pag with one NUL added.
     ///
-    /// An entry that points outside the pages loses that text; the first one is reported to the
-    /// journal with `name`, the file's (HELP-31).
+    /// An entry that points outside of the pages loses that text. The first such entry is reported
+    /// in the journal, under the name of the file, `name` (HELP-31).
     ///
     /// # Errors
     /// `-EINVAL` when `index` is no index of version 2 or not as long as it says, or the pages are
@@ -129,8 +135,8 @@ impl Database {
         })
     }
 
-    /// The text of an entry and what follows it up to the end of the pages: it ends at the first
-    /// NUL.
+    /// Returns the text of an entry, and what follows it up to the end of the pages: the text ends
+    /// at the first NUL, which is always there. `None` when there is no such entry or text.
     #[must_use]
     pub fn text_of(&self, entry: HelpKey, kind: HelpKind) -> Option<&[u8]> {
         let key = entry.key();
@@ -139,7 +145,8 @@ impl Database {
         self.text_in(place, hit, entry, kind)
     }
 
-    /// [`Database::text_of`] for the entry of the last lookup, or the next one; `None` for others.
+    /// [`Database::text_of`] for the entry of the last lookup or the one behind it, without a
+    /// search; `None` for others.
     #[must_use]
     #[inline(always)]
     pub fn recent_text_of(&self, entry: HelpKey, kind: HelpKind) -> Option<&[u8]> {
@@ -147,6 +154,7 @@ impl Database {
         self.text_in(place, hit, entry, kind)
     }
 
+    /// The text of the entry at a place in the index, which becomes the most recent one.
     #[inline(always)]
     fn text_in(&self, place: usize, hit: &Hit, entry: HelpKey, kind: HelpKind) -> Option<&[u8]> {
         self.recent.set(place);
@@ -164,7 +172,7 @@ impl Database {
         self.pages.get(offset as usize..)
     }
 
-    /// The image of NAME.dir, up to the last entry (HELP-41).
+    /// The image of NAME.dir: the header, and the entries that it announces (HELP-41).
     #[must_use]
     pub fn index(&self) -> &[u8] {
         &self.index
@@ -176,13 +184,15 @@ impl Database {
         self.index.len() / RECORD - 1
     }
 
-    /// The image of NAME.pag (HELP-42).
+    /// The image of NAME.pag, without the NUL that was added: offsets count from its start
+    /// (HELP-42).
     #[must_use]
     pub fn pages(&self) -> &[u8] {
         self.pages.split_last().map_or(&[], |(_, pages)| pages)
     }
 }
 
+/// The three words of a record.
 fn words(record: &[u8]) -> [u32; 3] {
     let mut words = [0; 3];
     for (word, bytes) in words.iter_mut().zip(record.chunks_exact(4)) {
@@ -191,6 +201,7 @@ fn words(record: &[u8]) -> [u32; 3] {
     words
 }
 
+/// The number of entries that the header of an index announces; `-EINVAL` for another file.
 fn entry_count(index: &[u8]) -> Result<usize> {
     let header = index.get(..RECORD).ok_or(Error::EINVAL)?;
     let [magic, version, count] = words(header);
@@ -201,6 +212,7 @@ fn entry_count(index: &[u8]) -> Result<usize> {
     usize::try_from(count).map_err(|_| Error::EINVAL)
 }
 
+/// The size in bytes of an index of `count` entries.
 fn size_of_index(count: usize) -> Result<usize> {
     count
         .checked_add(1)
@@ -208,6 +220,7 @@ fn size_of_index(count: usize) -> Result<usize> {
         .ok_or(Error::EINVAL)
 }
 
+/// Reports an entry that points outside of the texts.
 fn report_entry(name: &[u8], number: u32, key: u32, journal: &mut Journal) {
     let (metric, indom) = (MetricId(key), InDom(key & !INDOM_FLAG));
     let (what, which): (_, &dyn Display) = if key & INDOM_FLAG == 0 {

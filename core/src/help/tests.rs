@@ -41,7 +41,8 @@ const METRIC: u32 = 9 << 22;
 const INDOM: u32 = METRIC | INDOM_FLAG;
 const PAGES: &[u8] = b"one\0two\0three";
 
-/// HELP-3, HELP-7, HELP-25, HELP-26, H-7: the first of metrics, the last of instance domains.
+/// Of several entries, the first counts for a metric and the last for an instance domain (HELP-3,
+/// HELP-7, HELP-25, HELP-26, H-7).
 #[test]
 fn duplicates() {
     let base = open(
@@ -75,7 +76,7 @@ fn duplicates() {
     assert_eq!(base.text_of(HelpKey::InDom(InDom(METRIC + 1)), HelpKind::Long), None);
 }
 
-/// HELP-32.
+/// The end of the pages ends the last text, so every text has a NUL (HELP-32).
 #[test]
 fn last_text_without_nul() {
     let base = open(index(1, &[[METRIC, 8, 12]]), PAGES);
@@ -90,7 +91,7 @@ fn last_text_without_nul() {
     assert_eq!(base.pages(), PAGES);
 }
 
-/// HELP-30, H-4: 0x15555555 entries wrap 32 bits.
+/// Sizes are checked without overflow: 0x15555555 entries wrap 32 bits (HELP-30, H-4).
 #[test]
 fn sizes() {
     let entry = [METRIC, 0, 4];
@@ -111,7 +112,7 @@ fn sizes() {
     assert!(database(index(0, &[]), PAGES).0.is_ok());
 }
 
-/// HELP-2.
+/// Magic and version are checked (HELP-2).
 #[test]
 fn header() {
     for (place, good) in [(0, false), (3, false), (4, true), (6, false), (7, false)] {
@@ -126,7 +127,7 @@ fn header() {
     }
 }
 
-/// HELP-31.
+/// A bad offset costs that text only, and is reported once (HELP-31).
 #[test]
 fn offsets_outside() {
     let far = u32::try_from(PAGES.len()).unwrap();
@@ -158,7 +159,7 @@ fn open_in(directory: &Path) -> Result<Database> {
     Database::open(name.as_os_str().as_bytes(), &mut Journal::new())
 }
 
-/// HELP-20, HELP-30.
+/// The index is checked before the pages are looked for (HELP-20, HELP-30).
 #[test]
 fn order_of_checks() {
     let directory = tempfile::tempdir().unwrap();
@@ -174,7 +175,7 @@ fn order_of_checks() {
     assert!(open_in(directory.path()).is_ok());
 }
 
-/// HELP-34: a file with a hole is refused.
+/// A file with a hole in the part that is read is refused (HELP-34).
 #[test]
 fn holes() {
     let directory = tempfile::tempdir().unwrap();
@@ -193,7 +194,8 @@ fn holes() {
     assert_eq!(open_in(directory.path()).err(), Some(Error::EINVAL));
 }
 
-/// HELP-34.
+/// A file that is not regular is refused at once: a FIFO without a writer is not waited for
+/// (HELP-34).
 #[test]
 fn no_regular_files() {
     let directory = tempfile::tempdir().unwrap();
@@ -210,7 +212,8 @@ fn no_regular_files() {
     assert_eq!(open_in(directory.path()).err(), Some(Error::EINVAL));
 }
 
-/// HELP-33, H-6.
+/// Later changes of the files have no effect, and entries beyond the announced ones are ignored
+/// (HELP-33, H-6).
 #[test]
 fn read_once() {
     let directory = tempfile::tempdir().unwrap();

@@ -21,7 +21,7 @@ fn check(index: &Index) {
     assert!(used <= Index::limit(index.cells.len()));
 }
 
-/// All slots are found, no others, and the table follows their number.
+/// Many slots come and go: all are found, no others, and the table's size follows their number.
 #[test]
 fn grows_and_shrinks() {
     let mut index = Index::new();
@@ -52,7 +52,8 @@ fn grows_and_shrinks() {
     assert_eq!(index.cells(), 0);
 }
 
-/// A new table has room for an eighth more than it was made for.
+/// A new table has room for an eighth more than was asked for, so it is not made anew for each slot
+/// that comes when another goes.
 #[test]
 fn room_beside() {
     for wanted in 1..3000 {
@@ -91,7 +92,7 @@ fn churn_leaves_nothing_behind() {
     assert_eq!(index.len(), 1000);
 }
 
-/// The greatest slots.
+/// The greatest possible slots fit, and greater ones are refused.
 #[test]
 fn large_slots() {
     let mut index = Index::new();
@@ -107,7 +108,7 @@ fn large_slots() {
     assert_eq!(index.len(), 4);
 }
 
-/// Slots with one hash keep their order.
+/// Slots with one hash keep the order of their insertion.
 #[test]
 fn equal_hashes() {
     let same: fn(u32) -> u32 = |_| 0xffff_ffff;
@@ -227,7 +228,8 @@ fn near() {
     }
 }
 
-/// Consecutive numbers and names are found after few looks, whatever the seed is.
+/// Consecutive numbers and names, such as items, ids and instances, are found after few looks,
+/// whatever the seed is.
 #[test]
 fn sequences() {
     const COUNT: u32 = 1000;

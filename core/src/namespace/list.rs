@@ -1,6 +1,7 @@
-//! Lists of names below a node, and the way from a name to a node, or to where a new one belongs.
+//! Lists of names, as a tree's users get them, and the way from a name to a node, or to the place
+//! where a new one belongs.
 //!
-//! Each list is made twice: to measure it, and to write it.
+//! Each list is made twice: once to measure it, and once to write it into memory of that size.
 
 use std::iter;
 
@@ -8,25 +9,25 @@ use super::Node;
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
 
-/// Limit of a list's memory in bytes, pointers included: C callers count in `int` (N-14).
+/// The size in bytes that a list may have, pointers included: C callers count in `int` (N-14).
 const LIMIT: usize = i32::MAX as usize;
 
 /// The receiver of the names of a list.
 pub trait Sink {
-    /// Adds a name of `bytes` bytes, whose parts come from the last one to the first, without the
-    /// dots between them; `is_branch` if names go on below it.
+    /// Adds a name of `bytes` bytes. Its parts come from the last one to the first; the sink writes
+    /// the dots between them. `is_branch` says whether names go on below it.
     ///
     /// # Errors
     /// `-E2BIG`, `-ENOMEM`.
     fn add<'t>(&mut self, bytes: usize, is_branch: bool, parts: impl Iterator<Item = &'t [u8]>) -> Result<()>;
 }
 
-/// The number of names and their bytes, each with a NUL at its end.
+/// The size of a list: the number of names, and their bytes, each with a NUL at its end.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Size {
     /// The number of names.
     pub count: usize,
-    /// The bytes that they have together.
+    /// The bytes of all names.
     pub bytes: usize,
 }
 
@@ -41,7 +42,7 @@ impl Sink for Size {
     }
 }
 
-/// The single components right below `node` (TREE-33, traverse 0).
+/// Lists the components right below `node` (TREE-33, traverse 0).
 ///
 /// # Errors
 /// What the sink gives.
@@ -55,12 +56,13 @@ pub fn children<'t, N: Node<'t>>(node: N, sink: &mut impl Sink) -> Result<()> {
     Ok(())
 }
 
-/// A walk over the leaves below a node; its memory serves the next one as well.
+/// A walk over the leaves below a node. Its memory serves the next walk as well: once a list was
+/// measured, writing it needs none.
 #[derive(Debug)]
 pub struct TreeWalk<N> {
-    /// The prefix of the names of the level being listed.
+    /// The prefix of the names of the level that is listed, with a dot at its end.
     path: Vec<u8>,
-    /// For each level above, the node where it goes on, and its part of the path.
+    /// For each level above, the node where it goes on, and the length of its prefix.
     above: Vec<(Option<N>, usize)>,
 }
 
@@ -74,8 +76,8 @@ impl<N> Default for TreeWalk<N> {
 }
 
 impl<'t, N: Node<'t>> TreeWalk<N> {
-    /// Lists the full names of all leaves below `node`, which is known as `name`, or of itself
-    /// (TREE-33, traverse 1).
+    /// Lists the full names of all leaves below `node`, which is known as `name`; a leaf lists
+    /// itself (TREE-33, traverse 1).
     ///
     /// # Errors
     /// `-ENOMEM`, and what the sink gives.
@@ -86,6 +88,7 @@ impl<'t, N: Node<'t>> TreeWalk<N> {
         let TreeWalk { path, above } = self;
         path.clear();
         above.clear();
+        // Few names are longer.
         path.try_reserve(128).map_err(|_| Error::ENOMEM)?;
         extend(path, name)?;
         let mut next = node.first();
@@ -94,7 +97,8 @@ impl<'t, N: Node<'t>> TreeWalk<N> {
                 next = child.next();
                 if !child.is_branch() {
                     let name = child.name();
-                    // Without the path's last dot, which is between the two.
+                    // The dot at the end of the path is the one between the two, which the sink
+                    // writes.
                     let parts = [name, &path[..path.len() - 1]];
                     sink.add(path.len() + name.len(), false, parts.into_iter())?;
                 } else if let Some(below) = child.first() {
@@ -113,6 +117,7 @@ impl<'t, N: Node<'t>> TreeWalk<N> {
     }
 }
 
+/// Adds a level to a path.
 fn extend(path: &mut Vec<u8>, name: &[u8]) -> Result<()> {
     path.try_reserve(name.len() + 1).map_err(|_| Error::ENOMEM)?;
     path.extend_from_slice(name);
@@ -120,12 +125,12 @@ fn extend(path: &mut Vec<u8>, name: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// The full names of an identifier, which were measured.
+/// The full names of an identifier, measured and not yet written.
 #[derive(Clone, Copy, Debug)]
 pub struct Paths<N> {
     head: Option<N>,
     pmid: MetricId,
-    /// The number of names, and their bytes.
+    /// The size of the list.
     pub size: Size,
 }
 
@@ -139,6 +144,7 @@ impl<'t, N: Node<'t>> Paths<N> {
     /// # Errors
     /// What the sink gives.
     pub fn list(&self, sink: &mut impl Sink) -> Result<()> {
+        // A single name was measured with the list.
         let known = (self.size.count == 1).then(|| self.size.bytes.saturating_sub(1));
         for node in self.nodes() {
             let bytes = known.unwrap_or_else(|| length(node));
@@ -148,12 +154,14 @@ impl<'t, N: Node<'t>> Paths<N> {
     }
 }
 
+/// The bytes of the full name of a node.
 fn length<'t, N: Node<'t>>(node: N) -> usize {
     let bytes = ancestry(node).map(|node| node.name().len() + 1).sum::<usize>();
     bytes.saturating_sub(1)
 }
 
-/// The full names of `pmid` among the nodes chained to `head`, in the order of the chain (TREE-32).
+/// Measures the full names of `pmid` among the nodes chained to `head`, in the order of the chain
+/// (TREE-32).
 ///
 /// # Errors
 /// `-E2BIG`.
@@ -164,7 +172,7 @@ pub fn names_of<'t, N: Node<'t>>(head: Option<N>, pmid: MetricId) -> Result<Path
     Ok(Paths { size, ..paths })
 }
 
-/// `node` and the nodes above it without the root, whose name counts for nothing (TREE-2).
+/// `node` and the nodes above it, without the root, whose name is no part of other names (TREE-2).
 fn ancestry<'t, N: Node<'t>>(node: N) -> impl Iterator<Item = N> {
     let step = |node: N| node.parent().map(|parent| (node, parent));
     iter::successors(step(node), move |(_, parent)| step(*parent)).map(|(node, _)| node)
@@ -172,7 +180,7 @@ fn ancestry<'t, N: Node<'t>>(node: N) -> impl Iterator<Item = N> {
 
 /// Finds `name` among `node`, its following siblings and what is below them (TREE-30).
 ///
-/// The first sibling that fits decides: there is no way back from its children.
+/// The first sibling that fits decides: if the rest of the name is not below it, no other is tried.
 pub fn lookup<'t, N: Node<'t>>(node: Option<N>, name: &[u8]) -> Option<N> {
     let (node, below) = siblings(node).find_map(|node| fit(node, name))?;
     match below {
@@ -186,11 +194,12 @@ pub fn find<'t, N: Node<'t>>(root: N, name: &[u8]) -> Option<N> {
     descend(root, name)
 }
 
-/// A node and the next ones with the same parent.
+/// A node, and those behind it with the same parent.
 fn siblings<'t, N: Node<'t>>(first: Option<N>) -> impl Iterator<Item = N> {
     iter::successors(first, |node| node.next())
 }
 
+/// Finds `name` below `parent`.
 fn descend<'t, N: Node<'t>>(parent: N, name: &[u8]) -> Option<N> {
     let (mut parent, mut name) = (parent, name);
     loop {
@@ -201,7 +210,8 @@ fn descend<'t, N: Node<'t>>(parent: N, name: &[u8]) -> Option<N> {
     }
 }
 
-/// Returns whether `name` leads to the node, or below it: then with the rest of the name.
+/// Returns the node if `name` is its name, or begins with it and a dot: then with the rest of the
+/// name, to be found below.
 fn fit<'t, 'n, N: Node<'t>>(node: N, name: &'n [u8]) -> Option<(N, Option<&'n [u8]>)> {
     match name.strip_prefix(node.name()) {
         Some([]) => Some((node, None)),
@@ -210,17 +220,17 @@ fn fit<'t, 'n, N: Node<'t>>(node: N, name: &'n [u8]) -> Option<(N, Option<&'n [u
     }
 }
 
-/// The place for a new name (TREE-11).
+/// The place where a new name belongs (TREE-11).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InsertPoint<'n, N> {
     /// The name is there already: this node.
     Taken(N),
-    /// Below this node; and the rest of the name, to be put there.
+    /// Below this node, with the rest of the name, which is to be put there.
     Below(N, &'n [u8]),
 }
 
-/// The place of a name. Unlike a lookup this goes by components, each of which is the whole name of
-/// a node, and through leaves as well (TREE-12, TREE-14).
+/// Finds the place of a new name. Unlike a lookup this goes by components, each of which is the
+/// whole name of a node, and through leaves as well (TREE-12, TREE-14).
 pub fn place<'t, 'n, N: Node<'t>>(root: N, name: &'n [u8]) -> InsertPoint<'n, N> {
     let (mut parent, mut name) = (root, name);
     loop {
@@ -235,6 +245,7 @@ pub fn place<'t, 'n, N: Node<'t>>(root: N, name: &'n [u8]) -> InsertPoint<'n, N>
     }
 }
 
+/// The first component of a name, and the rest behind its dot.
 fn split(name: &[u8]) -> (&[u8], Option<&[u8]>) {
     let mut parts = name.splitn(2, |byte| *byte == b'.');
     (parts.next().unwrap_or_default(), parts.next())

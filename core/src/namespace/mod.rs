@@ -1,8 +1,9 @@
 //! Trees of metric names: lookup, counting, listing and the table from identifiers to names (TREE-1
 //! … TREE-35).
 //!
-//! The nodes are libpcp's C structures, which other code builds and frees, behind the trait
-//! [`Node`]. Nothing recurses, since names may be arbitrarily deep (N-14).
+//! The nodes are libpcp's C structures, which other code builds, walks and frees. So no node is
+//! owned here: the functions work on anything that implements [`Node`]. No function recurses, since
+//! names may be arbitrarily deep (N-14).
 
 mod list;
 #[cfg(test)]
@@ -15,7 +16,8 @@ pub use list::{InsertPoint, Paths, Sink, Size, TreeWalk, children, find, lookup,
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
 
-/// `DYNAMIC_PMID`: item 0 of this domain is the root of a dynamic subtree.
+/// `DYNAMIC_PMID`: item 0 of this domain marks the root of a dynamic subtree; the cluster says
+/// whose.
 const DYNAMIC_DOMAIN: u32 = 511;
 
 /// A node of a tree of names, living for `'t`.
@@ -32,25 +34,28 @@ pub trait Node<'t>: Copy {
     fn first(self) -> Option<Self>;
     /// The next node in the same chain of the table from identifiers to names.
     fn chained(self) -> Option<Self>;
-    /// Sets what [`Node::parent`] gives.
+    /// Sets what [`Node::parent`] returns.
     fn set_parent(self, parent: Option<Self>);
-    /// Sets what [`Node::chained`] gives.
+    /// Sets what [`Node::chained`] returns.
     fn set_chained(self, chained: Option<Self>);
 
-    /// Returns whether names go on below this node, even if it has no children (TREE-4).
+    /// Returns whether names go on below this node; whether it has children does not matter
+    /// (TREE-4).
     fn is_branch(self) -> bool {
         let pmid = self.pmid();
         pmid == MetricId::NULL || (pmid.domain() == DYNAMIC_DOMAIN && pmid.item() == 0)
     }
 }
 
-/// The number of names below `root`: a node with an identifier counts and hides what is below it
-/// (TREE-23). The root itself does neither.
+/// Returns the number of names below `root`. A node with an identifier is counted, and the nodes
+/// below it are not (TREE-23). For the root itself neither holds: libpcp gives it an identifier
+/// when it repairs a table.
 ///
 /// # Errors
 /// `-ENOMEM`.
 pub fn size<'t, N: Node<'t>>(root: N) -> Result<usize> {
     let mut count = 0;
+    // For each level above, the node where it goes on.
     let mut above = Vec::new();
     let mut next = root.first();
     loop {
@@ -71,8 +76,8 @@ pub fn size<'t, N: Node<'t>>(root: N) -> Result<usize> {
     }
 }
 
-/// The number of chains of a table for about `hint` names (TREE-20); negative for impossible tables
-/// (TREE-21).
+/// Returns the number of chains of a table for about `hint` names (TREE-20); a negative one for a
+/// hint that no table can have (TREE-21).
 #[must_use]
 pub fn table_size(hint: i32) -> i32 {
     let mut size = hint / 5;
@@ -88,7 +93,8 @@ pub fn table_size(hint: i32) -> i32 {
     size
 }
 
-/// The chain of names of `pmid` in a table of `chains`; `None` without a table.
+/// Returns the chain of a table of `chains` that the names of `pmid` are in; `None` without a
+/// table.
 #[must_use]
 pub fn chain(pmid: MetricId, chains: usize) -> Option<usize> {
     (pmid.0 as usize).checked_rem(chains)
@@ -97,6 +103,8 @@ pub fn chain(pmid: MetricId, chains: usize) -> Option<usize> {
 /// Fills the table from identifiers to names and sets the parents of all nodes below `root`
 /// (TREE-20). Later nodes go to the front of a chain; nodes without an identifier keep their link
 /// (N-2).
+///
+/// No memory is needed: the way back leads over the parents that were set on the way down.
 pub fn rebuild<'t, N: Node<'t>>(root: N, table: &mut [Option<N>]) {
     let chains = table.len();
     let mut at = root.first().map(|node| (node, root));
@@ -115,7 +123,7 @@ pub fn rebuild<'t, N: Node<'t>>(root: N, table: &mut [Option<N>]) {
             continue;
         }
         let above = std::iter::successors(Some(node), |node| node.parent());
-        // The root's siblings are not of the tree.
+        // Nodes beside the root are no part of the tree.
         at = above.take(depth).enumerate().find_map(|(levels, node)| {
             let next = (node.next()?, node.parent()?);
             depth -= levels;

@@ -1,10 +1,11 @@
-//! A tree in plain Rust that grows as libpcp's does.
+//! A tree in plain Rust that grows as libpcp's does, to test the functions on.
 
 use std::cell::Cell;
 
 use super::Node;
 use crate::ident::MetricId;
 
+/// The content of a node.
 struct ModelEntry {
     name: String,
     pmid: Cell<u32>,
@@ -16,11 +17,12 @@ const NEXT: usize = 1;
 const FIRST: usize = 2;
 const CHAINED: usize = 3;
 
-/// All nodes in one vector, the root first.
+/// The tree: all nodes in one vector, the root first.
 pub(super) struct Tree {
     entries: Vec<ModelEntry>,
 }
 
+/// A node of a [`Tree`].
 #[derive(Clone, Copy)]
 pub(super) struct ModelNode<'t> {
     tree: &'t Tree,
@@ -28,7 +30,7 @@ pub(super) struct ModelNode<'t> {
 }
 
 impl Tree {
-    /// The tree of these names; of duplicates the first counts (TREE-11).
+    /// The tree of these names; a name that is there already stays as it is (TREE-11).
     pub(super) fn of(names: &[(&str, u32)]) -> Tree {
         let mut tree = Tree { entries: Vec::new() };
         tree.add("root", None);
@@ -53,7 +55,7 @@ impl Tree {
         fresh
     }
 
-    /// Puts a node below another, whatever its name.
+    /// Puts a node below another, whatever its name: it may have dots, or be there already.
     pub(super) fn put(&mut self, parent: usize, name: &str, pmid: u32) {
         let index = self.add(name, Some(parent));
         self.entries[index].pmid.set(pmid);

@@ -60,7 +60,7 @@ fn leaves_of<'t>(node: impl Node<'t>, name: &str) -> Vec<String> {
     listed.names
 }
 
-/// TREE-13, TREE-33.
+/// Children are listed in their order, leaves depth first (TREE-13, TREE-33).
 #[test]
 fn below_a_name() {
     let tree = Tree::of(&[("a.b.c", 1), ("a.b.d", 2), ("a.e", 3), ("a.b.d.under", 4), ("x", 5)]);
@@ -76,7 +76,7 @@ fn below_a_name() {
     assert!(children_of(leaf).names.is_empty());
 }
 
-/// TREE-12, TREE-34.
+/// Empty names and components are names (TREE-12, TREE-34).
 #[test]
 fn empty_components() {
     let tree = Tree::of(&[("w..v", 1), (".z", 2), ("", 3), ("u.", 4), ("..", 5)]);
@@ -89,7 +89,8 @@ fn empty_components() {
     assert_eq!(paths(Some(tree.root()), MetricId::NULL), [""]);
 }
 
-/// TREE-20: the examples of the specification; TREE-21: impossible hints.
+/// Tables have the sizes that the specification shows (TREE-20); some hints are impossible
+/// (TREE-21).
 #[test]
 fn sizes_of_tables() {
     for (hints, size) in [
@@ -114,7 +115,8 @@ fn sizes_of_tables() {
     assert!(table_size(i32::MAX) > 0);
 }
 
-/// TREE-4, TREE-14.
+/// A leaf ends the search, the root of a dynamic subtree does not, and a derived metric is a leaf
+/// (TREE-4, TREE-14).
 #[test]
 fn leaves_stop_the_search() {
     let tree = Tree::of(&[
@@ -133,7 +135,7 @@ fn leaves_stop_the_search() {
     assert_eq!(size(tree.root()), Ok(3));
 }
 
-/// N-14.
+/// Neither deep nor broad trees need stack (N-14).
 #[test]
 fn deep_trees() {
     let name = vec!["n"; 200_000].join(".");
@@ -146,7 +148,8 @@ fn deep_trees() {
 }
 
 proptest! {
-    /// TREE-11, TREE-17, TREE-20, TREE-23, TREE-32.
+    /// A tree agrees with the plain list of its names (TREE-11, TREE-17, TREE-20, TREE-23,
+    /// TREE-32).
     #[test]
     fn agrees_with_a_list(
         names in prop::collection::vec(("[ab]{1,2}(\\.[ab]{1,2}){0,3}", 0u32..12), 0..40),
@@ -189,7 +192,8 @@ fn events() -> impl Strategy<Value = Event> {
 }
 
 proptest! {
-    /// TREE-11, TREE-30.
+    /// The place of a name is below the last node on its way, or it is taken; and the root's
+    /// children are found from the first one, too (TREE-11, TREE-30).
     #[test]
     fn places_are_where_names_are(events in prop::collection::vec(events(), 1..40)) {
         let mut tree = Tree::of(&[]);

@@ -1,15 +1,16 @@
-//! Value blocks: their payloads between host order and wire order (WIRE-44, WIRE-46).
+//! Value blocks: their payloads between the byte order of the host and that of the wire (WIRE-44,
+//! WIRE-46).
 
 use super::padded;
 use crate::constants::*;
 
-/// Length of a block's header, in bytes.
+/// The size of a block's header in bytes.
 pub const HEADER: usize = 4;
 
 /// The flag of an event record that stands for missed events and has no parameters.
 const MISSED: u32 = 0x8000_0000;
 
-/// The direction in which a payload goes.
+/// The direction in which the payload of a block is converted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
     /// From memory to the wire.
@@ -19,7 +20,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// A number in the source's order.
+    /// The number in bytes that are in the order of the source.
     fn read(self, bytes: [u8; 4]) -> u32 {
         match self {
             Direction::Encode => u32::from_ne_bytes(bytes),
@@ -40,8 +41,8 @@ pub const fn length(header: u32) -> usize {
     (header & 0x00ff_ffff) as usize
 }
 
-/// Takes a block in the order of the host apart that holds a number of 64 bits: its header word and
-/// the number.
+/// The header word and the number of a block that holds a number of 64 bits, in the order of the
+/// host; `None` for other blocks.
 pub(super) fn wide(block: &[u8]) -> Option<(u32, u64)> {
     let block: &[u8; 12] = block.try_into().ok()?;
     let (header, value) = block.split_first_chunk::<4>()?;
@@ -50,12 +51,12 @@ pub(super) fn wide(block: &[u8]) -> Option<(u32, u64)> {
     is_wide.then_some((header, u64::from_ne_bytes(*value.first_chunk()?)))
 }
 
-/// A block that is shorter than its type or its own numbers say.
+/// The error for a block that is shorter than its type, or than the numbers in it say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Malformed;
 
-/// Exchanges the two orders in the payload of a block of type `kind`, in place (WIRE-51, WIRE-75,
-/// WIRE-76).
+/// Converts the payload of a block of type `kind` to the other byte order, in place. Nothing
+/// outside of `payload` is touched (WIRE-51, WIRE-75, WIRE-76).
 ///
 /// # Errors
 /// [`Malformed`]; the payload is then in no defined order.
@@ -69,7 +70,7 @@ pub fn exchange(kind: u32, payload: &mut [u8], direction: Direction) -> Result<(
     }
 }
 
-/// Exchanges the order of a number.
+/// Converts the number at the start of `payload`.
 fn number<const N: usize>(payload: &mut [u8]) -> Result<(), Malformed> {
     let bytes = payload.first_chunk_mut::<N>().ok_or(Malformed)?;
     if cfg!(target_endian = "little") {
@@ -78,12 +79,14 @@ fn number<const N: usize>(payload: &mut [u8]) -> Result<(), Malformed> {
     Ok(())
 }
 
+/// A walk over an event array, which converts it on the way.
 struct EventWalk<'a> {
     rest: &'a mut [u8],
     direction: Direction,
 }
 
 impl<'a> EventWalk<'a> {
+    /// Takes the next `size` bytes.
     fn take(&mut self, size: usize) -> Result<&'a mut [u8], Malformed> {
         let rest = std::mem::take(&mut self.rest);
         let (taken, rest) = rest.split_at_mut_checked(size).ok_or(Malformed)?;
@@ -91,7 +94,7 @@ impl<'a> EventWalk<'a> {
         Ok(taken)
     }
 
-    /// Exchanges a word; returns its value.
+    /// Converts a word, and returns its value.
     fn word(&mut self) -> Result<u32, Malformed> {
         let direction = self.direction;
         let bytes = self.take(4)?.first_chunk_mut::<4>().ok_or(Malformed)?;
@@ -103,6 +106,7 @@ impl<'a> EventWalk<'a> {
         Ok(value)
     }
 
+    /// Converts a parameter. The last one may lack its padding.
     fn parameter(&mut self) -> Result<(), Malformed> {
         self.word()?;
         let header = self.word()?;
@@ -118,7 +122,7 @@ impl<'a> EventWalk<'a> {
     }
 }
 
-/// Exchanges an array of event records whose time stamps have parts of `stamp` bytes.
+/// Converts an array of event records whose time stamps have parts of `stamp` bytes each.
 fn events(payload: &mut [u8], stamp: &[usize], direction: Direction) -> Result<(), Malformed> {
     let mut walk = EventWalk {
         rest: payload,
@@ -152,7 +156,7 @@ mod tests {
         crate::wire::encode::tests::hex(text)
     }
 
-    /// WIRE-46: the example of an event array, both ways.
+    /// The example of an event array is converted both ways (WIRE-46).
     #[test]
     fn event_array() {
         let wire = hex(
@@ -168,7 +172,7 @@ mod tests {
         assert_eq!(bytes, wire);
     }
 
-    /// WIRE-47: a missed record keeps its count, also with high resolution.
+    /// A missed record keeps its count, also with high resolution (WIRE-47).
     #[test]
     fn missed() {
         let wire = hex("00000001 00000011 22334455 00000000 075bcd15 80000000 00000009");
@@ -180,7 +184,7 @@ mod tests {
         assert_eq!(bytes, wire);
     }
 
-    /// WIRE-51, WIRE-76.
+    /// A payload that is too short is refused (WIRE-51, WIRE-76).
     #[test]
     fn too_short() {
         for (kind, size) in [(2, 7), (3, 0), (4, 3), (5, 7), (9, 3), (10, 0)] {
@@ -193,7 +197,7 @@ mod tests {
     }
 
     proptest! {
-        /// WIRE-44.
+        /// Converting a payload there and back changes nothing, and no payload panics (WIRE-44).
         #[test]
         fn round_trip(kind in 0_u32..12, bytes in proptest::collection::vec(any::<u8>(), 0..100)) {
             let mut copy = bytes.clone();

@@ -1,21 +1,23 @@
-//! PDUs under construction.
+//! A PDU under construction, of either side of the connection.
 
 use super::{Kind, PADDING};
 use crate::constants::{CVERSION, PDU_VERSION2};
 use crate::error::{Error, Result};
 
-/// Bytes beyond which a buffer is given back after its PDU.
+/// The size in bytes beyond which a buffer is given back after its PDU, instead of being kept for
+/// the next one.
 pub(super) const KEPT: usize = 1024 * 1024;
 
 /// A PDU under construction. Sizes and memory are checked once, in [`PduBuilder::finish`].
 #[derive(Default, Debug)]
 pub(super) struct PduBuilder {
     pub(super) bytes: Vec<u8>,
-    /// There was no memory for a part of it.
+    /// True if there was no memory for a part of the PDU.
     pub(super) cut: bool,
 }
 
 impl PduBuilder {
+    /// A builder with an empty buffer.
     pub(super) const fn new() -> PduBuilder {
         PduBuilder {
             bytes: Vec::new(),
@@ -23,13 +25,14 @@ impl PduBuilder {
         }
     }
 
-    /// Gives a large buffer back.
+    /// Gives the buffer back if it is large ([`KEPT`]).
     pub(super) fn trim(&mut self) {
         if self.bytes.capacity() > KEPT {
             self.bytes = Vec::new();
         }
     }
 
+    /// Begins a PDU; the one before is forgotten.
     pub(super) fn begin(&mut self, kind: Kind, from: i32) {
         self.bytes.clear();
         self.trim();
@@ -49,44 +52,65 @@ impl PduBuilder {
         }
     }
 
+    /// Makes room for more bytes.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     #[cold]
     pub(super) fn try_reserve(&mut self, more: usize) -> Result<()> {
         self.bytes.try_reserve(more).map_err(|_| Error::ENOMEM)
     }
 
+    /// Adds a number without a sign.
     pub(super) fn word(&mut self, word: u32) {
         self.put(&word.to_be_bytes());
     }
 
+    /// Adds a number with a sign.
     pub(super) fn number(&mut self, number: i32) {
         self.put(&number.to_be_bytes());
     }
 
+    /// Adds a length or a count.
+    ///
+    /// # Errors
+    /// `PM_ERR_TOOBIG` for a number beyond `int`.
     pub(super) fn length(&mut self, length: usize) -> Result<()> {
         self.number(i32::try_from(length).map_err(|_| Error::TOOBIG)?);
         Ok(())
     }
 
+    /// Adds bytes, and padding up to a whole word.
     pub(super) fn padded(&mut self, bytes: &[u8]) {
         self.put(bytes);
         let filling = self.bytes.len().next_multiple_of(4) - self.bytes.len();
         self.put(&[PADDING; 4][..filling]);
     }
 
-    /// Adds a text with its length and padding.
+    /// Adds the length of a text, the text, and padding up to a whole word.
+    ///
+    /// # Errors
+    /// `PM_ERR_TOOBIG`.
     pub(super) fn text(&mut self, text: &[u8]) -> Result<()> {
         self.length(text.len())?;
         self.padded(text);
         Ok(())
     }
 
+    /// ERROR: a status.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     pub(super) fn error(&mut self, from: i32, code: i32) -> Result<()> {
         self.begin(Kind::PDU_ERROR, from);
         self.number(code);
         self.finish()
     }
 
-    /// CREDS: protocol version 2 and flags.
+    /// CREDS: protocol version 2, and flags.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     pub(super) fn credentials(&mut self, process: i32, flags: u16) -> Result<()> {
         self.begin(Kind::PDU_CREDS, process);
         self.number(1);
@@ -94,7 +118,10 @@ impl PduBuilder {
         self.finish()
     }
 
-    /// Adds names, each with its status if `states` are given, and ends the PDU.
+    /// Adds names, each with its status if `states` is given, and ends the PDU.
+    ///
+    /// # Errors
+    /// `PM_ERR_TOOBIG`, `-ENOMEM`.
     pub(super) fn names<'a>(
         &mut self,
         names: impl ExactSizeIterator<Item = &'a [u8]> + Clone,
@@ -115,7 +142,10 @@ impl PduBuilder {
         self.finish()
     }
 
-    /// WIRE-75.
+    /// Ends the PDU: writes its length into the header (WIRE-75).
+    ///
+    /// # Errors
+    /// `-ENOMEM` if the memory ran out on the way, `PM_ERR_TOOBIG` for a length beyond `int`.
     pub(super) fn finish(&mut self) -> Result<()> {
         if self.cut {
             return Err(Error::ENOMEM);

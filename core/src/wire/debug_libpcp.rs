@@ -1,4 +1,5 @@
-//! The output of libpcp's debug options about PDUs (WIRE-78).
+//! PDUs as libpcp shows them under its debug options (WIRE-78): a dump, the instances of a reply,
+//! and the attribute of a client.
 
 use std::fmt::{self, Display, Write};
 
@@ -6,7 +7,8 @@ use super::{HEADER, Kind, PADDING, Way, count, number, word};
 use crate::ident::InDom;
 use crate::log::{Bytes, Line};
 
-/// The hex dump of -Dpdu: the header as numbers, the rest in words as in memory, eight in a line.
+/// Returns the hex dump of `-Dpdu`: the words of the header as numbers, all others as they are in
+/// memory, eight in a line.
 #[must_use]
 pub fn dump(process: u32, way: Way, fd: i32, pdu: &[u8]) -> Line {
     let function = match way {
@@ -35,7 +37,8 @@ pub fn dump(process: u32, way: Way, fd: i32, pdu: &[u8]) -> Line {
     text
 }
 
-/// The entries of an INSTANCE: identifiers and names of a domain; of one instance what was asked.
+/// The entries of an INSTANCE: with identifiers and names if it is about a whole domain; with the
+/// part that was asked for if it is about one instance.
 pub struct Instances<'a>(pub &'a [u8]);
 
 impl Display for Instances<'_> {
@@ -53,7 +56,7 @@ impl Display for Instances<'_> {
                 break;
             };
             write!(out, "  [{index}]")?;
-            // What the answer about a single instance lacks was in the question.
+            // The reply about a single instance lacks the part that was in the request.
             let single = entries == 1;
             if !single || inst != -1 {
                 write!(out, " inst={inst}")?;
@@ -70,7 +73,7 @@ impl Display for Instances<'_> {
     }
 }
 
-/// An ATTR: what cannot be shown of its value is a dot.
+/// An ATTR. Bytes of its value that cannot be printed are shown as dots.
 pub struct AttributeDump<'a>(pub &'a [u8]);
 
 impl Display for AttributeDump<'_> {
@@ -78,7 +81,7 @@ impl Display for AttributeDump<'_> {
         let (key, value) = (word(self.0, HEADER).unwrap_or(0), self.0.get(16..).unwrap_or_default());
         write!(out, "__pmDecodeAttr [len={}]: ", value.len())?;
         match key {
-            // Data of an authentication mechanism.
+            // The data of an authentication mechanism.
             0 => out.write_str("payload=\"")?,
             _ => write!(out, "attr={key:#x} value=\"")?,
         }
@@ -99,7 +102,7 @@ mod tests {
         String::from_utf8(Line::new(format_args!("{text}")).bytes().to_vec()).expect("ASCII")
     }
 
-    /// As far as the PDU goes.
+    /// A PDU that ends too early is shown as far as it goes.
     #[test]
     fn cut() {
         let whole = hex(
@@ -112,6 +115,7 @@ mod tests {
         }
     }
 
+    /// The dump has padding in its last word (WIRE-77).
     #[test]
     #[cfg(target_endian = "little")]
     fn hex_dump() {

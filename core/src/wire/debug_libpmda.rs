@@ -1,5 +1,5 @@
-//! The output of `-Dlibpmda` about a request: with PCP 6.0.3 its kind, since 6.0.5 its content as
-//! well.
+//! The output of `-Dlibpmda` about a request: its kind with PCP 6.0.3, and since 6.0.5 its content
+//! as well.
 
 use std::fmt::{self, Display, Write};
 
@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
 use crate::log::{Bytes, Line};
 
-/// The requests that are shown (MAIN-30).
+/// The requests that are shown. Others are not received, or are reported as errors (MAIN-30).
 const SHOWN: [Kind; 13] = [
     Kind::PDU_PROFILE,
     Kind::PDU_ATTR,
@@ -26,7 +26,7 @@ const SHOWN: [Kind; 13] = [
     Kind::PDU_LABEL_REQ,
 ];
 
-/// The names of the attributes by key, from 1.
+/// The names of the attributes, by their keys from 1.
 const ATTRIBUTES: [&str; 16] = [
     "protocol",
     "secure",
@@ -46,8 +46,9 @@ const ATTRIBUTES: [&str; 16] = [
     "exclusive",
 ];
 
-/// The line about a request, `None` if it is not shown; `context` is its client, for interfaces
-/// with attributes of clients.
+/// Returns the line about a request; `None` for one that is not shown. `context` is the client that
+/// it comes from, for interfaces that have attributes of clients. Names and values are shown as
+/// they are: they need not be UTF-8.
 #[must_use]
 pub fn request(kind: Kind, pdu: &[u8], context: Option<i32>, with_details: bool) -> Option<Line> {
     if !SHOWN.contains(&kind) {
@@ -66,7 +67,7 @@ pub fn request(kind: Kind, pdu: &[u8], context: Option<i32>, with_details: bool)
     Some(line)
 }
 
-/// The two parts of a line: the kind, and the content.
+/// Splits a line about a request into its two parts: the kind, and the content.
 #[must_use]
 pub fn split(kind: Kind, line: &[u8]) -> (&[u8], &[u8]) {
     let head = Line::new(format_args!("Received PDU_{kind} "));
@@ -76,7 +77,10 @@ pub fn split(kind: Kind, line: &[u8]) -> (&[u8], &[u8]) {
     }
 }
 
-/// The content of a request, if it can be decoded.
+/// Adds the content of a request. Text for which the line has no room is left out.
+///
+/// # Errors
+/// `PM_ERR_IPC` when the request cannot be decoded; nothing was added.
 fn details(line: &mut Line, kind: Kind, pdu: &[u8], context: Option<i32>) -> Result<()> {
     let mut add = |text: fmt::Arguments<'_>| _ = line.write_fmt(text);
     match kind {
@@ -137,7 +141,7 @@ fn details(line: &mut Line, kind: Kind, pdu: &[u8], context: Option<i32>) -> Res
     Ok(())
 }
 
-/// An attribute of a client, without the NULs of its value.
+/// Adds an attribute of a client; NULs of its value are left out.
 fn attribute(mut add: impl FnMut(fmt::Arguments<'_>), attribute: decode::Attribute<'_>, context: Option<i32>) {
     let decode::Attribute { key, value } = attribute;
     let name = usize::try_from(key)
@@ -154,7 +158,7 @@ fn attribute(mut add: impl FnMut(fmt::Arguments<'_>), attribute: decode::Attribu
     }
 }
 
-/// A number of metrics, the first one and the last one.
+/// Adds a number of metrics (or names), the first one and the last one.
 fn list<M: Display>(mut add: impl FnMut(fmt::Arguments<'_>), count: usize, first: Option<M>, last: Option<M>) {
     add(format_args!("npmids {count}"));
     if let Some(first) = first {
@@ -174,7 +178,7 @@ mod tests {
         request_line(kind, pdu, Some(context), with_details).map(|line| line.bytes().to_vec())
     }
 
-    /// MAIN-30, MAIN-31: as PCP 6.3.8.
+    /// The lines are those of PCP 6.3.8 (MAIN-30, MAIN-31).
     #[test]
     fn details_of_requests() {
         let said = [
@@ -258,6 +262,7 @@ mod tests {
         }
     }
 
+    /// Other PDUs are not shown, or are errors (MAIN-30).
     #[test]
     fn others() {
         assert_eq!(request(Kind::PDU_ERROR, &[], 0, true), None);

@@ -1,32 +1,34 @@
-//! Decodes the requests, apart from the store, into borrowed values.
+//! Decodes the requests, apart from the store, into values that borrow from the PDU.
 //!
 //! Each function takes a whole PDU, header included, and accepts exactly what PCP 7 accepts
-//! (WIRE-60).
+//! (WIRE-60). A PDU that is refused has no other effect: the stream goes on behind it (WIRE-15).
 
 use super::{HEADER, count, number, padded, word};
 use crate::constants::*;
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
 
-/// Bytes from which on an attribute value is refused.
+/// The length in bytes from which on the value of an attribute is refused.
 const MAX_ATTRIBUTE: usize = 4096;
 
-/// The most credentials that one PDU may hold.
+/// The greatest number of credentials in one PDU.
 const MAX_CREDENTIALS: usize = 1024;
 
+/// The value, or `PM_ERR_IPC` for one that is missing or wrong.
 fn checked<T>(value: Option<T>) -> Result<T> {
     value.ok_or(Error::IPC)
 }
 
-/// The bytes up to the first NUL.
+/// The bytes up to the first NUL: texts are passed on as C strings.
 fn text(bytes: &[u8]) -> &[u8] {
     bytes.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
-/// An instance profile.
+/// An instance profile: which instances the fetches to come select.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Profile<'a> {
-    /// State of the domains that are not listed: 0 include, 1 exclude, or anything else.
+    /// State of the domains that are not listed: 0 include, 1 exclude. Another number is passed on
+    /// as it is.
     pub state: i32,
     entries: &'a [u8],
     ids: &'a [u8],
@@ -79,7 +81,7 @@ impl<'a> ProfileEntry<'a> {
     }
 }
 
-/// PROFILE.
+/// PROFILE: the instances that the fetches to come select.
 ///
 /// # Errors
 /// `PM_ERR_IPC`.
@@ -106,7 +108,7 @@ pub fn profile(pdu: &[u8]) -> Result<Profile<'_>> {
     Ok(Profile { state, entries, ids })
 }
 
-/// FETCH: the metrics asked for, at least one.
+/// FETCH: the metrics in the request, at least one.
 ///
 /// # Errors
 /// `PM_ERR_IPC`.
@@ -115,7 +117,7 @@ pub fn fetch(pdu: &[u8]) -> Result<impl ExactSizeIterator<Item = MetricId> + use
     Ok(ids.chunks_exact(4).map(|id| MetricId(word(id, 0).unwrap_or(0))))
 }
 
-/// FETCH: the metrics in wire order, four bytes each.
+/// FETCH: the metrics in the order of the wire, four bytes each.
 ///
 /// # Errors
 /// `PM_ERR_IPC`.
@@ -153,7 +155,7 @@ pub struct InstanceRequest<'a> {
 /// INSTANCE_REQ.
 ///
 /// # Errors
-/// `PM_ERR_IPC` (WIRE-70).
+/// `PM_ERR_IPC`: then there is no name to be freed (WIRE-70).
 pub fn instance_request(pdu: &[u8]) -> Result<InstanceRequest<'_>> {
     let indom = InDom(checked(word(pdu, 12))?);
     let inst = checked(number(pdu, 24))?;
@@ -173,12 +175,14 @@ pub fn instance_request(pdu: &[u8]) -> Result<InstanceRequest<'_>> {
 /// A request about an identifier: TEXT_REQ or LABEL_REQ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct About {
-    /// A metric, an instance domain, a cluster or a domain, as the type says; all ones if none.
+    /// A metric, an instance domain, a cluster or a domain, as the type says; all ones when the
+    /// type has no identifier.
     pub ident: u32,
     /// The type bits, as they came.
     pub kind: i32,
 }
 
+/// A request about an identifier, whose types with one are `with_ident`.
 fn about(pdu: &[u8], with_ident: i32) -> Result<About> {
     match (word(pdu, 12), number(pdu, 16)) {
         (Some(ident), Some(kind)) if pdu.len() == 20 => Ok(About {
@@ -189,11 +193,12 @@ fn about(pdu: &[u8], with_ident: i32) -> Result<About> {
     }
 }
 
+/// The identifier; all ones when its type has none.
 const fn known(ident: u32, kind: i32, with_ident: i32) -> u32 {
     if kind & with_ident == 0 { u32::MAX } else { ident }
 }
 
-/// TEXT_REQ.
+/// TEXT_REQ: the subject of the text.
 ///
 /// # Errors
 /// `PM_ERR_IPC`.
@@ -201,10 +206,11 @@ pub fn text_request(pdu: &[u8]) -> Result<About> {
     about(pdu, PM_TEXT_PMID | PM_TEXT_INDOM)
 }
 
-/// The types of labels that are about an identifier.
+/// The types of labels that are about an identifier: of a domain, an instance domain, a cluster, an
+/// item, or instances.
 const LABELS_WITH_IDENT: i32 = PM_LABEL_DOMAIN | PM_LABEL_INDOM | PM_LABEL_CLUSTER | PM_LABEL_ITEM | PM_LABEL_INSTANCES;
 
-/// LABEL_REQ.
+/// LABEL_REQ: the subject of the labels.
 ///
 /// # Errors
 /// `PM_ERR_IPC`.
@@ -212,7 +218,7 @@ pub fn label_request(pdu: &[u8]) -> Result<About> {
     about(pdu, LABELS_WITH_IDENT)
 }
 
-/// The identifier of a LABEL as it is sent: all ones if its type has none.
+/// The identifier of a LABEL as it is sent: all ones when its type has none.
 #[must_use]
 pub const fn label_ident(ident: u32, kind: i32) -> u32 {
     known(ident, kind, LABELS_WITH_IDENT)
@@ -223,11 +229,11 @@ pub const fn label_ident(ident: u32, kind: i32) -> u32 {
 pub struct Attribute<'a> {
     /// The attribute's key.
     pub key: i32,
-    /// Its value, with or without a NUL.
+    /// The value, which may or may not end with a NUL.
     pub value: &'a [u8],
 }
 
-/// ATTR.
+/// ATTR: an attribute of the client.
 ///
 /// # Errors
 /// `PM_ERR_IPC`.
@@ -240,7 +246,7 @@ pub fn attribute(pdu: &[u8]) -> Result<Attribute<'_>> {
     Ok(Attribute { key, value })
 }
 
-/// ERROR: the code, in either length of PDU.
+/// ERROR: the code. The PDU may have either of two lengths.
 ///
 /// # Errors
 /// `PM_ERR_IPC`.
@@ -251,7 +257,8 @@ pub fn error(pdu: &[u8]) -> Result<i32> {
     }
 }
 
-/// CREDS: type and version of each credential. None at all is as good as one of another type.
+/// CREDS: each credential as its type and the version in it. A PDU without credentials is accepted,
+/// as one with another type is.
 ///
 /// # Errors
 /// `PM_ERR_IPC`.
@@ -264,10 +271,10 @@ pub fn credentials(pdu: &[u8]) -> Result<impl ExactSizeIterator<Item = (u8, u8)>
     Ok(list.chunks_exact(4).map(|entry| (entry[0], entry[1])))
 }
 
-/// PMNS_NAMES as a request: the name.
+/// PMNS_NAMES as a request: the name whose metric is wanted.
 ///
 /// # Errors
-/// `PM_ERR_IPC`; the number of names where it is negative (WIRE-60).
+/// `PM_ERR_IPC`, also for more names than one; the number of names if it is negative (WIRE-60).
 pub fn names_request(pdu: &[u8]) -> Result<&[u8]> {
     match name_list(pdu)? {
         mut list if list.len() == 1 => checked(list.next()).map(|(name, _)| name),
@@ -275,7 +282,7 @@ pub fn names_request(pdu: &[u8]) -> Result<&[u8]> {
     }
 }
 
-/// The names of a PMNS_NAMES.
+/// The names of a PMNS_NAMES, one after the other.
 #[derive(Clone, Debug)]
 pub struct NameList<'a> {
     left: usize,
@@ -295,7 +302,7 @@ impl<'a> NameList<'a> {
     }
 }
 
-/// A name, up to its first NUL, and its status if there is one: `PMNS_LEAF_STATUS` or
+/// A name, up to its first NUL, and its status if it came with one: `PMNS_LEAF_STATUS` or
 /// `PMNS_NONLEAF_STATUS`.
 impl<'a> Iterator for NameList<'a> {
     type Item = (&'a [u8], Option<i32>);
@@ -312,7 +319,7 @@ impl<'a> Iterator for NameList<'a> {
 
 impl ExactSizeIterator for NameList<'_> {}
 
-/// PMNS_NAMES as a list.
+/// PMNS_NAMES as a list, which is checked to its end.
 ///
 /// # Errors
 /// As [`names_request`], for any number of names.
@@ -324,7 +331,7 @@ pub fn name_list(pdu: &[u8]) -> Result<NameList<'_>> {
     let names = usize::try_from(names).map_err(|_| Error::check(names).err().unwrap_or(Error::IPC))?;
     let has_status = states != 0;
     let head = if has_status { 8 } else { 4 };
-    // As the C library does, one word more than an empty name needs.
+    // The C library wants one word more for each entry than an empty name needs.
     let least = checked(names.checked_mul(head + 4))?;
     if total > pdu.len() || least > rest.len() || (has_status && usize::try_from(states) != Ok(names)) {
         return Err(Error::IPC);
@@ -345,7 +352,7 @@ pub fn name_list(pdu: &[u8]) -> Result<NameList<'_>> {
     Ok(list)
 }
 
-/// PMNS_IDS as a request: the metric.
+/// PMNS_IDS as a request: the metric whose names are wanted.
 ///
 /// # Errors
 /// `PM_ERR_IPC`, or the status that the PDU carries when it is negative.
@@ -355,7 +362,7 @@ pub fn ids_request(pdu: &[u8]) -> Result<MetricId> {
     Error::check(status).map(|_| metric)
 }
 
-/// The metric of a PMNS_IDS with exactly one, whatever its status.
+/// The metric of a PMNS_IDS, whatever its status; `None` when the PDU has not exactly one.
 #[must_use]
 pub fn listed_id(pdu: &[u8]) -> Option<MetricId> {
     let metric = word(pdu, 20)?;
@@ -365,7 +372,7 @@ pub fn listed_id(pdu: &[u8]) -> Option<MetricId> {
 /// PMNS_CHILD or PMNS_TRAVERSE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct NamesBelow<'a> {
-    /// PMNS_CHILD: the states of the names are wanted.
+    /// True if the states of the names are wanted (PMNS_CHILD only).
     pub with_states: bool,
     /// The name, without NUL.
     pub name: &'a [u8],
@@ -392,7 +399,7 @@ mod tests {
     use super::*;
     use crate::wire::encode::tests::hex;
 
-    /// WIRE-60: as PCP 7 where PCP 6 differs.
+    /// Where PCP 7 is stricter or more lenient than PCP 6, PCP 7 counts (WIRE-60).
     #[test]
     fn generations() {
         let short = hex("00000018 00007002 00000000 00000000 00000001 00000000");
@@ -416,6 +423,7 @@ mod tests {
         assert_eq!(names_request(&negative).err(), Some(Error::PMID));
     }
 
+    /// A value of 4095 bytes is passed on, one of 4096 is refused.
     #[test]
     fn attributes() {
         let pdu = |size| [&hex("00000000 00007011 00000000 00000005")[..], &vec![b'x'; size]].concat();
@@ -427,7 +435,7 @@ mod tests {
     }
 
     proptest! {
-        /// WIRE-15, WIRE-70.
+        /// No bytes make a decoder panic, and lists end where their PDU ends (WIRE-15, WIRE-70).
         #[test]
         fn any_bytes(bytes in proptest::collection::vec(prop_oneof![Just(0_u8), any::<u8>()], 0..80)) {
             if let Ok(profile) = profile(&bytes) {

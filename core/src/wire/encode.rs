@@ -1,4 +1,4 @@
-//! The replies, made in one buffer that is used again and again.
+//! Encodes the replies, in one buffer that is used again and again.
 
 mod result_builder;
 
@@ -11,18 +11,19 @@ use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
 use crate::labels::Span;
 
+/// The length of an ERROR in bytes.
 const ERROR_SIZE: usize = 16;
 
-/// A reply under construction.
+/// A reply under construction. Sizes and memory are checked once, at its end.
 #[derive(Default, Debug)]
 pub struct Reply {
     pdu: PduBuilder,
-    /// An ERROR for which there was no memory.
+    /// An ERROR for which there was no memory: it is sent from here.
     fallback_error: Option<[u8; ERROR_SIZE]>,
 }
 
 impl Reply {
-    /// An empty buffer.
+    /// A reply with an empty buffer.
     #[must_use]
     pub const fn new() -> Reply {
         Reply {
@@ -31,11 +32,13 @@ impl Reply {
         }
     }
 
-    /// Gives a large buffer back once its PDU is sent.
+    /// Gives a large buffer back when its PDU is sent, since the next large reply may be a long
+    /// time off.
     pub fn trim(&mut self) {
         self.pdu.trim();
     }
 
+    /// Begins a PDU; the one before is forgotten.
     fn begin(&mut self, kind: Kind, from: i32) {
         self.fallback_error = None;
         self.pdu.begin(kind, from);
@@ -49,7 +52,7 @@ impl Reply {
             .map_or(&self.pdu.bytes[..], |words| &words[..])
     }
 
-    /// ERROR, with the code as it is (WIRE-43).
+    /// ERROR. The code is sent as it is (WIRE-43). This cannot fail.
     pub fn error(&mut self, code: i32) {
         self.fallback_error = None;
         if self.pdu.error(0, code).is_err() {
@@ -71,7 +74,7 @@ impl Reply {
         self.pdu.credentials(process, flags)
     }
 
-    /// DESC: metric, type, domain, semantics and units (WIRE-41, WIRE-42).
+    /// DESC: metric, type, instance domain, semantics and units, one word each (WIRE-41, WIRE-42).
     ///
     /// # Errors
     /// `-ENOMEM`.
@@ -83,7 +86,7 @@ impl Reply {
         self.pdu.finish()
     }
 
-    /// INSTANCE; an entry lacks ids or names that were not asked for.
+    /// INSTANCE. A part of an entry, id or name, that was not asked for is `None`.
     ///
     /// # Errors
     /// `PM_ERR_TOOBIG`.
@@ -101,14 +104,14 @@ impl Reply {
         self.end_instances(count)
     }
 
-    /// Starts an INSTANCE whose entries follow with [`Reply::instance`].
+    /// Begins an INSTANCE whose entries follow one by one, with [`Reply::instance`].
     pub fn begin_instances(&mut self, indom: InDom) {
         self.begin(Kind::PDU_INSTANCE, 0);
         self.pdu.word(indom.0);
         self.pdu.word(0);
     }
 
-    /// Adds an entry, without the id or the name that was not asked for.
+    /// Adds an entry; the id or the name that was not asked for is `None`.
     ///
     /// # Errors
     /// `PM_ERR_TOOBIG`; `-ENOMEM`.
@@ -123,7 +126,7 @@ impl Reply {
         Ok(())
     }
 
-    /// Ends an INSTANCE of `entries` entries.
+    /// Ends an INSTANCE to which `entries` entries were added.
     ///
     /// # Errors
     /// `PM_ERR_TOOBIG`.
@@ -138,7 +141,7 @@ impl Reply {
         self.pdu.finish()
     }
 
-    /// TEXT, with the identifier in host order (WIRE-55).
+    /// TEXT. The identifier is sent in the byte order of the host (WIRE-55).
     ///
     /// # Errors
     /// `PM_ERR_TOOBIG`.
@@ -149,7 +152,7 @@ impl Reply {
         self.pdu.finish()
     }
 
-    /// PMNS_IDS: one metric, with the method's status.
+    /// PMNS_IDS: one metric, with the status of the method that has found it.
     ///
     /// # Errors
     /// `-ENOMEM`.
@@ -161,7 +164,7 @@ impl Reply {
         self.pdu.finish()
     }
 
-    /// PMNS_NAMES, with the status of each name if `states` are given.
+    /// PMNS_NAMES, with the status of each name if `states` is given.
     ///
     /// # Errors
     /// `PM_ERR_TOOBIG`.
@@ -174,7 +177,7 @@ impl Reply {
         self.pdu.names(names, states)
     }
 
-    /// LABEL.
+    /// LABEL: the label sets of `ident`.
     ///
     /// # Errors
     /// `PM_ERR_TOOBIG`.
@@ -214,7 +217,7 @@ impl Reply {
 pub struct LabelSetData<'a, L> {
     /// The instance.
     pub inst: u32,
-    /// The number of labels, or an error code.
+    /// The number of labels as the agent has it; a negative one is an error code.
     pub count: i32,
     /// The text.
     pub json: &'a [u8],
@@ -222,7 +225,11 @@ pub struct LabelSetData<'a, L> {
     pub labels: L,
 }
 
-/// Appends a block in host order, header included.
+/// Adds a block in the order of the host, header included, to `out`.
+///
+/// # Errors
+/// `PM_ERR_GENERIC` for a block that is shorter than its type or than the numbers in it say;
+/// `PM_ERR_TOOBIG`; `-ENOMEM`.
 fn put_block(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
     let (header, _) = bytes.split_first_chunk::<4>().ok_or(Error::GENERIC)?;
     let header = u32::from_ne_bytes(*header);
@@ -240,7 +247,8 @@ fn put_block(out: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
     block::exchange(block::kind(header), payload, Direction::Encode).map_err(|_| Error::GENERIC)
 }
 
-/// Returns whether `bytes` are a PDU whose header has its length.
+/// Returns whether `bytes` are a PDU with a header whose length is right. It checks PDUs of others
+/// that are about to be sent.
 #[must_use]
 pub fn is_whole(bytes: &[u8]) -> bool {
     bytes.len() >= HEADER && super::count(bytes, 0) == Some(bytes.len())

@@ -1,8 +1,8 @@
 //! The protocol between pmcd and an agent: every PDU that an agent receives or sends, as pure
-//! functions over bytes.
+//! functions over bytes. [`Kind`] has their types, under PCP's names.
 //!
-//! Input is not trusted: lengths and counts are checked, sums do not overflow, and nothing panics.
-//! Numbers are big-endian on the wire (WIRE-2).
+//! No input is trusted: lengths and counts are checked against the bytes that are there, sums do
+//! not overflow, and no input makes a function panic. Numbers are big-endian on the wire (WIRE-2).
 
 use std::fmt::{self, Write};
 
@@ -35,7 +35,7 @@ pub struct PduHeader {
     pub from: i32,
 }
 
-/// `length` rounded up to a whole word; `None` when that does not fit.
+/// `length` in bytes, rounded up to a whole word; `None` when that overflows.
 #[must_use]
 pub const fn padded(length: usize) -> Option<usize> {
     match length.checked_add(3) {
@@ -63,7 +63,7 @@ pub fn count(pdu: &[u8], offset: usize) -> Option<usize> {
     usize::try_from(number(pdu, offset)?).ok()
 }
 
-/// The type of a PDU, under PCP's names; any number can arrive.
+/// The type of a PDU, under PCP's names. Any number can arrive.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Kind(pub i32);
 
@@ -72,7 +72,7 @@ macro_rules! kinds {
         impl Kind {
             $($(#[$doc])* pub const $name: Kind = Kind($code);)*
 
-            /// The name without `PDU_`, if there is one.
+            /// The name without `PDU_`; `None` for an unknown type.
             #[must_use]
             pub fn name(self) -> Option<&'static str> {
                 match self {
@@ -123,21 +123,21 @@ kinds! {
     PDU_LABEL_REQ = 0x7012;
     /// Labels.
     PDU_LABEL = 0x7013;
-    /// Not sent to an agent.
+    /// Between clients and pmcd only, as are those that follow.
     PDU_HIGHRES_FETCH = 0x7014;
-    /// Not sent to an agent.
+    /// Never sent to an agent.
     PDU_HIGHRES_RESULT = 0x7015;
-    /// Not sent to an agent.
+    /// Never sent to an agent.
     PDU_DESC_IDS = 0x7016;
-    /// Not sent to an agent.
+    /// Never sent to an agent.
     PDU_DESCS = 0x7017;
-    /// Not sent to an agent.
+    /// Between pmlc and pmlogger only, as are those that follow.
     PDU_LOG_CONTROL = 0x8000;
-    /// Not sent to an agent.
+    /// Never sent to an agent.
     PDU_LOG_STATUS_V2 = 0x8001;
-    /// Not sent to an agent.
+    /// Never sent to an agent.
     PDU_LOG_REQUEST = 0x8002;
-    /// Not sent to an agent.
+    /// Never sent to an agent.
     PDU_LOG_STATUS = 0x8003;
 }
 
@@ -151,28 +151,29 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Number of PDUs in [`RecentPdus`].
+/// The number of PDUs that [`RecentPdus`] remembers.
 const REMEMBERED: usize = 8;
 
 /// The direction of a PDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
-    /// Received.
+    /// The PDU was received.
     In,
-    /// Sent.
+    /// The PDU was sent.
     Out,
 }
 
-/// The last PDUs, oldest first.
+/// The PDUs that were received and sent last, for the message about a failed handshake.
 #[derive(Debug)]
 pub struct RecentPdus {
+    /// Direction, type, descriptor and length in bytes of each; the oldest is at `next`.
     entries: [Option<(Way, Kind, i32, usize)>; REMEMBERED],
-    /// The place of the next one.
+    /// The place of the next PDU.
     next: usize,
 }
 
 impl RecentPdus {
-    /// No PDUs.
+    /// A list without PDUs.
     #[must_use]
     pub const fn new() -> RecentPdus {
         RecentPdus {
@@ -189,7 +190,7 @@ impl RecentPdus {
         self.next = (self.next + 1) % REMEMBERED;
     }
 
-    /// The lines for a failed handshake.
+    /// The lines that are shown when a handshake fails, oldest PDU first (WIRE-77).
     #[must_use]
     pub fn lines(&self) -> Line {
         let mut text = Line::new(format_args!("__pmDumpPDUTrace: recent PDUs ...\n"));
@@ -215,7 +216,7 @@ impl Default for RecentPdus {
 mod tests {
     use super::*;
 
-    /// MAIN-30.
+    /// Unknown types show their number (MAIN-30).
     #[test]
     fn names() {
         assert_eq!(Kind::PDU_FETCH.to_string(), "FETCH");
@@ -226,7 +227,7 @@ mod tests {
         assert_eq!(Kind(-5).to_string(), "TYPE--5?");
     }
 
-    /// WIRE-77.
+    /// The last eight PDUs are remembered (WIRE-77).
     #[test]
     fn ring() {
         let mut ring = RecentPdus::new();

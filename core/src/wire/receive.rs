@@ -1,4 +1,6 @@
-//! Cuts a stream of bytes into PDUs (WIRE-10 to WIRE-14).
+//! Cuts a stream of bytes into PDUs (WIRE-10 to WIRE-14). [`Receiver`] does no I/O of its own: its
+//! caller reads into the room that it offers, and says what came of it. [`Receiver::next`] does
+//! both.
 
 #[cfg(test)]
 mod tests;
@@ -12,18 +14,18 @@ use rustix::io::Errno;
 use super::{HEADER, Kind, PduHeader, number};
 use crate::error::Error;
 
-/// Buffer size for an ordinary request, in bytes; the limit of reading ahead.
+/// The size in bytes of the buffer for an ordinary request. Reading ahead never asks for more.
 const ORDINARY: usize = 16 * 1024;
 
-/// Bytes beyond which a buffer is given back once its PDU was served.
+/// The size in bytes beyond which a buffer is given back once its PDU was served.
 const KEPT: usize = 256 * 1024;
 
-/// The reach of a read beyond the present PDU.
+/// The number of bytes that a read may take beyond the present PDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ReadMode {
-    /// Not a byte, since others read the descriptor, too.
+    /// No byte, since others read the descriptor, too.
     Exact,
-    /// As far as there are bytes.
+    /// As many as there are: the caller owns the stream until it ends.
     Ahead,
 }
 
@@ -43,24 +45,26 @@ impl Pdu {
         self.buffer.get(self.range.clone()).unwrap_or_default()
     }
 
-    /// Returns whether its type is 0, which callers take for the end of the stream (WIRE-12).
+    /// Returns whether the type is 0, which callers cannot tell from the end of the stream
+    /// (WIRE-12).
     #[must_use]
     pub const fn is_end(&self) -> bool {
         self.header.kind.0 == 0
     }
 }
 
-/// The bytes of a stream that have been read and not been handed out yet.
+/// The bytes of a stream that were read and not yet handed out.
 #[derive(Default, Debug)]
 pub struct Receiver {
     buffer: Vec<u8>,
+    /// The part of the buffer that was read and not yet handed out.
     held: Range<usize>,
-    /// The stream has ended inside of a header.
+    /// True if the stream has ended inside of a header.
     is_cut: bool,
 }
 
 impl Receiver {
-    /// Nothing has been read.
+    /// A receiver that has read nothing.
     #[must_use]
     pub const fn new() -> Receiver {
         Receiver {
@@ -70,7 +74,8 @@ impl Receiver {
         }
     }
 
-    /// Reads one PDU. The buffer grows as bytes arrive, whatever length is announced (WIRE-13).
+    /// Reads until one PDU is complete. The buffer grows as bytes arrive, whatever length is
+    /// announced (WIRE-13).
     ///
     /// # Errors
     /// After a [`Failure`] the stream cannot be followed any further.
@@ -83,7 +88,7 @@ impl Receiver {
         if pdu.is_end() { Err(Failure::End) } else { Ok(pdu) }
     }
 
-    /// The number of bytes that the header lacks, or else the PDU.
+    /// The number of bytes that are missing of the header or, behind it, of the PDU.
     ///
     /// # Errors
     /// As [`Receiver::next`].
@@ -96,7 +101,8 @@ impl Receiver {
         Ok(wanted.saturating_sub(self.held.len()))
     }
 
-    /// Room for the next read, `None` when a PDU is complete (see [`Receiver::take`]).
+    /// The room for the next read; `None` when a PDU is complete: then [`Receiver::take`] returns
+    /// it.
     ///
     /// # Errors
     /// As [`Receiver::next`].
@@ -113,7 +119,7 @@ impl Receiver {
         Ok(self.buffer.get_mut(start..end))
     }
 
-    /// Takes the outcome of a read into the room.
+    /// Notes what was read from the stream into the room, or why nothing was.
     ///
     /// # Errors
     /// As [`Receiver::next`]; an interruption is none.
@@ -138,7 +144,7 @@ impl Receiver {
             (0, None) => Failure::End,
             (1..4, None) => Failure::NoLength(have),
             (_, None) => {
-                // As the C library does before it asks for the rest.
+                // The C library checks the length now, and asks for the rest all the same.
                 self.check_length()?;
                 self.is_cut = true;
                 return Ok(());
@@ -146,7 +152,7 @@ impl Receiver {
         })
     }
 
-    /// The PDU that is complete.
+    /// Takes out the PDU that is complete.
     ///
     /// # Errors
     /// As [`Receiver::next`].
@@ -158,13 +164,13 @@ impl Receiver {
         self.hand_out(header)
     }
 
-    /// Returns whether there are bytes behind the PDUs that were handed out.
+    /// Returns whether bytes were read beyond the PDUs that were handed out.
     #[must_use]
     pub fn is_ahead(&self) -> bool {
         !self.held.is_empty()
     }
 
-    /// Forgets what was read.
+    /// Forgets the bytes that were read. An ordinary buffer is kept.
     pub fn clear(&mut self) {
         self.held = 0..0;
         if self.buffer.len() > KEPT {
@@ -172,7 +178,8 @@ impl Receiver {
         }
     }
 
-    /// Skips what a failure is about, as far as the C library reads before it gives up (WIRE-12).
+    /// Skips the bytes of a failed PDU, as far as the C library reads before it gives up: a caller
+    /// that goes on finds the stream behind them (WIRE-12).
     pub fn abandon(&mut self, failure: Failure) {
         let read = match failure {
             Failure::Length(_) | Failure::TooBig(_) => HEADER,
@@ -186,7 +193,7 @@ impl Receiver {
         }
     }
 
-    /// Takes back the buffer of a PDU that was served.
+    /// Takes back the buffer of a PDU that was served, for the next one.
     pub fn recycle(&mut self, pdu: Pdu) {
         if self.held.is_empty() && pdu.buffer.len() <= KEPT {
             self.buffer = pdu.buffer;
@@ -194,8 +201,12 @@ impl Receiver {
         }
     }
 
-    /// Makes room behind the held bytes, for `missing` more or as many as are held: memory is in
-    /// proportion to what has arrived. Returns where the room starts.
+    /// Makes room behind the held bytes, for `missing` more or for as many as are held: an
+    /// announced length costs memory only in proportion to the bytes that have arrived. Returns
+    /// where the room begins.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     fn make_room(&mut self, missing: usize) -> Result<usize, Error> {
         let step = missing.min(self.held.len().max(ORDINARY));
         if self.buffer.len() - self.held.end < step {
@@ -211,12 +222,15 @@ impl Receiver {
         Ok(self.held.end)
     }
 
+    /// The bytes that were read and not yet handed out.
     fn held(&self) -> &[u8] {
         self.buffer.get(self.held.clone()).unwrap_or_default()
     }
 
+    /// The length that the header announces, if it is one that is served.
     fn check_length(&self) -> Result<usize, Failure> {
-        /// The C library rounds lengths up to its buffer size, which must not overflow (WIRE-12).
+        /// The greatest length: the C library rounds lengths up to its buffer size, and refuses
+        /// those that overflow then (WIRE-12).
         const MOST: i32 = i32::MAX - 1024;
         let len = number(self.held(), 0).unwrap_or(0);
         match usize::try_from(len) {
@@ -226,6 +240,7 @@ impl Receiver {
         }
     }
 
+    /// The header, with a checked length.
     fn header(&self) -> Result<PduHeader, Failure> {
         let len = self.check_length()?;
         Ok(PduHeader {
@@ -235,6 +250,7 @@ impl Receiver {
         })
     }
 
+    /// The report about a PDU that ends too early.
     fn short(&self, have: usize, got: usize, broken: Option<Error>) -> ShortRead {
         let held = self.held();
         ShortRead {
@@ -246,8 +262,8 @@ impl Receiver {
         }
     }
 
-    /// The buffer with the PDU in it. What was read ahead moves to a new one: a method may read the
-    /// next PDU while this one is served.
+    /// Hands out the buffer with the PDU in it. Bytes that were read ahead move to a new buffer: a
+    /// method may read the next PDU itself while this one is served.
     fn hand_out(&mut self, header: PduHeader) -> Result<Pdu, Failure> {
         let range = self.held.start..self.held.start + header.len;
         let ahead = self.buffer.get(range.end..self.held.end).unwrap_or_default();
@@ -265,6 +281,7 @@ impl Receiver {
     }
 }
 
+/// The number of bytes that the announced length has beyond `have`.
 fn count_missing(len: Option<i32>, have: usize) -> usize {
     usize::try_from(len.unwrap_or(0)).unwrap_or(0).saturating_sub(have)
 }
@@ -274,30 +291,30 @@ fn count_missing(len: Option<i32>, have: usize) -> usize {
 pub enum Failure {
     /// The stream has ended between two PDUs.
     End,
-    /// The stream cannot be read; nothing of the header was there.
+    /// The stream cannot be read, and nothing of the header was there.
     Unreadable(Error),
-    /// The stream ended, or broke, after this number of bytes of the length.
+    /// The stream ended, or broke, inside of the length, of which this number of bytes was there.
     NoLength(usize),
     /// A length that no PDU has.
     Length(i32),
     /// A length that is not served.
     TooBig(i32),
-    /// There is no memory for it.
+    /// There is no memory for the PDU.
     NoMemory,
     /// A type that no PDU has.
     Kind(i32),
-    /// The stream ended, or broke, inside the PDU.
+    /// The stream ended, or broke, inside of the PDU.
     Short(ShortRead),
 }
 
 /// A PDU that ends too early.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ShortRead {
-    /// Bytes of the header.
+    /// The number of bytes of the header that were there.
     pub have: usize,
-    /// Bytes that should have followed.
+    /// The number of bytes that should have followed.
     pub want: usize,
-    /// Bytes that did follow.
+    /// The number of bytes that did follow.
     pub got: usize,
     /// The reason, unless the stream has just ended.
     pub broken: Option<Error>,
@@ -305,6 +322,7 @@ pub struct ShortRead {
     pub header: [Option<i32>; 3],
 }
 
+/// The beginning of each line about a descriptor.
 #[derive(Clone, Copy)]
 struct LinePrefix(i32);
 
@@ -315,7 +333,7 @@ impl Display for LinePrefix {
 }
 
 impl Failure {
-    /// The main loop's result (WIRE-12).
+    /// The code that the caller of the main loop gets (WIRE-12).
     #[must_use]
     pub const fn code(self) -> Error {
         match self {
@@ -326,7 +344,8 @@ impl Failure {
         }
     }
 
-    /// Logs it, line by line (MAIN-32); `text` is the text of an error.
+    /// Says what is to be logged, line by line (MAIN-32). `fd` is the number of the descriptor;
+    /// `text` returns the text of an error.
     pub fn lines<T: Display>(self, fd: i32, text: impl Fn(Error) -> T, mut say: impl FnMut(fmt::Arguments<'_>)) {
         let start = LinePrefix(fd);
         match self {
@@ -341,7 +360,8 @@ impl Failure {
     }
 }
 
-/// Returns whether connections to pmcd ordinarily end with this error, which is not logged.
+/// Returns whether an error is one with which connections to pmcd ordinarily end, which is not
+/// worth a line.
 fn is_ordinary(error: Error) -> bool {
     const LOST: [Errno; 8] = [
         Errno::PIPE,

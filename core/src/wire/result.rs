@@ -1,4 +1,4 @@
-//! RESULT as a request: values to be stored (WIRE-51).
+//! Decodes a RESULT: values to be stored, as a request (WIRE-51).
 
 use super::block::{self, Direction};
 use super::{count, number, padded, word};
@@ -6,7 +6,7 @@ use crate::constants::{PM_VAL_INSITU, PM_VAL_SPTR};
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
 
-/// The values of a store, with all places checked.
+/// The values of a store. Every place that it names was checked.
 #[derive(Clone, Copy, Debug)]
 pub struct StoreRequest<'a> {
     pdu: &'a [u8],
@@ -14,7 +14,7 @@ pub struct StoreRequest<'a> {
     pub sec: i32,
     /// Microseconds of the time stamp.
     pub usec: i32,
-    /// Number of metrics.
+    /// The number of metrics.
     pub metrics: usize,
 }
 
@@ -23,9 +23,9 @@ pub struct StoreRequest<'a> {
 pub struct MetricValues<'a> {
     /// The metric.
     pub metric: MetricId,
-    /// Number of values; 0 or an error code without any.
+    /// The number of values; an error code or 0 when there are none.
     pub numval: i32,
-    /// `PM_VAL_INSITU`, or blocks.
+    /// The format of the values: `PM_VAL_INSITU`, or another one for blocks.
     pub format: i32,
     pairs: &'a [u8],
     pdu: &'a [u8],
@@ -36,12 +36,12 @@ pub struct MetricValues<'a> {
 pub enum SentValue<'a> {
     /// A number.
     Word(u32),
-    /// A block: its header word and its payload, in wire order.
+    /// A block: its header word, and its payload in the order of the wire.
     Block(u32, &'a [u8]),
 }
 
 impl SentValue<'_> {
-    /// Bytes of the block, header included; 0 for a number.
+    /// The length of the block in bytes, header included; 0 for a number.
     #[must_use]
     pub const fn block_len(self) -> usize {
         match self {
@@ -50,11 +50,11 @@ impl SentValue<'_> {
         }
     }
 
-    /// Writes the block to `out`, in host order.
+    /// Writes the block to `out`, in the byte order of the host.
     ///
     /// # Errors
-    /// `PM_ERR_IPC` when the block is shorter than its type or than what it says, or `out` has
-    /// another length.
+    /// `PM_ERR_IPC` when the block is shorter than its type or than the numbers in it say, or `out`
+    /// has another length.
     pub fn write(self, out: &mut [u8]) -> Result<()> {
         let SentValue::Block(header, payload) = self else {
             return Err(Error::IPC);
@@ -97,7 +97,7 @@ impl<'a> StoreRequest<'a> {
     }
 }
 
-/// The entry at byte `offset`, and where the next one starts.
+/// The entry at byte `offset`, and the place where the next one begins.
 fn set_at(pdu: &[u8], offset: usize) -> Option<(MetricValues<'_>, usize)> {
     let metric = MetricId(word(pdu, offset)?);
     let numval = number(pdu, offset.checked_add(4)?)?;
@@ -129,7 +129,8 @@ fn block_at(pdu: &[u8], index: u32) -> Option<(usize, u32, &[u8])> {
     Some((offset, header, payload))
 }
 
-/// Checks a store, apart from the insides of blocks, which [`SentValue::write`] checks.
+/// Checks a store, as far as its places go. The insides of blocks are checked by
+/// [`SentValue::write`].
 ///
 /// # Errors
 /// `PM_ERR_IPC`.
@@ -137,7 +138,7 @@ pub fn decode(pdu: &[u8]) -> Result<StoreRequest<'_>> {
     check(pdu).ok_or(Error::IPC)
 }
 
-/// Returns whether a store is sound, the insides of its blocks included.
+/// Returns whether a store can be read to its end, the insides of its blocks included.
 #[must_use]
 pub fn is_sound(pdu: &[u8]) -> bool {
     let mut block = Vec::new();
@@ -157,12 +158,13 @@ pub fn is_sound(pdu: &[u8]) -> bool {
     })
 }
 
+/// [`decode`] without its error.
 fn check(pdu: &[u8]) -> Option<StoreRequest<'_>> {
     let sec = number(pdu, 12)?;
     let usec = number(pdu, 16)?;
     let metrics = count(pdu, 20)?;
     let mut offset = 24;
-    // The blocks fill the rest exactly.
+    // The blocks fill the rest exactly: the first one begins there, and their sizes add up.
     let mut lowest = None;
     let mut total = 0_usize;
     for _ in 0..metrics {
@@ -198,7 +200,7 @@ mod tests {
     const EXAMPLE: &str = "00000038 00007001 00000000 00000001 00000002 00000001 3f400005 00000001 00000001 ffffffff \
                            0000000b 0600000b 6e657776 616c007e";
 
-    /// WIRE-53: the example, with its time stamp in two parts.
+    /// The example is read, with its time stamp in two parts (WIRE-53).
     #[test]
     fn example() {
         let pdu = hex(EXAMPLE);
@@ -214,7 +216,8 @@ mod tests {
         assert_eq!(out[4..], *b"newval\0");
     }
 
-    /// WIRE-51: every change of a length, a count or a place is an error.
+    /// Every change of a length, a count or a place is an error; so are leftovers and gaps
+    /// (WIRE-51).
     #[test]
     fn malformed() {
         let pdu = hex(EXAMPLE);
@@ -240,7 +243,7 @@ mod tests {
         assert!(decode(&[&pdu[..], &[0; 4]].concat()).is_err());
     }
 
-    /// WIRE-51: empty stores, errors in place of values and empty blocks.
+    /// Empty stores, errors in place of values and empty blocks are legal (WIRE-51).
     #[test]
     fn legal() {
         let empty = hex("00000018 00007001 00000000 00000000 00000000 00000000");
@@ -257,7 +260,8 @@ mod tests {
     }
 
     proptest! {
-        /// WIRE-51, WIRE-71.
+        /// No bytes make the decoder panic, and a store that it accepts can be read to its end
+        /// (WIRE-51, WIRE-71).
         #[test]
         fn any_bytes(at in 12_usize..56, with: u8, tail in proptest::collection::vec(any::<u8>(), 0..30)) {
             let mut pdu = hex(EXAMPLE);

@@ -26,7 +26,8 @@ fn passed_on(text: &str) -> Option<String> {
     }
 }
 
-/// Plain texts are read, with the labels in order (LABEL-33, LABEL-36, L-6).
+/// Labels come in order, with values of every kind, and white space does not matter (LABEL-33,
+/// LABEL-36, L-6).
 #[test]
 fn plain_texts() {
     assert_eq!(read(r#"{"b":1,"a":"x y"}"#).as_deref(), Some(r#"a="x y";b=1;"#));
@@ -40,8 +41,7 @@ fn plain_texts() {
     assert_eq!(read(" { } ").as_deref(), Some(""));
 }
 
-/// Texts that may mean something else to libpcp are not plain (LABEL-32, LABEL-33, LABEL-34,
-/// LABEL-35).
+/// All other texts are left to libpcp (LABEL-32, LABEL-33, LABEL-34, LABEL-35).
 #[test]
 fn other_texts() {
     for text in [
@@ -101,7 +101,7 @@ fn names_of_pcp_7() {
     assert!(matches!(parse(b"{\"a.b\":1}", 0, false), Ok(ParsedText::Other(_))));
 }
 
-/// White space that separates nothing is taken out (L-6).
+/// White space that separates nothing is taken out, and strings stay as they are (L-6).
 #[test]
 fn white_space_for_libpcp() {
     let text = " { \"a\" : { \"b\\\" [\" : [ 1 , 2  3 ] } } x ";
@@ -147,7 +147,7 @@ fn refused() {
     assert_eq!(parse(long(65534).as_bytes(), 0, true), Err(Error::E2BIG));
 }
 
-/// 255 labels fit and 256 do not (LABEL-31).
+/// 255 labels are plain; a text with one more is left to libpcp, which refuses it (LABEL-31).
 #[test]
 fn number_of_labels() {
     let text = |count: usize| {

@@ -1,4 +1,4 @@
-//! The records of an event array, in wire order (WIRE-46).
+//! Reads the records of an event array, in the order of the wire (WIRE-46).
 
 use crate::constants::{PM_TYPE_32, PM_TYPE_U32};
 use crate::error::{Error, Result};
@@ -8,10 +8,11 @@ use crate::wire::block::{self, HEADER};
 use crate::wire::result::SentValue;
 use crate::wire::{count, number, padded, word};
 
-/// The records of an event array.
+/// The records of an event array, one after the other.
 #[derive(Clone, Debug)]
 pub struct EventRecords<'a> {
     form: Form,
+    /// The number of records to come.
     left: usize,
     rest: &'a [u8],
 }
@@ -21,15 +22,16 @@ pub struct EventRecords<'a> {
 pub struct EventRecord<'a> {
     /// The time of the event.
     pub stamp: Stamp,
-    /// The number of missed events, in a record of that kind.
+    /// The number of events that were missed, if the record says that.
     pub missed: Option<u32>,
     /// The parameters of the event.
     pub parameters: Parameters<'a>,
 }
 
-/// The parameters of a record.
+/// The parameters of a record, one after the other.
 #[derive(Clone, Debug)]
 pub struct Parameters<'a> {
+    /// The number of parameters to come.
     left: usize,
     rest: &'a [u8],
 }
@@ -37,11 +39,11 @@ pub struct Parameters<'a> {
 /// One parameter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parameter<'a> {
-    /// Its metric.
+    /// The metric whose value it is.
     pub metric: MetricId,
     /// The type of its value, `PM_TYPE_*`.
     pub kind: i32,
-    /// The value: 32-bit integers in place, all others as blocks.
+    /// The value: integers of 32 bits in place, all others as blocks.
     pub value: SentValue<'a>,
 }
 
@@ -111,7 +113,7 @@ impl<'a> Parameters<'a> {
         let size = block::length(header).checked_sub(HEADER)?;
         let behind = self.rest.get(8..)?;
         let payload = behind.get(..size)?;
-        // The last one may lack its padding.
+        // The last parameter may lack its padding, as a block may.
         self.rest = behind.get(padded(size)?..).unwrap_or_default();
         let kind = block::kind(header) as i32;
         let value = match kind {
@@ -135,6 +137,7 @@ impl<'a> Iterator for Parameters<'a> {
     }
 }
 
+/// The number of 64 bits at byte `offset`.
 fn wide(bytes: &[u8], offset: usize) -> Option<i64> {
     let bytes = bytes.get(offset..)?.first_chunk::<8>()?;
     Some(i64::from_be_bytes(*bytes))

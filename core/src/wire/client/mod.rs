@@ -1,9 +1,10 @@
-//! The client's half of the protocol: what pmcd sends to an agent, or a client to pmcd, and the
-//! replies.
+//! The client's half of the protocol: the requests that pmcd sends to an agent, or a client to
+//! pmcd, and the replies to them.
 //!
 //! Requests are encoded here and decoded by [`super::decode`]; replies are encoded by
-//! [`super::encode`] and decoded here, without trust. Values are those of [`super::result`], in
-//! both directions.
+//! [`super::encode`] and decoded here. Values are those of [`super::result`], in both directions.
+//! Replies are no more trusted than requests: every length is checked against the bytes that are
+//! there.
 
 mod events;
 mod reply;

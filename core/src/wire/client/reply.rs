@@ -1,5 +1,5 @@
-//! Decodes replies into borrowed values. Each function takes a whole PDU, header included, of the
-//! kind that [`expect`] has found.
+//! Decodes replies into values that borrow from the PDU. Each function takes a whole PDU, header
+//! included, of the kind that [`expect`] has checked.
 
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
@@ -7,14 +7,14 @@ use crate::labels::{Label, Span};
 use crate::wire::decode::{self, NameList};
 use crate::wire::{HEADER, Kind, count, number, padded, word};
 
-/// Checks the kind of a reply.
+/// Checks that a reply is of the kind that is expected.
 ///
 /// # Errors
-/// The status of an ERROR; `PM_ERR_IPC` for any other reply.
+/// The status of an ERROR, as the failure that it reports; `PM_ERR_IPC` for any other reply.
 pub fn expect(pdu: &[u8], kind: Kind) -> Result<()> {
     match number(pdu, 4).map(Kind) {
         Some(found) if found == kind => Ok(()),
-        // Only stores are answered with status 0.
+        // An ERROR without an error, status 0, answers only a store.
         Some(Kind::PDU_ERROR) => Err(Error::check(decode::error(pdu)?).err().unwrap_or(Error::IPC)),
         _ => Err(Error::IPC),
     }
@@ -54,7 +54,7 @@ pub fn desc(pdu: &[u8]) -> Result<Desc> {
     })
 }
 
-/// TEXT.
+/// TEXT: the help text.
 ///
 /// # Errors
 /// `PM_ERR_IPC`.
@@ -82,7 +82,8 @@ impl<'a> InstanceList<'a> {
     }
 }
 
-/// An instance (-1 if it was in the request) and its name (empty if that was).
+/// An instance, which is -1 where the request had it, and its name, which is empty where the
+/// request had that.
 impl<'a> Iterator for InstanceList<'a> {
     type Item = (i32, &'a [u8]);
 
@@ -98,7 +99,7 @@ impl<'a> Iterator for InstanceList<'a> {
 
 impl ExactSizeIterator for InstanceList<'_> {}
 
-/// INSTANCE.
+/// INSTANCE: the instances.
 ///
 /// # Errors
 /// `PM_ERR_IPC`.
@@ -111,7 +112,10 @@ pub fn instances(pdu: &[u8]) -> Result<InstanceList<'_>> {
     Ok(instances)
 }
 
-/// Checks that an iterator has as many items as expected.
+/// Checks that an iterator over a reply has as many items as the reply announces.
+///
+/// # Errors
+/// `PM_ERR_IPC`.
 fn all_there(mut items: impl Iterator, expected: usize) -> Result<()> {
     for _ in 0..expected {
         items.next().ok_or(Error::IPC)?;
@@ -119,8 +123,8 @@ fn all_there(mut items: impl Iterator, expected: usize) -> Result<()> {
     Ok(())
 }
 
-/// PMNS_IDS: the metrics of the names in the request, `PM_ID_NULL` for unknown ones, and the number
-/// of known ones or an error.
+/// PMNS_IDS: the metrics of the names in the request, `PM_ID_NULL` for each unknown one; and, as
+/// the first result, the number of known ones or an error.
 ///
 /// # Errors
 /// `PM_ERR_IPC`.
@@ -135,7 +139,8 @@ pub fn ids(pdu: &[u8]) -> Result<(i32, impl ExactSizeIterator<Item = MetricId> +
     Ok((status, list.chunks_exact(4).map(id)))
 }
 
-/// PMNS_IDS with one metric, and the method's status.
+/// PMNS_IDS with the metric of the only name in the request, and the status of the method that has
+/// found it.
 ///
 /// # Errors
 /// `PM_ERR_IPC`.
@@ -182,7 +187,7 @@ impl<'a> LabelSet<'a> {
         })
     }
 
-    /// The labels.
+    /// The labels. Each is inside of the text, which was checked.
     pub fn labels(self) -> impl Iterator<Item = Label<'a>> {
         self.spans().filter_map(move |span| {
             Some(Label {
@@ -239,7 +244,7 @@ impl<'a> Iterator for LabelSets<'a> {
 
 impl ExactSizeIterator for LabelSets<'_> {}
 
-/// LABEL.
+/// LABEL: the label sets.
 ///
 /// # Errors
 /// `PM_ERR_IPC`.

@@ -1,4 +1,4 @@
-//! Requests, made in one buffer that is used again and again.
+//! Makes requests, in one buffer that is used again and again.
 
 use crate::constants::PM_IN_NULL;
 use crate::error::{Error, Result};
@@ -19,10 +19,11 @@ pub struct InDomProfile<'a> {
 
 /// A request under construction.
 ///
-/// Each function but [`ClientRequest::of`] replaces the request.
+/// Each function but [`ClientRequest::of`] makes a whole request, in place of the one before.
 ///
 /// # Errors
-/// Of all functions: `PM_ERR_TOOBIG` when it gets longer than a PDU can be; `-ENOMEM`.
+/// Those of all functions: `PM_ERR_TOOBIG` when the request gets longer than a PDU can be;
+/// `-ENOMEM`.
 #[derive(Default, Debug)]
 pub struct ClientRequest {
     pdu: PduBuilder,
@@ -39,7 +40,7 @@ impl ClientRequest {
         }
     }
 
-    /// Sets the client context whose requests follow.
+    /// Sets the client context that the requests to come belong to.
     pub fn of(&mut self, client: i32) -> &mut ClientRequest {
         self.client = client;
         self
@@ -56,7 +57,7 @@ impl ClientRequest {
         &mut self.pdu
     }
 
-    /// CREDS: protocol version 2 and flags.
+    /// CREDS: protocol version 2, and flags.
     ///
     /// # Errors
     /// See [`ClientRequest`].
@@ -72,7 +73,7 @@ impl ClientRequest {
         self.pdu.error(self.client, Error::NOTCONN.code())
     }
 
-    /// ATTR: an attribute of the client.
+    /// ATTR: a known attribute of the client.
     ///
     /// # Errors
     /// See [`ClientRequest`].
@@ -83,7 +84,8 @@ impl ClientRequest {
         pdu.finish()
     }
 
-    /// PROFILE. `state` is that of the domains that are not listed.
+    /// PROFILE: the instances that the fetches to come are to select. `state` is that of the
+    /// domains that are not listed.
     ///
     /// # Errors
     /// See [`ClientRequest`].
@@ -110,7 +112,7 @@ impl ClientRequest {
         pdu.finish()
     }
 
-    /// FETCH.
+    /// FETCH: asks for the values of metrics.
     ///
     /// # Errors
     /// See [`ClientRequest`].
@@ -127,7 +129,7 @@ impl ClientRequest {
         pdu.finish()
     }
 
-    /// DESC_REQ.
+    /// DESC_REQ: asks for the description of a metric.
     ///
     /// # Errors
     /// See [`ClientRequest`].
@@ -137,8 +139,8 @@ impl ClientRequest {
         pdu.finish()
     }
 
-    /// INSTANCE_REQ for the name of `inst`, for the instance with this name if that is
-    /// `PM_IN_NULL`, or for all.
+    /// INSTANCE_REQ: asks for the name of `inst` or, if that is `PM_IN_NULL`, for the instance with
+    /// this name; without either, for all instances.
     ///
     /// # Errors
     /// See [`ClientRequest`].
@@ -152,7 +154,7 @@ impl ClientRequest {
         pdu.finish()
     }
 
-    /// INSTANCE_REQ for all instances.
+    /// INSTANCE_REQ: asks for all instances.
     ///
     /// # Errors
     /// See [`ClientRequest`].
@@ -160,8 +162,8 @@ impl ClientRequest {
         self.instance(indom, PM_IN_NULL, None)
     }
 
-    /// TEXT_REQ; `kind` has a bit for the text (`PM_TEXT_ONELINE`, `PM_TEXT_HELP`) and one for its
-    /// subject (`PM_TEXT_PMID`, `PM_TEXT_INDOM`).
+    /// TEXT_REQ: asks for a help text. `kind` has a bit for the text (`PM_TEXT_ONELINE`,
+    /// `PM_TEXT_HELP`) and one for the subject (`PM_TEXT_PMID`, `PM_TEXT_INDOM`).
     ///
     /// # Errors
     /// See [`ClientRequest`].
@@ -169,7 +171,7 @@ impl ClientRequest {
         self.about(Kind::PDU_TEXT_REQ, ident, kind)
     }
 
-    /// LABEL_REQ; `kind` is one of `PM_LABEL_*`.
+    /// LABEL_REQ: asks for labels; `kind` is one of `PM_LABEL_*`.
     ///
     /// # Errors
     /// See [`ClientRequest`].
@@ -177,6 +179,7 @@ impl ClientRequest {
         self.about(Kind::PDU_LABEL_REQ, ident, kind)
     }
 
+    /// A request about an identifier.
     fn about(&mut self, request: Kind, ident: u32, kind: i32) -> Result<()> {
         let pdu = self.begin(request);
         pdu.word(ident);
@@ -184,7 +187,7 @@ impl ClientRequest {
         pdu.finish()
     }
 
-    /// PMNS_NAMES: asks for the metric of each name. An agent takes only one.
+    /// PMNS_NAMES: asks for the metric of each name. An agent accepts one name only.
     ///
     /// # Errors
     /// See [`ClientRequest`].
@@ -221,6 +224,7 @@ impl ClientRequest {
         self.below(Kind::PDU_PMNS_TRAVERSE, 0, name)
     }
 
+    /// A request about the names below a name.
     fn below(&mut self, kind: Kind, subtype: i32, name: &[u8]) -> Result<()> {
         let pdu = self.begin(kind);
         pdu.number(subtype);

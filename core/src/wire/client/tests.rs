@@ -20,7 +20,7 @@ fn check(fill: impl FnOnce(&mut ClientRequest) -> Result<()>, expected: &str) {
     assert_eq!(request.bytes(), hex(expected));
 }
 
-/// WIRE-2, WIRE-40: requests as pmcd sends them.
+/// Requests are as pmcd sends them for its second client (WIRE-2, WIRE-40).
 #[test]
 fn requests() {
     check(
@@ -74,7 +74,7 @@ fn requests() {
     );
 }
 
-/// PROFILE: two domains, then their instances.
+/// A PROFILE has its domains, and behind all of them their instances.
 #[test]
 fn profiles() {
     check(
@@ -116,7 +116,7 @@ const LABELS: &str = "00000070 00007013 00000000 3f400000 00000020 00000000 0000
 
 type IsWhole = fn(&[u8]) -> bool;
 
-/// Each reply as captured, and cut at every length.
+/// Each reply is read as it was captured, and refused when it is cut at any length.
 #[test]
 fn replies() {
     let pdu = hex(DESC);
@@ -155,7 +155,8 @@ fn replies() {
     }
 }
 
-/// LABEL: three instances, one without labels, one with an error.
+/// A LABEL may have sets of three instances, of which the second has no labels, and a set that
+/// could not be made.
 #[test]
 fn label_sets() {
     let pdu = hex(LABELS);
@@ -198,7 +199,8 @@ fn unexpected() {
 const EVENTS: &str = "00000002 11223344 00055667 00000001 00000003 3f400000 01000008 00000007 3f400005 06000006 \
                       78790000 3f400002 0300000c 01020304 05060708 11223344 00055667 80000000 00000009";
 
-/// WIRE-46, WIRE-47: an event array, and cut at every length.
+/// The example of an event array is read, and refused when it is cut at any length (WIRE-46,
+/// WIRE-47).
 #[test]
 fn event_records() {
     let payload = hex(EVENTS);

@@ -18,7 +18,7 @@ fn check(fill: impl FnOnce(&mut Reply) -> Result<()>, expected: &str) {
     assert!(is_whole(reply.bytes()));
 }
 
-/// Buffers stay for the next reply, unless they are large.
+/// The buffer stays for the next reply, unless it has become large.
 #[test]
 fn large_buffers_go() {
     let mut reply = Reply::new();
@@ -37,7 +37,7 @@ fn large_buffers_go() {
     assert_eq!(reply.pdu.bytes.capacity(), 0);
 }
 
-/// WIRE-2, WIRE-40 to WIRE-43: the small replies, as captured.
+/// The small replies are as captured (WIRE-2, WIRE-40 to WIRE-43).
 #[test]
 fn small() {
     let error = |reply: &mut Reply| {
@@ -60,7 +60,7 @@ fn small() {
     );
 }
 
-/// WIRE-55: the identifier is in host order.
+/// The identifier of a text is in the byte order of the host (WIRE-55).
 #[test]
 #[cfg(target_endian = "little")]
 fn text() {
@@ -68,7 +68,7 @@ fn text() {
     check(|reply| reply.text(0x3f40_0000, b"onehelp!"), expected);
 }
 
-/// INSTANCE: all, and without either list (WIRE-74: a missing name is empty).
+/// An INSTANCE may have all, or lack either list; a missing name is empty (WIRE-74).
 #[test]
 fn instances() {
     let indom = InDom(0x3f40_0000);
@@ -92,7 +92,7 @@ fn instances() {
     );
 }
 
-/// PMNS_NAMES with and without states, and empty.
+/// A PMNS_NAMES may have states or not, and may be empty.
 #[test]
 fn names() {
     let names = [&b"a"[..], b"bbcc"];
@@ -110,7 +110,7 @@ fn names() {
     );
 }
 
-/// LABEL: three instances, one without a text.
+/// A LABEL may have three instances of which one has no text.
 #[test]
 fn labels() {
     let set = |inst, json: &'static [u8]| LabelSetData {

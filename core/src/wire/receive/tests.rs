@@ -50,7 +50,8 @@ fn whole(kind: i32, body: &[u8]) -> Vec<u8> {
     pdu(i32::try_from(HEADER + body.len()).expect("small"), kind, body)
 }
 
-/// WIRE-10, WIRE-4: any delivery gives the same PDUs; WIRE-11: also when interrupted.
+/// Any way in which bytes arrive gives the same PDUs, of any length (WIRE-10, WIRE-4); a read that
+/// is interrupted goes on (WIRE-11).
 #[test]
 fn pieces() {
     let stream = [whole(0x7003, b"abcde"), whole(0x7011, b""), whole(0x7fff, b"x")].concat();
@@ -75,7 +76,7 @@ fn pieces() {
     }
 }
 
-/// WIRE-10.
+/// Without reading ahead no byte beyond the PDU is touched; with it, one read is enough (WIRE-10).
 #[test]
 fn read_modes() {
     let stream = [whole(0x7003, b"abcd"), whole(0x7004, b"efgh")].concat();
@@ -91,7 +92,8 @@ fn read_modes() {
     assert_eq!((source.reads, second.bytes()), (1, &stream[16..]));
 }
 
-/// WIRE-12, WIRE-14, MAIN-32.
+/// The ends and the headers of a stream have their codes (WIRE-12, WIRE-14) and their lines in the
+/// log (MAIN-32).
 #[test]
 fn failures() {
     let check = |bytes: &[u8], code: Error, lines: &[&str]| {
@@ -136,7 +138,7 @@ impl Read for Broken {
     }
 }
 
-/// WIRE-12.
+/// A read error in front of a PDU counts as the end, but is logged (WIRE-12).
 #[test]
 fn read_error() {
     let failure = Receiver::default()
@@ -148,7 +150,8 @@ fn read_error() {
     assert_eq!(lines, ["__pmGetPDU: fd=3 hdr read: len=-1: -11"]);
 }
 
-/// WIRE-13, WIRE-3: an announced length costs nothing, and a large buffer is given back.
+/// An announced length costs nothing, a large PDU is served, and its buffer is given back (WIRE-13,
+/// WIRE-3).
 #[test]
 fn large() {
     let mut receiver = Receiver::default();
@@ -168,7 +171,7 @@ fn large() {
 }
 
 proptest! {
-    /// WIRE-12.
+    /// No stream makes the receiver panic or go on for ever (WIRE-12).
     #[test]
     fn any_stream(bytes in proptest::collection::vec(any::<u8>(), 0..200), step in 1_usize..50, ahead: bool) {
         let mode = if ahead { ReadMode::Ahead } else { ReadMode::Exact };

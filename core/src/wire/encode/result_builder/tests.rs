@@ -14,7 +14,7 @@ fn check(fill: impl FnOnce(&mut ResultBuilder) -> Result<()>, blocks: &[&[u8]], 
     assert_eq!(builder.reply().bytes(), hex(expected));
 }
 
-/// WIRE-50, WIRE-44, WIRE-45: the mixed example, as captured.
+/// The mixed example is as captured (WIRE-44, WIRE-45, WIRE-50).
 #[test]
 fn mixed() {
     let (wide, narrow, double) = (0x0102_0304_0506_0708_u64, 1.5_f32, 2.5_f64);
@@ -68,7 +68,7 @@ fn host_block(kind: u32, data: &[u8]) -> Vec<u8> {
     [&header.to_ne_bytes(), data].concat()
 }
 
-/// WIRE-52.
+/// The flags of a fetch are sent, and errors in place of values (WIRE-52).
 #[test]
 fn without_values() {
     let fill = |builder: &mut ResultBuilder| {
@@ -110,8 +110,8 @@ fn large_buffers_go() {
     );
 }
 
-/// WIRE-50, WIRE-52: blocks stand in the order of their values, whenever they are copied; a set
-/// whose values have all failed is an error. A caller has formats of its own.
+/// Blocks stand in the order of their values, whenever they are copied. A set whose values have all
+/// failed is an error. A caller may choose the format (WIRE-50, WIRE-52).
 #[test]
 fn in_order() {
     let (first, second) = (host_block(8, b"abc"), host_block(8, b"defgh"));
@@ -143,7 +143,7 @@ fn in_order() {
     );
 }
 
-/// WIRE-44, WIRE-50: a set that failed half way leaves nothing behind; a text ends with a NUL.
+/// A set that failed half way leaves nothing behind, and a text ends with a NUL (WIRE-44, WIRE-50).
 #[test]
 fn failed() {
     let fill = |builder: &mut ResultBuilder| {
@@ -165,7 +165,7 @@ fn failed() {
     );
 }
 
-/// WIRE-74 to WIRE-76: a block that is gone, or shorter than its type, is refused.
+/// A block that is missing, or shorter than its type, is refused (WIRE-74 to WIRE-76).
 #[test]
 fn refused() {
     for block in [None, Some(&[0_u8, 0][..]), Some(&[4, 0, 0, 9])] {
