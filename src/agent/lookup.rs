@@ -1,4 +1,4 @@
-//! The tables of an agent: lookup of instance domains, and the hash of `pmdaRehash`.
+//! The tables of an agent: the lookup of instance domains, and the hash of `pmdaRehash`.
 
 use crate::agent::{self, HashedTable};
 use crate::sys::libpcp::log::{self, Debug};
@@ -22,6 +22,8 @@ pub(crate) fn find_indom<'call>(token: &mut Token, ext: Ext<'call>, indom: InDom
     }
 }
 
+/// The place of an instance domain in a table: by a search in a short one, by the agent's index in
+/// others.
 #[inline(never)]
 fn place_of_indom(token: &mut Token, ext: Ext<'_>, indoms: IndomTable<'_>, indom: InDom) -> Option<usize> {
     let is_it = |place| indoms.indom(place) == indom;
@@ -34,7 +36,9 @@ fn place_of_indom(token: &mut Token, ext: Ext<'_>, indoms: IndomTable<'_>, indom
     })
 }
 
-/// The body of `pmdaRehash`, also for `pmdaInit` and dynamic metrics (INIT-44, INIT-46).
+/// The body of `pmdaRehash`: builds the hash over a metric table, which the agent uses from now on.
+/// `pmdaInit` and dynamic metrics use it as well (INIT-44, INIT-46). If there is no memory, the
+/// table is searched, and the log says so.
 pub(crate) fn rehash(token: &mut Token, ext: Ext<'_>, lasting: Lasting<pmdaMetric>) {
     let table = lasting.seen();
     let built = agent::of_any(token, ext).and_then(|agent| {
@@ -59,7 +63,7 @@ pub(crate) fn rehash(token: &mut Token, ext: Ext<'_>, lasting: Lasting<pmdaMetri
     let name = ext.name();
     let name = Bytes(name.as_ref().map_or(b"", CText::bytes));
     if built.is_err() {
-        // A table that was too large has a first entry.
+        // Only a table with entries fails, so there is a first one.
         let pmid = table.entry(0).map_or(MetricId::NULL, Metric::pmid);
         log::notify!(
             Level::Warning,

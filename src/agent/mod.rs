@@ -1,11 +1,13 @@
-//! The records of agents, behind `pmdaExt.e_ext`.
+//! The library's records of agents: `pmdaExt.e_ext` leads to one.
 //!
-//! `e_ext` may point anywhere: agents make a `pmdaExt` by hand and leave it unset, and an agent
-//! that was linked with a copy of the C library has a record of that one. So a record is known by
-//! its address alone, and nothing is read through an unknown pointer.
+//! `e_ext` may point anywhere: some agents make a `pmdaExt` by hand and leave it unset, and an
+//! agent that is linked with a copy of the C library has a record of that copy, also in a pmcd that
+//! runs on this library. So a record is known by its address alone, and nothing is read through an
+//! unknown pointer.
 //!
-//! Fields are behind the lock of the library, or atomic, so a shared reference is enough. A record
-//! is never freed, as nothing tells us when an agent ends (INIT-14).
+//! The fields of a record are behind the lock of the library, or atomic, so a shared reference is
+//! enough to use it. A record is never freed, as nothing tells the library when an agent ends
+//! (INIT-14).
 
 pub(crate) use crate::state::agents::{AgentRecord, HashedTable, LoopState, TablePlaces};
 pub(crate) mod lookup;
@@ -24,8 +26,11 @@ use pmda_core::error::{Error, Result};
 use pmda_core::ident::Interface;
 use pmda_core::leak::try_box;
 
-/// Makes the record of an agent and its extension, whose `e_ext` leads to it. Neither is ever
-/// freed; without memory nothing is made.
+/// Makes the record of an agent, and with `extension` its extension, whose `e_ext` leads to the
+/// record. Neither is ever freed.
+///
+/// # Errors
+/// `-ENOMEM`; nothing was made.
 pub(crate) fn register(
     token: &mut Token,
     dispatch: Dispatch<'_>,
@@ -63,17 +68,28 @@ pub(crate) fn of(token: &mut Token, ext: Ext<'_>) -> Option<&'static AgentRecord
     state::peek(token)?.records.find(record)
 }
 
-/// The record of any agent. A `pmdaExt` that was zeroed by hand gets one that it does not lead to
-/// (INST-43), or `-ENOMEM`.
+/// The record of any agent. A `pmdaExt` that this library has not made gets a record, to which its
+/// `e_ext` does not lead (INST-43).
+///
+/// # Errors
+/// `-ENOMEM` for such a `pmdaExt`.
 pub(crate) fn of_any(token: &mut Token, ext: Ext<'_>) -> Result<&'static AgentRecord> {
     of(token, ext).map_or_else(|| external(token, ext), Ok)
 }
 
+/// The record of an agent whose `pmdaExt` this library has not made.
+///
+/// # Errors
+/// `-ENOMEM`.
 #[cold]
 fn external(token: &mut Token, ext: Ext<'_>) -> Result<&'static AgentRecord> {
     state::lock(token)?.records.external(ext, state::address())
 }
 
+/// The state of an agent's main loop, which is made at first use.
+///
+/// # Errors
+/// `-ENOMEM`.
 pub(crate) fn loop_state(token: &mut Token, ext: Ext<'_>) -> Result<&'static LoopState> {
     let record = of_any(token, ext)?;
     match record.loop_state.get() {
@@ -82,6 +98,10 @@ pub(crate) fn loop_state(token: &mut Token, ext: Ext<'_>) -> Result<&'static Loo
     }
 }
 
+/// Makes the state of an agent's main loop.
+///
+/// # Errors
+/// `-ENOMEM`.
 #[cold]
 fn make_loop_state(record: &'static AgentRecord) -> Result<&'static LoopState> {
     let [loop_state] = record.loop_state.get_or_try_init(|| try_box(LoopState::new()))?;
@@ -93,7 +113,8 @@ pub(crate) fn interface(token: &mut Token, ext: Ext<'_>) -> Interface {
     of(token, ext).map_or(Interface(0), AgentRecord::interface)
 }
 
-/// Notes that the dispatch table has moved; returns the extension if its record is not one of ours.
+/// Notes where the dispatch table of an agent is now, after it has moved. Returns the extension if
+/// another library has made its record: then that library's back pointer has to be updated.
 pub(crate) fn moved<'call>(token: &mut Token, dispatch: Dispatch<'call>) -> Option<Ext<'call>> {
     let ext = dispatch.ext()?;
     if of(token, ext).is_none() {
@@ -103,8 +124,8 @@ pub(crate) fn moved<'call>(token: &mut Token, dispatch: Dispatch<'call>) -> Opti
     None
 }
 
-/// Notes what the default methods need from a dispatch table: they have only the `pmdaExt`, and the
-/// table may move or go (MAIN-56).
+/// Copies from a dispatch table what the default methods need of it: they get the `pmdaExt` alone,
+/// and the table may move or go without notice (MAIN-56).
 pub(crate) fn refresh(token: &mut Token, dispatch: Dispatch<'_>) {
     if let Some(record) = dispatch.ext().and_then(|ext| of(token, ext)) {
         record.dispatch.note(dispatch);
@@ -112,7 +133,8 @@ pub(crate) fn refresh(token: &mut Token, dispatch: Dispatch<'_>) {
     }
 }
 
-/// The `desc` method of an agent: for a daemon that of its dispatch table now.
+/// The `desc` method of an agent. That of a daemon is read from its dispatch table at this moment;
+/// that of a DSO is the one that was seen last.
 pub(crate) fn desc_method(ext: Ext<'_>, record: &AgentRecord) -> Option<DescMethod> {
     match record.dispatch.table() {
         Some(table) if ptr::eq(table.ext_ptr(), ext.as_ptr()) => table.desc(),
@@ -120,7 +142,7 @@ pub(crate) fn desc_method(ext: Ext<'_>, record: &AgentRecord) -> Option<DescMeth
     }
 }
 
-/// Reports a dispatch table of a daemon that belongs to another `pmdaExt` (FETCH-11).
+/// Prints a line if the dispatch table of a daemon leads to another `pmdaExt` (FETCH-11).
 pub(crate) fn check_botch(ext: Ext<'_>, record: &AgentRecord) {
     let Some(table) = record.dispatch.table() else { return };
     if !ptr::eq(table.ext_ptr(), ext.as_ptr()) {

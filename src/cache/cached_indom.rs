@@ -1,4 +1,5 @@
-//! The instance caches for the fetch family.
+//! Lookups in the instance caches for the families that walk over instances: fetches, instance
+//! requests, labels.
 
 use std::ffi::c_int;
 
@@ -29,28 +30,37 @@ pub(crate) fn active_count(token: &mut Token, indom: InDom) -> Option<c_int> {
     })
 }
 
-/// Number of instances that are read at once, apart from the first step.
+/// The number of instances that are read at once, at most: the first step of a walk reads one, as
+/// its caller may want no more.
 const AHEAD: usize = 16;
 
-/// Active instances of a cached domain, read ahead under one lock.
+/// Active instances of a cached domain that were read ahead, so that the lock is taken once for
+/// several.
 ///
-/// Callbacks run between two steps, so these are used only while no instance was made active or
-/// inactive, stored or reclaimed (INST-41). It has nothing to drop, as callbacks may leave by
-/// `longjmp`.
+/// Callbacks run between two steps of a walk. So an instance that was read ahead is returned only
+/// if no instance was stored, made active or inactive, or reclaimed since it was read (INST-41).
+/// The structure has nothing to drop, since a callback may leave by `longjmp` while it is on the
+/// stack.
 pub(crate) struct InstancesAhead {
-    /// `None` at first: tables do not need them.
+    /// The instances that were read; `None` before the first read, since a walk over a table needs
+    /// none.
     read: Option<[WalkEntry; AHEAD]>,
+    /// The place of the next one.
     next: usize,
+    /// Their number.
     len: usize,
+    /// The number that the next read asks for.
     room: usize,
-    /// The position of the walk behind the last instance.
+    /// The position of the walk behind the instance that was returned last.
     after: Position,
-    /// The domain of these instances, and the list if only its instances were read.
+    /// The domain that they were read from; and the list, if only instances of a list were read.
     source: Option<(InDom, Option<ListPlace>)>,
+    /// [`changes`] when they were read.
     changes: u32,
 }
 
 impl InstancesAhead {
+    /// Nothing is read yet, and one step may be enough.
     pub(crate) const fn new() -> InstancesAhead {
         InstancesAhead {
             read: None,
@@ -63,12 +73,13 @@ impl InstancesAhead {
         }
     }
 
-    /// Forgets the instances; more than one step follows.
+    /// Forgets what was read, for a walk of more than one step.
     pub(crate) fn reset(&mut self) {
         self.source = None;
         (self.next, self.len, self.room) = (0, 0, AHEAD);
     }
 
+    /// The next active instance of a walk, which goes on behind it.
     #[inline(always)]
     pub(crate) fn next(&mut self, token: &mut Token, walk: &InstanceWalk, indom: InDom) -> Option<i32> {
         match self.next_read(walk, indom, None) {
@@ -77,12 +88,13 @@ impl InstancesAhead {
         }
     }
 
-    /// The next active instance of a walk over a list, if it was read already.
+    /// The next active instance of a walk over the instances of a list, if it was read ahead.
     pub(crate) fn next_listed(&mut self, walk: &InstanceWalk, indom: InDom, list: ListPlace) -> Option<i32> {
         self.next_read(walk, indom, Some(list))
     }
 
-    /// The next of those that were read, if the walk would read it now.
+    /// The next instance that was read ahead, if a read would find the same one now: it is a walk
+    /// over the same domain and list, from the same position, and nothing has changed.
     #[inline(always)]
     fn next_read(&mut self, walk: &InstanceWalk, indom: InDom, list: Option<ListPlace>) -> Option<i32> {
         let (domain, read) = self.source?;
@@ -103,8 +115,8 @@ impl InstancesAhead {
         given.inst
     }
 
-    /// The next active instance of a walk over `listed`, which is ascending and the list at a
-    /// place.
+    /// The next active instance of a walk over the instances of a list. `listed` has them in
+    /// ascending order, and `place` is the place of the list.
     pub(crate) fn read_listed(
         &mut self,
         token: &mut Token,
@@ -118,7 +130,7 @@ impl InstancesAhead {
         })
     }
 
-    /// Reads instances from the walk's position, and returns the first.
+    /// Reads instances from the position of the walk on, and returns the first.
     fn read(
         &mut self,
         token: &mut Token,
@@ -131,8 +143,8 @@ impl InstancesAhead {
         if walk.position() == Position::END {
             return None;
         }
-        // The rest of the last ones was in vain, since a callback has changed the domain, and may
-        // do so again.
+        // Instances that were read ahead are left, and of no use: a callback has changed the
+        // domain, and may do so again. So less is read.
         if self.next < self.len {
             self.room = 1;
         }
@@ -160,7 +172,7 @@ impl InstancesAhead {
     }
 }
 
-/// The active instance with a name, as `pmdaCacheLookupName` (INST-65).
+/// The active instance with a name, as `pmdaCacheLookupName` finds it (INST-65).
 pub(crate) fn find_name(token: &mut Token, indom: InDom, name: &[u8]) -> Option<i32> {
     peek(token, indom, |cache| {
         let hit = cache
@@ -171,7 +183,10 @@ pub(crate) fn find_name(token: &mut Token, indom: InDom, name: &[u8]) -> Option<
     })?
 }
 
-/// Calls `use_it` with the name of an active instance.
+/// Calls `use_it` with the name of an active instance. The lock is held meanwhile.
+///
+/// # Errors
+/// `PM_ERR_INST` if there is no such instance; errors of `use_it`.
 pub(crate) fn with_name<R>(
     token: &mut Token,
     indom: InDom,
@@ -188,7 +203,10 @@ pub(crate) fn with_name<R>(
     found.unwrap_or(Err(Error::INST))
 }
 
-/// Calls `use_them` with a cache.
+/// Calls `use_them` with the cache of a domain. The lock is held meanwhile.
+///
+/// # Errors
+/// `PM_ERR_INDOM` without a cache; errors of `use_them`.
 pub(crate) fn with_all<R>(
     token: &mut Token,
     indom: InDom,

@@ -15,11 +15,12 @@ use pmda_core::constants::{PMDA_CACHE_LOAD, PMDA_CACHE_SAVE, PMDA_CACHE_SYNC, PM
 use pmda_core::error::Error;
 use pmda_core::ident::InDom;
 
-/// Stores what a lookup has found; returns its state.
+/// Stores the name, id and pointer of the entry that a lookup has found where C wants them. Returns
+/// its state.
 ///
 /// # Safety
-/// The entry is in a cache of the state, which keeps its name until the instance is culled and
-/// reclaimed.
+/// The entry is in a cache of the state: such a cache is never freed, and keeps the name until the
+/// instance is culled and reclaimed, as `pmdaCacheLookup` tells its caller.
 unsafe fn give(
     found: &Entry<Private>,
     name: Out<'_, *mut c_char>,
@@ -27,7 +28,7 @@ unsafe fn give(
     private: Out<'_, *mut c_void>,
 ) -> c_int {
     if !name.is_null() {
-        // SAFETY: the name stays, as the caller says.
+        // SAFETY: the name stays for as long as the manual says, as the caller promises.
         unsafe { name.lend(found.terminated()) };
     }
     inst.set(found.id());
@@ -75,8 +76,8 @@ pub unsafe extern "C" fn pmdaCacheStoreKey(
     key: *const c_void,
     private_: Option<Private>,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or a key of that length, which is copied before C code can
-    // change it.
+    // SAFETY: NULL or a key of that length, as the caller promises. It is copied before code of C
+    // runs again.
     let key = unsafe { CBytes::new(key, keylen) };
     guard(|token| {
         let name = name.as_ref().map(CText::bytes);
@@ -103,7 +104,7 @@ pub unsafe extern "C" fn pmdaCacheLookup(
 ) -> c_int {
     guard(|token| {
         open(token, InDom(indom), |cache| {
-            // SAFETY: an entry of a cache of the state.
+            // SAFETY: `open` works on a cache of the state.
             Ok(unsafe { give(cache.lookup(inst)?, name, Out::NONE, private_) })
         })
     })
@@ -127,7 +128,7 @@ pub unsafe extern "C" fn pmdaCacheLookupName(
     guard(|token| {
         open(token, InDom(indom), |cache| {
             let found = cache.lookup_name(name.ok_or(Error::INST)?.bytes())?;
-            // SAFETY: an entry of a cache of the state.
+            // SAFETY: `open` works on a cache of the state.
             Ok(unsafe { give(found, Out::NONE, inst, private_) })
         })
     })
@@ -151,13 +152,13 @@ pub unsafe extern "C" fn pmdaCacheLookupKey(
     inst: Out<'_, c_int>,
     private_: Out<'_, *mut c_void>,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or a key of that length; nothing of C runs while it is looked
-    // at.
+    // SAFETY: NULL or a key of that length, as the caller promises. No code of C runs while it is
+    // read.
     let key = unsafe { CBytes::new(key, keylen) };
     guard(|token| {
         with(token, InDom(indom), |cache| {
             let name = name.as_ref().map(CText::bytes);
-            // SAFETY: an entry of a cache of the state.
+            // SAFETY: `with` works on a cache of the state.
             Ok(unsafe { give(cache.lookup_key(name, key.bytes())?, oname, inst, private_) })
         })
     })
@@ -166,7 +167,7 @@ pub unsafe extern "C" fn pmdaCacheLookupKey(
 /// Culls the instances that were saved more than `recent` seconds ago and not stored since.
 ///
 /// # Returns
-/// How many.
+/// The number of culled instances; `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-ENOMEM`.
 ///
 /// # Safety
 /// None of its own.
@@ -175,11 +176,11 @@ pub unsafe extern "C" fn pmdaCachePurge(indom: pmInDom, recent: time_t) -> c_int
     guard(|token| cache::purge(token, InDom(indom), wide(recent), None))
 }
 
-/// As [`pmdaCachePurge`]; `callback` gets what was attached to each instance, in ascending order of
-/// ids.
+/// As [`pmdaCachePurge`]. `callback` gets the pointer that was attached to each instance, in
+/// ascending order of ids.
 ///
 /// # Returns
-/// How many were culled.
+/// As [`pmdaCachePurge`].
 ///
 /// # Safety
 /// `callback` is NULL or may be called with each pointer that was attached. It may call any
@@ -193,8 +194,9 @@ pub unsafe extern "C-unwind" fn pmdaCachePurgeCallback(
     let purge = || -> Guarded<c_int> {
         let mut purge = try_guarded(|token| Purge::new(token, InDom(indom), wide(recent), callback))?;
         while let Some((callback, private)) = guarded(|_| purge.next())? {
-            // SAFETY: the caller gives a function for what the agent has attached; the instance has
-            // gone, so the cache does not return the pointer again.
+            // SAFETY: the function may be called with each pointer that the agent has attached, as
+            // the caller promises. The instance is culled, so the cache does not return the pointer
+            // again. This frame has nothing to drop.
             unsafe { callback(private.as_ptr()) };
         }
         Ok(purge.number)
@@ -252,7 +254,7 @@ pub unsafe extern "C" fn __pmdaCacheDumpAll(stream: Option<CFile>, do_hash: c_in
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaCacheOp(indom: pmInDom, op: c_int) -> c_int {
     let indom = InDom(indom);
-    // The only operation for each instance.
+    // Agents call this operation once for each instance, the others once for a whole cache.
     if op == PMDA_CACHE_WALK_NEXT {
         return match cache::step(indom) {
             Some(inst) => inst,
@@ -265,14 +267,15 @@ pub unsafe extern "C" fn pmdaCacheOp(indom: pmInDom, op: c_int) -> c_int {
     }
 }
 
-/// A tail call: as a function of C it takes its caller's place on the stack.
+/// The operations on files. It is `extern "C"`, so that the compiler makes the call to it a jump:
+/// its frame takes the place of the caller's on the stack.
 #[cold]
 #[inline(never)]
 extern "C" fn persist(indom: InDom, op: c_int) -> c_int {
     guard(|token| cache::persist(token, indom, op))
 }
 
-/// As [`persist`].
+/// The other operations, as a function of its own like [`persist`].
 #[inline(never)]
 extern "C" fn operate(indom: InDom, op: c_int) -> c_int {
     guard(|token| cache::operate(token, indom, op))

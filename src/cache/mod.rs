@@ -1,7 +1,8 @@
-//! The instance caches of the process, and operations on a whole one.
+//! The instance caches of the process: the way to one of them, and the operations on a whole one.
 //!
-//! Nothing is locked while C runs: journals are written, and purge callbacks called, without the
-//! lock (CACHE-7).
+//! The lock is not held while code of C runs, or a file is read or written. A cache writes its
+//! messages into a journal, which is written out after the lock was released, and purge callbacks
+//! are called then (CACHE-7).
 
 pub(crate) mod cached_indom;
 pub(crate) mod exports;
@@ -30,8 +31,11 @@ pub(crate) fn peek<R>(token: &mut Token, indom: InDom, work: impl FnOnce(&mut Ca
     Some(work(globals.caches.find(indom)?))
 }
 
-/// Works on the cache of a domain, made if need be. The work logs nothing. `PM_ERR_INDOM` for
-/// `PM_INDOM_NULL`, `-ENOMEM`; the work's errors.
+/// Works on the cache of a domain. It is made if there is none (CACHE-5). The work writes no
+/// messages.
+///
+/// # Errors
+/// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-ENOMEM`; errors of the work.
 pub(crate) fn open<R>(
     token: &mut Token,
     indom: InDom,
@@ -41,7 +45,10 @@ pub(crate) fn open<R>(
     work(globals.caches.open(indom)?)
 }
 
-/// [`open`], with the cache's journal written out.
+/// [`open`] for work that may write messages: they are written out afterwards, without the lock.
+///
+/// # Errors
+/// As [`open`].
 pub(crate) fn with<R>(
     token: &mut Token,
     indom: InDom,
@@ -60,35 +67,44 @@ pub(crate) fn with<R>(
     result
 }
 
+/// A number as C's functions return it.
 fn count(number: usize) -> c_int {
     c_int::try_from(number).unwrap_or(c_int::MAX)
 }
 
-/// The dump of a cache, if there is one.
+/// A cache as text, with its hash chains if `chains`; empty if there is none.
 pub(crate) fn dump(token: &mut Token, indom: InDom, chains: bool) -> Vec<u8> {
     peek(token, indom, |cache| cache.dump(chains)).unwrap_or_default()
 }
 
-/// The dumps of all caches, the newest first.
+/// All caches as texts, one by one, the newest first. Nothing is locked between two of them.
 pub(crate) fn dump_all(token: &mut Token, chains: bool) -> impl Iterator<Item = Vec<u8>> {
     let count = state::peek(token).map_or(0, |globals| globals.caches.caches.len());
     let dump = move |before: usize| Some(state::peek(token)?.caches.made(before)?.dump(chains));
     (0..count).rev().filter_map(dump)
 }
 
-/// [`walk_next`] as a short call.
+/// [`walk_next`] as a short call, for the cache that was found last; `None` if it was not done.
 #[inline(always)]
 pub(crate) fn step(indom: InDom) -> Option<c_int> {
     state::short(|globals| Some(globals.caches.last(indom)?.walk().unwrap_or(-1)))
 }
 
-/// The next active instance of a walk, or -1. Makes the cache if there is none (CACHE-5).
+/// The next active instance of a walk over a cache, or -1 at its end. It makes the cache if there
+/// is none (CACHE-5).
+///
+/// # Errors
+/// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-ENOMEM`.
 pub(crate) fn walk_next(token: &mut Token, indom: InDom) -> Result<c_int> {
     open(token, indom, |cache| Ok(cache.walk().unwrap_or(-1)))
 }
 
-/// Reads or writes the file of a domain. It needs much of the stack, so as little else as possible
-/// is there. `PM_ERR_INDOM` for `PM_INDOM_NULL`, and the errors of files.
+/// Reads or writes the file of a domain's cache: LOAD, SAVE, SYNC and WRITE. Files, and the search
+/// for their directory, need much of the stack. So the steps are functions of their own, which are
+/// not inlined: no frame has more on the stack than its own step needs.
+///
+/// # Errors
+/// `PM_ERR_INDOM` for `PM_INDOM_NULL`, and the errors of reading or writing a file.
 pub(crate) fn persist(token: &mut Token, indom: InDom, op: c_int) -> Result<c_int> {
     if indom.is_null() {
         return Err(Error::INDOM);
@@ -104,7 +120,7 @@ pub(crate) fn persist(token: &mut Token, indom: InDom, op: c_int) -> Result<c_in
             });
         }
     };
-    // Not even the directory is made when nothing is to be written (CACHE-70).
+    // Nothing is touched, not even the directory, when there is nothing to write (CACHE-70).
     if !is_due(token, indom, when)? {
         return Ok(0);
     }
@@ -114,8 +130,10 @@ pub(crate) fn persist(token: &mut Token, indom: InDom, op: c_int) -> Result<c_in
     })
 }
 
-/// Does an operation in memory. `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-EINVAL` for an unknown
-/// operation, `-ENOMEM`.
+/// Does an operation that needs no file.
+///
+/// # Errors
+/// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-EINVAL` for an unknown operation, `-ENOMEM`.
 pub(crate) fn operate(token: &mut Token, indom: InDom, op: c_int) -> Result<c_int> {
     if indom.is_null() {
         return Err(Error::INDOM);
@@ -150,8 +168,11 @@ pub(crate) fn operate(token: &mut Token, indom: InDom, op: c_int) -> Result<c_in
     })
 }
 
-/// LOAD. Pieces of the file are read without the lock, and applied one by one. Its frame is not
-/// there while [`find_directory`] has the stack.
+/// LOAD: reads pieces of the file without the lock, and applies each under the lock. Returns the
+/// number of instances.
+///
+/// # Errors
+/// `-errno` of the file, `PM_ERR_GENERIC` for a file with errors, `-ENOMEM`.
 #[inline(never)]
 fn load(token: &mut Token, indom: InDom) -> Result<c_int> {
     // The domain gets a cache in any case (CACHE-5).
@@ -166,13 +187,21 @@ fn load(token: &mut Token, indom: InDom) -> Result<c_int> {
     }
 }
 
+/// Returns whether a save has something to write (CACHE-70).
+///
+/// # Errors
+/// `-ENOMEM` when the cache cannot be made.
 #[inline(never)]
 fn is_due(token: &mut Token, indom: InDom, when: Write) -> Result<bool> {
     with(token, indom, |cache| Ok(cache.is_due(when)))
 }
 
-/// SAVE, SYNC and WRITE: writes the file if that is due, without the lock; once more if another
-/// thread has done so meanwhile. Its frame is not there earlier, like that of [`load`].
+/// SAVE, SYNC and WRITE: collects the text of the file under the lock, if a save is due, and writes
+/// it without. It does so once more if another thread has saved the cache meanwhile. Returns the
+/// number of instances.
+///
+/// # Errors
+/// `-errno` of the file, `-ENOMEM`.
 #[inline(never)]
 fn save(token: &mut Token, indom: InDom, when: Write) -> Result<c_int> {
     let now = now();
@@ -187,17 +216,30 @@ fn save(token: &mut Token, indom: InDom, when: Write) -> Result<c_int> {
     }
 }
 
+/// The text to write, or `None` if nothing is due. It is a function of its own: its frame is not on
+/// the stack while the file is written.
+///
+/// # Errors
+/// `-ENOMEM`.
 fn begin_save(token: &mut Token, indom: InDom, when: Write, now: i64) -> Result<Option<Snapshot>> {
     let path = path(token, indom)?;
     with(token, indom, |cache| cache.begin_save(when, path, now))
 }
 
+/// Takes over the result of a write. Returns the number of instances, or `None` if the file has to
+/// be written again.
+///
+/// # Errors
+/// `-errno` of the file.
 fn end_save(token: &mut Token, indom: InDom, snapshot: &Snapshot, result: io::Result<()>) -> Result<Option<usize>> {
     with(token, indom, |cache| cache.saved(snapshot, result))
 }
 
-/// Finds the directory of the cache files at its first use (CACHE-72), without the lock. It takes
-/// much of the stack, so nothing else is there.
+/// Finds the directory of the cache files at the first use of one (CACHE-72), without the lock. It
+/// needs much of the stack: see [`persist`].
+///
+/// # Errors
+/// `PM_ERR_GENERIC` if pcp.conf names no directory, `-ENOMEM`.
 #[inline(never)]
 fn find_directory(token: &mut Token) -> Result<()> {
     if state::lock(token)?.caches.directory.is_some() {
@@ -206,7 +248,11 @@ fn find_directory(token: &mut Token) -> Result<()> {
     config::with_optional(c"PCP_VAR_DIR", |variable| remember_directory(token, variable)).unwrap_or(Err(Error::GENERIC))
 }
 
-/// Out of line: its frame is not there while libpcp reads pcp.conf.
+/// Keeps the directory. It is not inlined: its frame is not on the stack while libpcp reads
+/// pcp.conf.
+///
+/// # Errors
+/// `-ENOMEM`.
 #[inline(never)]
 fn remember_directory(token: &mut Token, variable: &CStr) -> Result<()> {
     let path = cancel::disabled(|| directory_below(variable.to_bytes()))?;
@@ -214,7 +260,10 @@ fn remember_directory(token: &mut Token, variable: &CStr) -> Result<()> {
     Ok(())
 }
 
-/// The file of a domain's cache, after [`find_directory`].
+/// The path of the file of a domain's cache, after [`find_directory`].
+///
+/// # Errors
+/// `PM_ERR_GENERIC` without a directory, `-ENOMEM`.
 fn path(token: &mut Token, indom: InDom) -> Result<FilePath> {
     let globals = state::lock(token)?;
     let directory = globals.caches.directory.as_ref().ok_or(Error::GENERIC)?;
@@ -222,8 +271,11 @@ fn path(token: &mut Token, indom: InDom) -> Result<FilePath> {
 }
 
 /// Culls the instances that were saved more than `recent` seconds ago and not stored since; returns
-/// their number. What was attached to them is added to the list, in ascending order of ids.
-/// `PM_ERR_INDOM`, `-ENOMEM`.
+/// their number. The pointers that were attached to them are added to the list, in ascending order
+/// of ids.
+///
+/// # Errors
+/// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-ENOMEM`.
 pub(crate) fn purge(
     token: &mut Token,
     indom: InDom,
@@ -234,10 +286,10 @@ pub(crate) fn purge(
     with(token, indom, |cache| cache.purge(limit, attached)).map(count)
 }
 
-/// Tells the agent about each culled instance, after all were culled.
+/// A purge that calls the agent for each culled instance, after all were culled.
 pub(crate) struct Purge {
     callback: Option<Free>,
-    /// How many were culled.
+    /// The number of culled instances.
     pub(crate) number: c_int,
     attached: NoDropCell<vec::IntoIter<Private>>,
 }
@@ -257,7 +309,8 @@ impl Purge {
         })
     }
 
-    /// The next call; none after the last one.
+    /// The function and the argument of the next call; `None` after the last one, and then nothing
+    /// is owned any more.
     pub(crate) fn next(&mut self) -> Option<(Free, Private)> {
         let next = self.attached.get().and_then(Iterator::next);
         let call = self.callback.zip(next);

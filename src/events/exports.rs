@@ -122,6 +122,8 @@ pub unsafe extern "C" fn pmdaEventAddHighResMissedRecord(idx: c_int, ts: In<'_, 
 }
 
 /// Adds a parameter. As in the C library, the type is checked before the atom (EVENT-22).
+///
+/// # Errors
 /// `PM_ERR_TYPE` for a type that no parameter has, `-EINVAL` without a value; errors of
 /// [`EventArray::add_parameter`].
 fn add_parameter(array: &mut EventArray, metric: pmID, kind: c_int, atom: Option<Parameter<'_>>) -> Result<()> {
@@ -136,12 +138,13 @@ fn add_parameter(array: &mut EventArray, metric: pmID, kind: c_int, atom: Option
             array.add_parameter(metric, code, ParameterValue::Long(atom()?.long()))
         }
         pcp::PM_TYPE_STRING => {
-            // SAFETY: an atom with a string: the caller says so by the type.
+            // SAFETY: the type is that of a string. The atom came with it: the callers of the
+            // exported functions promise that they fit.
             let text = unsafe { atom()?.text() }.ok_or(Error::EINVAL)?;
             array.add_parameter(metric, code, ParameterValue::Bytes(text.bytes()))
         }
         pcp::PM_TYPE_AGGREGATE => {
-            // SAFETY: likewise, with a block.
+            // SAFETY: the type is one of value blocks, and the atom came with it, as above.
             let payload = unsafe { atom()?.payload() }?;
             array.add_parameter(metric, code, ParameterValue::Bytes(payload.bytes()))
         }
@@ -149,14 +152,15 @@ fn add_parameter(array: &mut EventArray, metric: pmID, kind: c_int, atom: Option
     }
 }
 
-/// Adds a number that fits, as a short call.
+/// Adds a number that fits into the array, as a short call; `None` if it was not done.
 #[inline(always)]
 fn fit(idx: c_int, pmid: pmID, kind: c_int, number: ParameterValue<'_>) -> Option<()> {
-    // The types that are known are small numbers.
+    // Known types are small numbers.
     short(idx, |array| array.fit_parameter(pmid, kind as u8, number))
 }
 
-/// The body of the three functions that add a parameter, each by a jump here.
+/// The body of the three functions that add a parameter. It is `extern "C"`, so that each of them
+/// is a jump.
 extern "C" fn parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option<Parameter<'_>>) -> c_int {
     let added = match (kind as u32, value) {
         (pcp::PM_TYPE_32 | pcp::PM_TYPE_U32 | pcp::PM_TYPE_FLOAT, Some(atom)) => {
@@ -173,12 +177,13 @@ extern "C" fn parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option<Param
     other_parameter(idx, pmid, kind, value)
 }
 
-/// [`parameter`] for a text, and for what does not fit or is wrong: apart, as the frame of a number
-/// that fits needs less.
+/// [`parameter`] for a text, for what does not fit, and for errors. It is a function of its own, so
+/// that a number that fits needs a smaller frame.
 #[inline(never)]
 extern "C" fn other_parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option<Parameter<'_>>) -> c_int {
     if let (pcp::PM_TYPE_STRING, Some(atom)) = (kind as u32, value) {
-        // SAFETY: the caller gives an atom of the type that it names, which is a string here.
+        // SAFETY: the type is that of a string, and the atom came with it, as the callers of the
+        // exported functions promise.
         let text = unsafe { atom.text() };
         let added = text.and_then(|text| short(idx, |array| array.fit_text(pmid, kind as u8, text.bytes())));
         if added == Some(()) {
@@ -204,6 +209,9 @@ pub unsafe extern "C" fn pmdaEventAddParam(idx: c_int, pmid: pmID, r#type: c_int
 
 /// The same as `pmdaEventAddParam`.
 ///
+/// # Returns
+/// As `pmdaEventAddParam`.
+///
 /// # Safety
 /// As `pmdaEventAddParam`.
 #[unsafe(no_mangle)]
@@ -218,6 +226,9 @@ pub unsafe extern "C" fn pmdaEventAddHighResParam(
 
 /// An older name of `pmdaEventAddHighResParam` (EVENT-23).
 ///
+/// # Returns
+/// As `pmdaEventAddParam`.
+///
 /// # Safety
 /// As `pmdaEventAddParam`.
 #[unsafe(no_mangle)]
@@ -230,7 +241,7 @@ pub unsafe extern "C" fn pmdaEventHighResAddParam(
     parameter(idx, pmid, r#type, avp)
 }
 
-/// Writes length and type into the array's header and gives its address.
+/// Writes length and type into the header of an array, and returns its address.
 ///
 /// # Returns
 /// The array, which the library keeps; valid until something is added or the array is released
@@ -267,8 +278,8 @@ pub unsafe extern "C" fn __pmdaEventPrint(
     msg: *mut c_char,
     msgsize: c_int,
 ) -> *mut c_char {
-    // SAFETY: the caller gives NULL or memory of these sizes; no more than `msgsize` bytes of the
-    // event are looked at, and no C code runs meanwhile.
+    // SAFETY: NULL, or memory of these sizes that does not overlap, as the caller promises. No code
+    // of C runs while it is used.
     let (data, out) = unsafe {
         (
             CBytes::new(buffer.cast(), bufsize.min(msgsize)),

@@ -1,4 +1,4 @@
-//! The event arrays of the process.
+//! The event arrays of the process: an agent packs events into one, as the value of a metric.
 
 pub(crate) mod exports;
 
@@ -12,17 +12,21 @@ use crate::view::types::{timespec, timeval, wide};
 use pmda_core::error::{Error, Result};
 use pmda_core::events::{self, EventArray, Form, Stamp};
 
+/// Works on the array of a handle.
+///
+/// # Errors
+/// `PM_ERR_NOCONTEXT` for an unknown handle, `-ENOMEM`; errors of the work.
 pub(crate) fn with<T>(token: &mut Token, handle: c_int, work: impl FnOnce(&mut EventArray) -> Result<T>) -> Result<T> {
     state::lock(token)?.arrays.get(handle).and_then(work)
 }
 
-/// A short call on the array of a handle; `None` if it was not done.
+/// Adds something that fits into the array of a handle, as a short call; `None` if it was not done.
 #[inline(always)]
 pub(crate) fn short(handle: c_int, fit: impl FnOnce(&mut EventArray) -> bool) -> Option<()> {
     state::short(|globals| fit(globals.arrays.get(handle).ok()?).then_some(()))
 }
 
-/// Starts a record as a short call; returns whether it was done.
+/// Starts a record as a short call. Returns whether it was done.
 #[inline(always)]
 pub(crate) fn short_record(handle: c_int, flags: c_int, stamp: impl FnOnce() -> Option<Stamp>) -> bool {
     short(handle, |array| {
@@ -31,34 +35,51 @@ pub(crate) fn short_record(handle: c_int, flags: c_int, stamp: impl FnOnce() -> 
     .is_some()
 }
 
+/// Makes an array, for an agent or for a queue. Returns its handle.
+///
+/// # Errors
+/// `-ENOMEM`.
 pub(crate) fn create(token: &mut Token) -> Result<c_int> {
     state::lock(token)?.arrays.create()
 }
 
+/// Frees an array.
+///
+/// # Errors
+/// `PM_ERR_NOCONTEXT` for an unknown handle.
 pub(crate) fn release(token: &mut Token, handle: c_int) -> Result<()> {
     state::lock(token)?.arrays.release(handle)
 }
 
-/// The address of an array, NULL for an unknown handle (EVENT-13). A vector's block is from malloc,
-/// and aligned for the C structures.
+/// The address of an array, NULL for an unknown handle (EVENT-13). The bytes are in the block of a
+/// vector, which comes from malloc: so they are aligned for each field of the C structures.
 pub(crate) fn address(token: &mut Token, handle: c_int, form: Form) -> *mut c_void {
     with(token, handle, |array| Ok(array.publish(form).as_mut_ptr().cast())).unwrap_or(ptr::null_mut())
 }
 
-/// The time stamp of a low-resolution record; `-EINVAL` without a time.
+/// The time stamp of a record in microseconds.
+///
+/// # Errors
+/// `-EINVAL` without a time.
 pub(crate) fn low(when: In<'_, timeval>) -> Result<Stamp> {
     let when = when.get().ok_or(Error::EINVAL)?;
     Ok(Stamp::Low(wide(when.tv_sec), wide(when.tv_usec)))
 }
 
-/// The time stamp of a high-resolution record; `-EINVAL` without a time.
+/// The time stamp of a record in nanoseconds.
+///
+/// # Errors
+/// `-EINVAL` without a time.
 pub(crate) fn high(when: In<'_, timespec>) -> Result<Stamp> {
     let when = when.get().ok_or(Error::EINVAL)?;
     Ok(Stamp::High(wide(when.tv_sec), wide(when.tv_nsec)))
 }
 
-/// Starts a record. As in the C library, the flags are checked before the time: `PM_ERR_CONV` when
-/// they claim a missed record.
+/// Starts a record. As in the C library, the flags are checked before the time.
+///
+/// # Errors
+/// `PM_ERR_CONV` when the flags claim a missed record; errors of `stamp` and of
+/// [`EventArray::add_record`].
 pub(crate) fn add_record(array: &mut EventArray, flags: c_int, stamp: impl FnOnce() -> Result<Stamp>) -> Result<()> {
     let flags = flags as u32;
     if flags & events::PM_EVENT_FLAG_MISSED != 0 {

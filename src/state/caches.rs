@@ -8,23 +8,25 @@ use pmda_core::index::Seed;
 use pmda_core::leak::try_leak;
 use pmda_core::path::FilePath;
 
+/// All caches, one for each instance domain that has one.
 pub(crate) struct Caches {
-    /// In ascending order, never removed (CACHE-1).
+    /// Sorted by domain. A cache is never removed (CACHE-1).
     pub(crate) caches: Vec<CacheSlot>,
-    /// The last found cache, by the last bits of the domain: most agents number their domains from
-    /// 0 or 1.
+    /// The place of the cache that was found last, for each value of the last three bits of the
+    /// domain: most agents number their domains from 0 or 1, so their domains differ in these.
     recent: [u8; 8],
-    /// The directory of cache files, once it was asked for (CACHE-72).
+    /// The directory of cache files, once it was needed (CACHE-72).
     pub(crate) directory: Option<FilePath>,
 }
 
-/// A cache, and the number of earlier ones.
+/// A cache, and the number of caches that were made before it.
 pub(crate) struct CacheSlot {
     before: usize,
     cache: &'static mut Cache<Private>,
 }
 
 impl Caches {
+    /// No caches.
     pub(crate) const fn new() -> Caches {
         Caches {
             caches: Vec::new(),
@@ -33,7 +35,7 @@ impl Caches {
         }
     }
 
-    /// CACHE-34.
+    /// The cache of a domain, if it has one (CACHE-34).
     #[inline(always)]
     pub(crate) fn find(&mut self, indom: InDom) -> Option<&mut Cache<Private>> {
         let place = match self.recent(indom) {
@@ -50,8 +52,10 @@ impl Caches {
         self.caches.get_mut(place).map(|made| &mut *made.cache)
     }
 
-    /// The cache of a domain, made if there is none (CACHE-5). `PM_ERR_INDOM` for `PM_INDOM_NULL`
-    /// (CACHE-6).
+    /// The cache of a domain. It is made if there is none (CACHE-5).
+    ///
+    /// # Errors
+    /// `PM_ERR_INDOM` for `PM_INDOM_NULL` (CACHE-6); `-ENOMEM`, and none was made.
     #[inline(always)]
     pub(crate) fn open(&mut self, indom: InDom) -> Result<&mut Cache<Private>> {
         match self.recent(indom) {
@@ -68,7 +72,10 @@ impl Caches {
         is_it.then_some(place)
     }
 
-    /// The place of a domain's cache, or the place for a new one.
+    /// The place of a domain's cache, which is noted as found last.
+    ///
+    /// # Errors
+    /// The place for a new cache, if the domain has none.
     fn search(&mut self, indom: InDom) -> std::result::Result<usize, usize> {
         let place = self
             .caches
@@ -77,6 +84,10 @@ impl Caches {
         Ok(place)
     }
 
+    /// [`Caches::open`] for a cache that was not found last.
+    ///
+    /// # Errors
+    /// As [`Caches::open`].
     fn search_or_make(&mut self, indom: InDom) -> Result<&mut Cache<Private>> {
         let place = match self.search(indom) {
             Ok(place) => place,
@@ -85,25 +96,30 @@ impl Caches {
         Ok(&mut *self.caches[place].cache)
     }
 
+    /// Makes a cache at a place, and returns the place.
+    ///
+    /// # Errors
+    /// As [`Caches::open`].
     #[cold]
     fn make(&mut self, indom: InDom, place: usize) -> Result<usize> {
         if indom.is_null() {
             return Err(Error::INDOM);
         }
         let before = self.caches.len();
+        // Most agents have few caches: the list doubles, from one on.
         if before == self.caches.capacity() {
             self.caches
                 .try_reserve_exact(before.max(1))
                 .map_err(|_| Error::ENOMEM)?;
         }
         let cache = try_leak(Cache::new(indom, Seed::process()))?;
-        // Room: just made.
+        // This does not allocate: there is room for one more.
         self.caches.push(CacheSlot { before, cache });
         self.caches[place..].rotate_right(1);
         Ok(place)
     }
 
-    /// The cache with `before` earlier ones.
+    /// The cache that was made when there were `before` others.
     pub(crate) fn made(&self, before: usize) -> Option<&Cache<Private>> {
         let made = self.caches.iter().find(|made| made.before == before)?;
         Some(&*made.cache)

@@ -1,4 +1,4 @@
-//! The callbacks of dynamic metrics.
+//! What an agent registers for its dynamic metrics.
 
 use crate::sys::lock::Mutex;
 use crate::view::memory::Lasting;
@@ -8,13 +8,13 @@ use pmda_core::dynamic::RegistrationList;
 
 /// An agent's registration: callbacks, the metrics that they copy, and the place of its tree.
 pub(crate) struct Callbacks {
-    /// Brings the tree up to date.
+    /// Updates the tree.
     pub(crate) update: pmdaUpdatePMNS,
-    /// Gives the help text of a metric.
+    /// Returns the help text of a metric.
     pub(crate) text: pmdaUpdateText,
     /// Fills in the copy of a metric.
     pub(crate) metric: pmdaUpdateMetric,
-    /// Tells how many copies there will be.
+    /// Returns the number of metrics to copy and the number of copies of each.
     pub(crate) counts: pmdaCountMetrics,
     /// The metrics to copy.
     pub(crate) metrics: Lasting<pmdaMetric>,

@@ -1,4 +1,4 @@
-//! The open help databases, and the table that `chkhelp` looks at.
+//! The open help databases, and the table of them that PCP's program `chkhelp` reads.
 
 use std::ffi::c_int;
 use std::mem::offset_of;
@@ -9,15 +9,19 @@ use pmda_core::error::{Error, Result};
 use pmda_core::handles::{self, Handles};
 use pmda_core::help::Database;
 
-/// The databases, and C's table of them.
+/// The open databases, and the table of them that C code reads.
 pub(crate) struct Databases {
+    /// The databases by handle.
     pub(crate) slots: Handles<Database>,
     /// A row for each slot.
     pub(crate) table: Vec<HelpRow>,
 }
 
 impl Databases {
-    /// Those of the process, made at first use.
+    /// The databases of the process, which are made at first use.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     pub(crate) fn made(databases: &mut Vec<Databases>) -> Result<&mut Databases> {
         if databases.is_empty() {
             databases.try_reserve_exact(1).map_err(|_| Error::ENOMEM)?;
@@ -29,11 +33,15 @@ impl Databases {
         Ok(&mut databases[0])
     }
 
+    /// The database of a handle, if it is open.
     pub(crate) fn get(&self, handle: c_int) -> Option<&Database> {
         self.slots.get(handles::slot(handle))
     }
 
-    /// A free slot, with a row for it (HELP-11, H-5).
+    /// The lowest free slot, with a row of the table for it (HELP-11, H-5).
+    ///
+    /// # Errors
+    /// `-ENOMEM`, and those of [`Handles::vacant`].
     pub(crate) fn reserve(&mut self) -> Result<usize> {
         let slot = self.slots.vacant()?;
         if self.table.len() <= slot {
@@ -43,6 +51,10 @@ impl Databases {
         Ok(slot)
     }
 
+    /// Keeps an open database, and returns its handle.
+    ///
+    /// # Errors
+    /// As [`Databases::reserve`]; the database is closed.
     pub(crate) fn insert(&mut self, base: Database) -> Result<c_int> {
         let slot = self.reserve()?;
         let handle = handles::handle(slot)?;
@@ -51,6 +63,7 @@ impl Databases {
         Ok(handle)
     }
 
+    /// Takes out the database of a handle, if it is open: the caller closes it.
     pub(crate) fn remove(&mut self, handle: c_int) -> Option<Database> {
         let slot = handles::slot(handle);
         let base = self.slots.take(slot)?;
@@ -59,7 +72,7 @@ impl Databases {
     }
 }
 
-/// A database as `chkhelp` sees it through `__pmdaHelpTab` (HELP-40).
+/// A row of the table that `chkhelp` reads through the variable `__pmdaHelpTab` (HELP-40).
 #[repr(C)]
 pub(crate) struct HelpRow {
     /// Descriptor of NAME.dir, always closed (HELP-13).
@@ -70,13 +83,14 @@ pub(crate) struct HelpRow {
     numidx: c_int,
     /// The index, header included.
     index: AtomicPtr<u8>,
-    /// The texts.
+    /// The texts: offsets in the index count from here.
     text: AtomicPtr<u8>,
     /// Size of the texts in bytes.
     textlen: c_int,
 }
 
-/// The layout; `chkhelp` has no header for it.
+/// The layout of the C structure, which no header declares: three numbers, with padding up to the
+/// next pointer, two pointers, a number.
 const _: () = {
     let pointer = size_of::<*const u8>();
     assert!(offset_of!(HelpRow, index) == 12usize.next_multiple_of(pointer));
@@ -84,10 +98,13 @@ const _: () = {
 };
 
 impl HelpRow {
+    /// The row of a slot without a database.
     fn closed() -> HelpRow {
         HelpRow::new(0, &[], &[])
     }
 
+    /// The row of a database with this index and these texts, which stay in memory until it is
+    /// closed.
     fn new(entries: usize, index: &[u8], text: &[u8]) -> HelpRow {
         HelpRow {
             dir_fd: -1,
@@ -100,7 +117,7 @@ impl HelpRow {
     }
 }
 
-/// The address of bytes that nobody changes; NULL if there are none.
+/// The address of bytes, for C code that reads them; NULL if there are none.
 fn address(bytes: &[u8]) -> AtomicPtr<u8> {
     AtomicPtr::new(if bytes.is_empty() {
         ptr::null_mut()
@@ -109,7 +126,7 @@ fn address(bytes: &[u8]) -> AtomicPtr<u8> {
     })
 }
 
-/// Sizes of an open database fit.
+/// A size as an `int`. The sizes of a database were checked when it was opened: they fit.
 fn count(size: usize) -> c_int {
     c_int::try_from(size).unwrap_or(c_int::MAX)
 }

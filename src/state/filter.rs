@@ -10,6 +10,6 @@ pub(crate) struct Filter {
     pub(crate) data: Cookie,
     /// Decides about an event; anything but 0 drops it.
     pub(crate) apply: pmdaEventApplyFilterCallBack,
-    /// Frees it.
+    /// Frees the filter.
     pub(crate) release: pmdaEventReleaseFilterCallBack,
 }
