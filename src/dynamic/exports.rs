@@ -1,7 +1,4 @@
 //! Dynamic metrics: `pmdaDynamic*` and `pmdaExtDynamicPMNS`.
-//!
-//! The trees belong to the agent, which stores and exchanges the pointer of its update callback
-//! (DYN-4).
 
 #![allow(unsafe_code)]
 
@@ -30,20 +27,23 @@ use pmda_core::log::Level;
 /// `ENOENT`: no registration knows the metric.
 const NOENT: Error = Error::os(libc::ENOENT);
 
+/// A walk over the registrations that serve an agent.
 fn registered(token: &mut Token, ext: Ext<'_>) -> CallbacksIter {
     let agent = agent::of(token, ext);
     CallbacksIter::new(token, agent.map(|record| &record.dynamic))
 }
 
-/// Has a tree updated; returns whether metrics have changed (DYN-5).
+/// Has the agent update a tree. Returns whether metrics have changed (DYN-5).
 fn update(ext: Ext<'_>, callbacks: &Callbacks) -> bool {
     let Some(update) = callbacks.update else { return false };
-    // SAFETY: the callback was registered with its type, by an agent that has promised that it
-    // follows its contract. The place holds NULL or the agent's tree.
+    // SAFETY: the agent has registered the callback, and promised that it does what its type says.
+    // The extension is valid. The place is static, and holds NULL or what this callback has stored
+    // there.
     unsafe { update(ext.as_ptr(), callbacks.tree.as_ptr()) != 0 }
 }
 
-/// A lookup: updates all trees, and the metric table if need be (DYN-10); then searches the trees.
+/// A lookup: has all trees updated, makes a new metric table if metrics have changed (DYN-10), and
+/// searches the trees. Without an agent nothing is found.
 fn lookup(ext: Option<Ext<'_>>, key: LookupKey<'_>) -> Guarded<Option<&'static Callbacks>> {
     let Some(ext) = ext else { return Ok(None) };
     let registrations = guarded(|token| registered(token, ext))?;
@@ -57,27 +57,28 @@ fn lookup(ext: Option<Ext<'_>>, key: LookupKey<'_>) -> Guarded<Option<&'static C
     guarded(|token| search(token, registrations, key))
 }
 
-/// Makes a new metric table for an agent.
+/// Makes a new metric table for an agent, and frees the old one if it was made here.
 fn rebuild(ext: Ext<'_>, registrations: CallbacksIter) -> Guarded<()> {
     let new = guarded(|token| { registrations }.next(token).map(NewTable::new))?;
     let Some(mut table) = new else { return Ok(()) };
     let filled = fill(&mut table, ext, registrations);
     if let Some(old) = guarded(|token| table.finish(token, ext, filled.is_ok()))? {
-        // SAFETY: nobody has a view of the table, and its agent has another one (N-17).
+        // SAFETY: `finish` has given the agent another table (N-17). Views of the old one end with
+        // the call that they came in by, and this step has none.
         unsafe { old.free() };
     }
     Ok(())
 }
 
-/// Asks all registrations for their counts (DYN-20), then for the copies, with their trees updated
-/// once more.
+/// Asks all registrations for their counts (DYN-20). If there are any, makes the table, and has
+/// each registration update its tree once more and fill in its copies.
 fn fill(table: &mut NewTable, ext: Ext<'_>, registrations: CallbacksIter) -> Guarded<()> {
     let mut walk = registrations;
     while let Some(callbacks) = guarded(|token| walk.next(token))? {
         let mut counts = Counts::default();
         if let Some(count) = callbacks.counts {
-            // SAFETY: the callback was registered with its type, by an agent that has promised
-            // that it follows its contract: it writes two numbers, which live in this frame.
+            // SAFETY: the agent has registered the callback, and promised that it does what its
+            // type says: it writes two numbers. They are in this frame.
             unsafe { count(&raw mut counts.metrics, &raw mut counts.trees) };
         }
         try_guarded(|_| table.note(counts))?;
@@ -93,9 +94,9 @@ fn fill(table: &mut NewTable, ext: Ext<'_>, registrations: CallbacksIter) -> Gua
         let mut copies = Copies::new(callbacks, table.copies(place));
         update(ext, callbacks);
         while let Some((copy, source, target, number)) = try_guarded(|_| copies.next(table))? {
-            // SAFETY: the callback was registered with its type, by an agent that has promised
-            // that it follows its contract: it reads a metric of the registered table, and writes
-            // one of the table that is being made, which nobody looks at meanwhile.
+            // SAFETY: the agent has registered the callback, and promised that it does what its
+            // type says: it reads a metric of the registered table, which is valid, and writes an
+            // entry of the new table, which nobody else uses until the next step.
             unsafe { copy(source, target, number) };
         }
     }
@@ -104,13 +105,15 @@ fn fill(table: &mut NewTable, ext: Ext<'_>, registrations: CallbacksIter) -> Gua
 
 /// Registers a tree of dynamic names, for all agents of the process that have none of their own.
 ///
-/// `update` brings the tree up to date and tells whether metrics have changed, `text` gives help,
-/// `metric` fills in copies of `metrics`, `counts` tells how many. Each may be NULL. `prefix` names
-/// the registration for `pmdaDynamicSetClusterMask`; `clusters` is not looked at.
+/// `update` updates the tree and returns whether metrics have changed, `text` returns help texts,
+/// `metric` fills in copies of `metrics`, `counts` returns how many. Each may be NULL. `prefix`
+/// names the registration for `pmdaDynamicSetClusterMask`; `clusters` is ignored.
 ///
 /// # Safety
 /// `prefix` is NULL or a C string; `metrics` is NULL or has `nmetrics` entries that are never
-/// freed; the callbacks have these types.
+/// freed. The callbacks may be called for as long as the process runs, and do what their types say:
+/// `update` stores NULL or a tree at the place that it gets, which stays valid for as long as it is
+/// there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaDynamicPMNS(
     prefix: Option<CText<'_>>,
@@ -124,7 +127,7 @@ pub unsafe extern "C" fn pmdaDynamicPMNS(
     nmetrics: c_int,
 ) {
     let _ = (clusters, nclusters);
-    // SAFETY: the caller promises `nmetrics` entries that are never freed.
+    // SAFETY: NULL, or `nmetrics` entries that are never freed, as the caller promises.
     let metrics = unsafe { Lasting::new(metrics, nmetrics) };
     let callbacks = callbacks(update, text, metric, counts, metrics);
     guard(|token| register(token, "pmdaDynamicPMNS", None, prefix, callbacks));
@@ -149,7 +152,7 @@ pub unsafe extern "C" fn pmdaExtDynamicPMNS(
     ext: Option<Ext<'_>>,
 ) {
     let _ = (clusters, nclusters);
-    // SAFETY: the caller promises `nmetrics` entries that are never freed.
+    // SAFETY: as in `pmdaDynamicPMNS`.
     let metrics = unsafe { Lasting::new(metrics, nmetrics) };
     let callbacks = callbacks(update, text, metric, counts, metrics);
     guard(|token| match ext.and_then(|ext| agent::of(token, ext)) {
@@ -161,7 +164,7 @@ pub unsafe extern "C" fn pmdaExtDynamicPMNS(
     });
 }
 
-/// Appends a registration, or logs that there is no memory.
+/// Appends a registration, or logs why not.
 fn register(
     token: &mut Token,
     caller: &str,
@@ -180,6 +183,7 @@ fn register(
     }
 }
 
+/// A registration whose place for a tree is still empty.
 fn callbacks(
     update: pmdaUpdatePMNS,
     text: pmdaUpdateText,
@@ -222,7 +226,7 @@ pub unsafe extern "C" fn pmdaDynamicSetClusterMask(prefix: Option<CText<'_>>, ma
     })
 }
 
-/// The found tree for C.
+/// The tree that a lookup has found, for C; NULL without one.
 fn tree_of(found: Guarded<Option<&Callbacks>>) -> *mut pmdaNameSpace {
     let tree = found.ok().flatten().and_then(|callbacks| callbacks.tree.tree());
     tree.map_or(ptr::null_mut(), Tree::as_ptr)
@@ -279,19 +283,21 @@ pub unsafe extern "C-unwind" fn pmdaDynamicLookupText(
     let Some(text) = found.and_then(|callbacks| callbacks.text) else {
         return NOENT.code();
     };
-    // SAFETY: the callback was registered with its type, by an agent that has promised that it
-    // follows its contract; the extension is valid, and the place C's own, as the caller promises.
+    // SAFETY: the agent has registered the callback, and promised that it does what its type says.
+    // The extension is valid, and the place is the caller's. This frame has nothing to drop.
     unsafe { text(ext.as_ptr(), pmid, r#type, buf.as_ptr()) }
 }
 
-/// Gives an agent a new metric table: the metrics of the first registration, and behind them the
-/// copies that the registrations ask for. The table belongs to the library until the next call.
+/// Makes a new metric table for an agent: the metrics of the first registration, and behind them
+/// the copies that the registrations ask for. The table belongs to the library, which frees it when
+/// the agent gets another one.
 ///
 /// # Safety
 /// `pmda` is NULL or valid; what was registered, and the trees that the callbacks give, are valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaDynamicMetricTable(pmda: Option<Ext<'_>>) {
     if let Some(ext) = pmda {
+        // The function returns nothing, so a failure cannot be reported.
         let _ = guarded(|token| registered(token, ext)).and_then(|registrations| rebuild(ext, registrations));
     }
 }

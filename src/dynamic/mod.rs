@@ -1,7 +1,9 @@
-//! Dynamic metrics: trees of names that the agent updates, and the metric tables made of them.
+//! Dynamic metrics: trees of names that the agent updates, and the metric tables that are made of
+//! them.
 //!
-//! The trees belong to the agent, which stores and exchanges the pointer of its update callback
-//! (DYN-4). The lookups by name, by identifier, and for help update all trees first.
+//! The trees belong to the agent: its update callback gets the place of the pointer to one, and
+//! stores or exchanges it there (DYN-4). Lookups by name, by identifier and of help texts have all
+//! trees updated first.
 
 pub(crate) mod exports;
 mod rebuild;
@@ -12,16 +14,21 @@ use crate::sys::lock::Token;
 use crate::view::arg::CText;
 use pmda_core::ident::MetricId;
 
-/// A walk over the registrations of an agent: its own, else those of the process (DYN-3). It ends
-/// with the last one of its start: callbacks may register more (N-9).
+/// A walk over the registrations that serve an agent: its own, or those of the process if it has
+/// none (DYN-3). It ends with the registration that was the last one at its start: callbacks may
+/// register more meanwhile (N-9).
 #[derive(Clone, Copy)]
 pub(crate) struct CallbacksIter {
+    /// The agent's own registrations, if it has any.
     own: Option<&'static Registrations>,
+    /// The place of the next registration.
     next: usize,
+    /// The number of registrations at the start.
     end: usize,
 }
 
 impl CallbacksIter {
+    /// A walk over the registrations of an agent whose own ones are these.
     pub(crate) fn new(token: &mut Token, own: Option<&'static Registrations>) -> CallbacksIter {
         let own = own
             .map(|own| (own, own.lock(token).len()))
@@ -34,6 +41,7 @@ impl CallbacksIter {
         }
     }
 
+    /// The callbacks of the next registration. A registration is never removed, so they stay.
     pub(crate) fn next(&mut self, token: &mut Token) -> Option<&'static Callbacks> {
         let place = self.next;
         if place == self.end {
@@ -48,15 +56,16 @@ impl CallbacksIter {
     }
 }
 
+/// What a lookup searches the trees for.
 #[derive(Clone, Copy)]
 pub(crate) enum LookupKey<'call> {
-    /// The tree with a name; `None` for no name at all.
+    /// A name; `None`, for a NULL name, is found in no tree.
     Name(Option<CText<'call>>),
-    /// The tree with a name of a metric.
+    /// A metric that has a name.
     Metric(MetricId),
 }
 
-/// The first registration whose tree has the key.
+/// The callbacks of the first registration whose tree has the key.
 fn search(token: &mut Token, mut registrations: CallbacksIter, key: LookupKey<'_>) -> Option<&'static Callbacks> {
     let has = |callbacks: &Callbacks| {
         callbacks.tree.tree().is_some_and(|tree| match &key {

@@ -1,4 +1,4 @@
-//! Metric tables with copies: the work of `pmdaDynamicMetricTable`.
+//! Metric tables with copies of registered metrics: the work of `pmdaDynamicMetricTable`.
 
 use std::ffi::c_int;
 
@@ -14,18 +14,22 @@ use crate::view::types::{pmdaMetric, pmdaUpdateMetric};
 use pmda_core::dynamic::{self, Counts};
 use pmda_core::error::{Error, Result};
 
-/// A new metric table: the metrics of the first registration, and the copies of all registrations.
+/// A metric table that is being made: the metrics of the first registration, and behind them the
+/// copies that all registrations ask for.
 pub(crate) struct NewTable {
-    /// The metrics of the first registration.
+    /// The metrics of the first registration, which are in the table in any case.
     fixed: Lasting<pmdaMetric>,
-    /// The counts of each registration.
+    /// The number of metrics and copies that each registration announces, in the order of the
+    /// registrations.
     counts: NoDropCell<Vec<Counts>>,
+    /// The entries so far.
     table: NoDropCell<CVec<pmdaMetric>>,
-    /// The number of announced entries. Agents fill in more, or less (N-6).
+    /// The number of entries that were announced. Agents fill in more, or fewer (N-6).
     announced: usize,
 }
 
 impl NewTable {
+    /// A table that begins with the metrics of the first registration.
     pub(crate) fn new(first: &Callbacks) -> NewTable {
         NewTable {
             fixed: first.metrics,
@@ -35,7 +39,10 @@ impl NewTable {
         }
     }
 
-    /// Notes the counts of the next registration.
+    /// Notes what the next registration announces.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     pub(crate) fn note(&mut self, counts: Counts) -> Result<()> {
         let all = self.counts.get().ok_or(Error::GENERIC)?;
         all.try_reserve(1).map_err(|_| Error::ENOMEM)?;
@@ -43,8 +50,10 @@ impl NewTable {
         Ok(())
     }
 
-    /// Makes the table with the fixed entries, and room for the announced ones; returns false if
-    /// there are none (DYN-20).
+    /// Makes the table with the fixed entries, and room for the announced ones. Returns false, and
+    /// makes none, if nothing is announced (DYN-20).
+    ///
+    /// # Errors
     /// `-ENOMEM`.
     pub(crate) fn make(&mut self) -> Result<bool> {
         let counts = self.counts.get().ok_or(Error::GENERIC)?;
@@ -63,18 +72,19 @@ impl NewTable {
         Ok(true)
     }
 
-    /// The number of copies of a registration's metrics.
+    /// The number of copies that a registration asks for, by the place of the registration.
     pub(crate) fn copies(&self, place: usize) -> c_int {
         let counts = self.counts.peek().and_then(|counts| counts.get(place));
         counts.map_or(0, |counts| counts.trees)
     }
 
-    /// Gives the table to an agent, or the fixed entries alone without copies or memory. Returns
-    /// the old table, if it was made here, to be freed (N-17).
+    /// Gives the agent the table that was made; or the fixed entries alone, if there are no copies
+    /// or no memory. Returns the agent's old table if it was made here: nobody uses it any more,
+    /// and the caller frees it (N-17).
     pub(crate) fn finish(&mut self, token: &mut Token, ext: Ext<'_>, is_filled: bool) -> Option<MadeTable> {
         let made = self.table.take().filter(|_| is_filled);
         let made = made.and_then(|mut table| {
-            // Zeros for missing copies.
+            // Entries that were announced and not filled in are zero.
             while table.len() < self.announced {
                 table.push(pmdaMetric::zeroed()).ok()?;
             }
@@ -90,21 +100,24 @@ impl NewTable {
     }
 }
 
-/// The copies of one registration's metrics, metric by metric (DYN-21), without those that the tree
-/// has no name for.
+/// The copies of one registration's metrics: all copies of one metric, then those of the next
+/// (DYN-21). Metrics of which the tree has no name are left out.
 pub(crate) struct Copies {
     from: &'static Callbacks,
     /// The place of the metric in the registered table.
     metric: usize,
-    /// The number of the next copy, from 1.
+    /// The number of the next copy; the first one has number 1.
     copy: c_int,
+    /// The number of copies of each metric.
     copies: c_int,
 }
 
-/// The arguments of a copy callback.
+/// A call of a registration's `metric` callback: function, metric to copy, place of the copy,
+/// number of the copy.
 type CopyCall = (Function<pmdaUpdateMetric>, *mut pmdaMetric, *mut pmdaMetric, c_int);
 
 impl Copies {
+    /// As many copies of each metric.
     pub(crate) fn new(from: &'static Callbacks, copies: c_int) -> Copies {
         Copies {
             from,
@@ -114,8 +127,11 @@ impl Copies {
         }
     }
 
-    /// The next copy: callback, metric, place of the copy, and number. The callback may change the
-    /// registered table and the tree.
+    /// The call for the next copy, or `None` at the end. The place of the copy is an entry of the
+    /// new table, which is zero, and stays where it is until the next step. The callback may change
+    /// the registered table and the tree meanwhile.
+    ///
+    /// # Errors
     /// `-ENOMEM`.
     pub(crate) fn next(&mut self, new: &mut NewTable) -> Result<Option<CopyCall>> {
         let Some(copy) = self.from.metric else { return Ok(None) };

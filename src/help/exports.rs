@@ -1,5 +1,5 @@
-//! The help database: `pmdaOpenHelp`, `pmdaCloseHelp`, `pmdaGetHelp`, `pmdaGetInDomHelp`,
-//! `__pmdaHelpTab`; `pmdaText`.
+//! The help databases: `pmdaOpenHelp`, `pmdaCloseHelp`, `pmdaGetHelp`, `pmdaGetInDomHelp`,
+//! `__pmdaHelpTab`; and the default method for help texts, `pmdaText`.
 
 #![allow(unsafe_code)]
 
@@ -34,7 +34,7 @@ pub extern "C" fn pmdaCloseHelp(handle: c_int) {
     guard(|token| help::close(token, handle));
 }
 
-/// What both of the next two do.
+/// The body of `pmdaGetHelp` and `pmdaGetInDomHelp`.
 #[inline(always)]
 fn get(handle: c_int, entry: HelpKey, kind: c_int) -> *mut c_char {
     match state::short(|globals| help::recent_text(globals, handle, entry, kind)) {
@@ -86,11 +86,12 @@ fn key(ident: c_int, kind: c_int) -> HelpKey {
     }
 }
 
-/// Gives the help text of a metric or an instance domain.
+/// Returns the help text of a metric or an instance domain: the default method for help texts.
 ///
 /// # Returns
 /// 0 with `*buffer` set to a text that stays until the database is closed and must not be changed
-/// or freed; `PM_ERR_TEXT` when there is none, with `*buffer` set to NULL.
+/// or freed; `PM_ERR_TEXT` when there is none, with `*buffer` set to NULL; `-EINVAL` when `pmda` is
+/// NULL.
 ///
 /// # Safety
 /// `buffer` is NULL or valid for one write. `pmda` is NULL or valid.
@@ -101,7 +102,8 @@ pub unsafe extern "C-unwind" fn pmdaText(
     buffer: Out<'_, *mut c_char>,
     pmda: Option<Ext<'_>>,
 ) -> c_int {
-    /// Whatever text it is. With the same parameters, so that they stay where they are.
+    /// The lookup of any text. It has the parameters of `pmdaText`, so that they stay in their
+    /// registers, and a frame of its own.
     #[inline(never)]
     extern "C" fn apart(ident: c_int, kind: c_int, buffer: Out<'_, *mut c_char>, pmda: Option<Ext<'_>>) -> c_int {
         guard(|token| -> Result<()> {

@@ -1,4 +1,4 @@
-//! The open help databases of the process.
+//! The open help databases of the process, and the lookup of texts in them.
 
 pub(crate) mod exports;
 
@@ -14,9 +14,13 @@ use pmda_core::error::Result;
 use pmda_core::help::{Database, HelpKey, HelpKind};
 use pmda_core::log::Journal;
 
-/// Opens the help database `name` and returns its handle. Errors are those of [`Database::open`].
+/// Opens the help database `name`. Returns its handle.
+///
+/// # Errors
+/// Those of [`Database::open`]; `-ENOMEM`.
 pub(crate) fn open(token: &mut Token, name: &[u8]) -> Result<c_int> {
-    // A failed open leaves an empty slot behind, and so a table (HELP-11).
+    // An open that fails leaves an empty slot behind if it needed a new one, and so a table for
+    // `chkhelp` (HELP-11).
     Databases::made(&mut state::lock(token)?.help)?.reserve()?;
     let mut journal = Journal::new();
     let base = cancel::disabled(|| Database::open(name, &mut journal));
@@ -27,18 +31,19 @@ pub(crate) fn open(token: &mut Token, name: &[u8]) -> Result<c_int> {
 /// Closes a database and releases its texts; other handles do nothing (HELP-12).
 pub(crate) fn close(token: &mut Token, handle: c_int) {
     let base = state::peek(token).and_then(|mut globals| globals.help.first_mut()?.remove(handle));
-    // Without the lock.
+    // Its memory is freed here, after the lock was released.
     drop(base);
 }
 
-/// The text of an entry, or NULL; it stays until the database is closed (HELP-29).
+/// The text of an entry, NULL without one. It stays until the database is closed (HELP-29).
 pub(crate) fn text(token: &mut Token, handle: c_int, entry: HelpKey, kind: c_int) -> *mut c_char {
     let globals = state::peek(token);
     let base = globals.as_ref().and_then(|globals| globals.help.first()?.get(handle));
     text_pointer(base.and_then(|base| base.text_of(entry, text_kind(kind))))
 }
 
-/// [`text()`] as a short call, for the last found entry, or the next one.
+/// [`text()`] as a short call, for the entry that was found last and the one behind it; `None` for
+/// others.
 #[inline(always)]
 pub(crate) fn recent_text(globals: &Globals, handle: c_int, entry: HelpKey, kind: c_int) -> Option<*mut c_char> {
     let base = globals.help.first()?.get(handle)?;
@@ -46,7 +51,7 @@ pub(crate) fn recent_text(globals: &Globals, handle: c_int, entry: HelpKey, kind
     Some(text_pointer(Some(text)))
 }
 
-/// Other bits of a text type are ignored (HELP-27).
+/// The kind of text that a caller asks for. Other bits are ignored (HELP-27).
 fn text_kind(kind: c_int) -> HelpKind {
     if kind & PM_TEXT_ONELINE == 0 {
         HelpKind::Long
@@ -55,16 +60,16 @@ fn text_kind(kind: c_int) -> HelpKind {
     }
 }
 
-/// The table of open databases for `chkhelp`, NULL before the first open. It may move when another
-/// database is opened (HELP-43).
+/// The table of open databases for `chkhelp`, which only reads it; NULL before the first open. It
+/// may move when another database is opened (HELP-43).
 pub(crate) fn table(token: &mut Token) -> *mut c_void {
     let globals = state::peek(token);
     let databases = globals.as_ref().and_then(|globals| globals.help.first());
     databases.map_or(ptr::null_mut(), |databases| databases.table.as_ptr().cast_mut().cast())
 }
 
-/// The C string of a database's text, which always has a NUL (HELP-31, HELP-32). It is constant,
-/// but C callers take it as `char *` (H-9).
+/// The C string at the start of a text; NULL without one. A slice that a database returns always
+/// has a NUL (HELP-31, HELP-32). The text is constant, although C declares it as `char *` (H-9).
 fn text_pointer(text: Option<&[u8]>) -> *mut c_char {
     text.map_or(ptr::null_mut(), |text| text.as_ptr().cast_mut().cast())
 }

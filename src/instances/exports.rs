@@ -1,4 +1,4 @@
-//! `pmdaInstance`: the ids and names of the instances of a domain; and going over them:
+//! The ids and names of the instances of a domain: `pmdaInstance`; and iterations over them:
 //! `__pmdaStartInst`, `__pmdaNextInst`, `__pmdaCntInst`.
 
 #![allow(unsafe_code)]
@@ -15,8 +15,8 @@ use crate::view::types::{pmInDom, pmInResult};
 use pmda_core::error::Error;
 use pmda_core::ident::InDom;
 
-/// Lists all instances of a domain, or gives the name of an instance, or the instance of a name
-/// (INST-60).
+/// Returns all instances of a domain, the name of an instance, or the instance of a name (INST-60):
+/// the default method for instance requests.
 ///
 /// # Returns
 /// 0 with `*result` set to a structure that the caller frees (each name, both lists, and the
@@ -45,7 +45,7 @@ pub unsafe extern "C-unwind" fn pmdaInstance(
     })
 }
 
-/// Number of instances of a domain; the profile is not looked at.
+/// Returns the number of instances of a domain. The profile is ignored.
 ///
 /// # Returns
 /// 1 for `PM_INDOM_NULL`; the number of active instances of a cached domain; `it_numinst` of a
@@ -58,7 +58,7 @@ pub unsafe extern "C" fn __pmdaCntInst(indom: pmInDom, pmda: Option<Ext<'_>>) ->
     guard(|token| Plain::<0>(iterate::count_and_log(token, InDom(indom), pmda)))
 }
 
-/// Starts to go over the instances of a domain.
+/// Starts an iteration over the instances of a domain that the profile selects (INST-30).
 ///
 /// # Safety
 /// `pmda` is NULL or valid, with its instance domains and profile.
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn __pmdaStartInst(indom: pmInDom, pmda: Option<Ext<'_>>) 
     });
 }
 
-/// Gives the next instance that the profile selects.
+/// Returns the next instance of an iteration (INST-40).
 ///
 /// # Returns
 /// 1 with `inst` set, or 0 with `inst` untouched at the end.

@@ -1,7 +1,9 @@
-//! Going over the instances of a domain.
+//! Iterations over the instances of a domain: `__pmdaStartInst`, `__pmdaNextInst`, `__pmdaCntInst`,
+//! and the walks of fetches and labels.
 //!
 //! The state of an iteration is public (INST-4): `e_singular`, `e_ordinal` and `e_idp`, which
-//! agents read and write. For a cached domain the position is in the agent's record (INST-43).
+//! agents read and write. For a classic table that is all. For a cached domain the position is in
+//! the agent's record (INST-43).
 
 use std::ffi::c_int;
 
@@ -20,19 +22,20 @@ use pmda_core::profile::Compiled;
 /// The meaning of `e_ordinal` in a cached domain (INST-40).
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ordinal {
-    /// The number of examined active instances, selected or not, as `__pmdaNextInst` promises: all
-    /// have to be examined.
+    /// The number of examined active instances, selected or not. That is what `__pmdaNextInst`
+    /// promises, and so each instance has to be examined.
     Examined,
-    /// Whatever was examined: a profile that selects a few instances of many is followed instead of
-    /// the domain.
+    /// No promise: if the profile selects a few instances of many, these are looked up, and the
+    /// others are not examined.
     Any,
 }
 
-/// Number of listed instances up to which each is looked up in any domain.
+/// The number of instances in a profile's list up to which each is looked up, whatever the size of
+/// the domain.
 const FEW_INSTANCES: usize = 32;
 
-/// A caller's iteration over an instance domain. It has no destructor, as callbacks may leave with
-/// `longjmp`.
+/// A caller's part of an iteration over an instance domain. It has no destructor, since callbacks
+/// may leave by `longjmp` between two steps.
 pub(crate) struct InstanceCursor {
     ordinal: Ordinal,
     ahead: InstancesAhead,
@@ -47,18 +50,21 @@ impl InstanceCursor {
         }
     }
 
+    /// Prepares for another iteration.
     pub(crate) fn reset(&mut self, ordinal: Ordinal) {
         self.ordinal = ordinal;
         self.ahead.reset();
     }
 }
 
-/// Returns whether looking up `listed` instances is less work than going over a cached domain.
+/// Returns whether a lookup of each of `listed` instances is less work than an examination of all
+/// instances of a cached domain.
 fn is_less(token: &mut Token, listed: usize, indom: InDom) -> bool {
-    // They fit an int.
+    // It fits: the number arrived as an int.
     listed <= FEW_INSTANCES || cached_indom::active_count(token, indom) > Some(listed as c_int)
 }
 
+/// Prints a number of instances under `-Dindom`.
 pub(crate) fn trace_count(indom: InDom, count: c_int) {
     if log::debug(Debug::Indom) {
         log::trace!("__pmdaCntInst(indom={indom}) -> {count}\n");
@@ -102,7 +108,7 @@ pub(crate) fn start(token: &mut Token, agent: &'static AgentRecord, indom: InDom
     }
 }
 
-/// Starts to go over a cached domain; returns its node.
+/// Starts an iteration over a cached domain, and returns the node that stands for it in `e_idp`.
 fn start_cached(token: &mut Token, agent: &'static AgentRecord, indom: InDom) -> Option<Indom<'static>> {
     Some(agent.walk.begin(indom, cached_indom::start(token, indom)?))
 }
@@ -116,8 +122,8 @@ fn trace_start(ext: Ext<'_>, indom: InDom) {
 /// The body of `__pmdaNextInst` (INST-40, INST-41).
 #[inline(always)]
 pub(crate) fn next(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>, steps: &mut InstanceCursor) -> Option<i32> {
-    // The usual steps, of a domain with all instances selected, are taken without a call. What the
-    // agent may have changed since the last step is looked at all the same.
+    // Most steps are of a domain of which all instances are selected: they are done here without a
+    // call. All that the agent may have changed since the last step is read all the same.
     let ordinal = ext.ordinal();
     let Some(idp) = ext.walked().filter(|_| ordinal >= 0) else {
         return step(token, agent, ext, steps);
@@ -138,7 +144,7 @@ pub(crate) fn next(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>, steps: 
     None
 }
 
-/// One step in the general case.
+/// One step of an iteration, in any case.
 fn step(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>, steps: &mut InstanceCursor) -> Option<i32> {
     if ext.singular() == 0 {
         ext.set_singular(-1);
@@ -167,7 +173,7 @@ fn step(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>, steps: &mut Instan
     found
 }
 
-/// The next selected instance of a classic table.
+/// The next selected instance of a classic table, in the order of the table.
 fn next_in_table(
     token: &mut Token,
     agent: &AgentRecord,
@@ -214,8 +220,9 @@ fn next_cached(
     found
 }
 
-/// [`next_cached`] with a profile's list. If it selects fewer instances than the domain has, they
-/// are looked up, some of them ahead.
+/// [`next_cached`] for a profile with a list: the next instance, and the number of examined ones.
+/// If the list has the instances to include, and these are fewer than the domain has, each is
+/// looked up, some of them ahead.
 fn next_listed(
     token: &mut Token,
     agent: &AgentRecord,
@@ -223,7 +230,7 @@ fn next_listed(
     element: &ProfileElement<'_>,
     steps: &mut InstanceCursor,
 ) -> (Option<i32>, c_int) {
-    // Debug output shows the ordinal.
+    // Debug output shows the ordinal, which has to be right then.
     let is_any = steps.ordinal == Ordinal::Any && !log::debug(Debug::Indom);
     if is_any {
         if let Some(inst) = steps.ahead.next_listed(&agent.walk, indom, element.place) {
@@ -255,8 +262,9 @@ fn next_listed(
     })
 }
 
-/// About the number of instances of an iteration that was just started: exact without a list for
-/// the domain, else no less, unless a table has an id more than once.
+/// The expected number of instances of an iteration that was just started. It is exact if the
+/// profile has no list for the domain. Otherwise the iteration returns as many at most, unless a
+/// table has an id more than once.
 pub(crate) fn estimate(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>) -> usize {
     let Some(idp) = ext.walked().filter(|_| ext.ordinal() >= 0) else {
         return 0;

@@ -1,4 +1,4 @@
-//! The ids and names of the instances of a domain.
+//! The ids and names of the instances of a domain: the work of `pmdaInstance`.
 
 pub(crate) mod exports;
 pub(crate) mod iterate;
@@ -19,7 +19,10 @@ use pmda_core::ident::InDom;
 use pmda_core::instances::{InstanceQuery, Match, matches};
 use pmda_core::log::Bytes;
 
-/// The body of `pmdaInstance`.
+/// The body of `pmdaInstance`. `sink` takes what is found.
+///
+/// # Errors
+/// `PM_ERR_INDOM` for an unknown domain, `PM_ERR_INST` for an unknown instance; those of `sink`.
 pub(crate) fn list(
     token: &mut Token,
     indom: InDom,
@@ -30,7 +33,7 @@ pub(crate) fn list(
 ) -> Result<()> {
     let request = InstanceQuery::new(inst, name);
     if indom.is_null() {
-        // As the C library (INST-69).
+        // Requests for one instance have another error, as in the C library (INST-69).
         return Err(match request {
             Ok(InstanceQuery::All) => Error::INDOM,
             _ => Error::INST,
@@ -48,6 +51,10 @@ pub(crate) fn list(
     from_table(token, ext, idp, request?, name, sink)
 }
 
+/// Answers a request from a cache.
+///
+/// # Errors
+/// As [`list`].
 fn from_cache(token: &mut Token, indom: InDom, request: InstanceQuery<'_>, sink: impl InstanceSink) -> Result<()> {
     match request {
         InstanceQuery::All => cached_indom::with_all(token, indom, |cache| sink.all(cache.active(), cache.actives())),
@@ -56,6 +63,10 @@ fn from_cache(token: &mut Token, indom: InDom, request: InstanceQuery<'_>, sink:
     }
 }
 
+/// Answers a request from a classic table.
+///
+/// # Errors
+/// As [`list`]; a negative number of instances in the table is an error code of the agent.
 fn from_table(
     token: &mut Token,
     ext: Ext<'_>,
@@ -104,7 +115,7 @@ fn place_of(
     place_in_long_table(token, ext, idp, instances, inst)
 }
 
-/// [`place_of`] in an indexed table.
+/// [`place_of`] in a long table, by an index.
 fn place_in_long_table(
     token: &mut Token,
     ext: Ext<'_>,
@@ -121,7 +132,8 @@ fn place_in_long_table(
     })
 }
 
-/// The first place of an instance with a name, or with its part before a space.
+/// The first place of an instance that has this name, or whose name has this part in front of its
+/// first space.
 #[inline(always)]
 fn place_named(
     token: &mut Token,
@@ -136,7 +148,7 @@ fn place_named(
     place_named_in_long_table(token, ext, idp, instances, name)
 }
 
-/// [`place_named`] in an indexed table.
+/// [`place_named`] in a long table, by an index.
 fn place_named_in_long_table(
     token: &mut Token,
     ext: Ext<'_>,
@@ -155,7 +167,8 @@ fn place_named_in_long_table(
     })
 }
 
-/// As [`matches()`], without the length of a name.
+/// Returns whether an instance has a name, by the rule of [`matches()`]. The length of the
+/// instance's name is not computed: most names differ early.
 #[inline(always)]
 fn is_named(instances: InstanceTable<'_>, place: usize, name: &[u8]) -> bool {
     match instances.name(place).and_then(|other| other.behind(name)) {
@@ -170,7 +183,8 @@ fn is_without_space(name: &[u8]) -> bool {
     !name.contains(&b' ')
 }
 
-/// Searches with the known places of the domain's table, if there is memory.
+/// Calls `search` with the indexes of a domain's table. Without memory they are empty, and are
+/// dropped afterwards.
 fn with_places<R>(token: &mut Token, ext: Ext<'_>, idp: Indom<'_>, search: impl FnOnce(&mut TablePlaces) -> R) -> R {
     let (indom, mut unknown) = (idp.indom(), TablePlaces::default());
     let Ok(agent) = agent::of_any(token, ext) else {
@@ -185,7 +199,7 @@ fn with_places<R>(token: &mut Token, ext: Ext<'_>, idp: Indom<'_>, search: impl 
     search(tables.get_mut(place).map_or(&mut unknown, |(_, places)| places))
 }
 
-/// Debug output for an instance found by its name (INST-67).
+/// Prints an instance that was found by its name, under `-Dlibpmda` (INST-67).
 #[cold]
 fn trace_match(asked: &[u8], inst: c_int, name: &[u8]) {
     let (shown, asked_shown) = (Bytes(name), Bytes(asked));

@@ -10,11 +10,12 @@ use crate::view::table::ProfileElement;
 use pmda_core::ident::InDom;
 use pmda_core::profile::Compiled;
 
+/// The instances of a domain that are selected.
 #[derive(Clone, Copy)]
 pub(crate) enum Selection<'call> {
     All,
     Nothing,
-    /// Those of a list: see [`with_list`].
+    /// Those that a list includes, or does not exclude: see [`with_list`].
     Listed(ProfileElement<'call>),
 }
 
@@ -31,20 +32,21 @@ pub(crate) fn current<'call>(agent: &AgentRecord, ext: Ext<'call>, indom: InDom)
     }
 }
 
-/// Forgets the agent's lists, when an iteration starts and for each profile that passes: another
-/// list may be put at the same place later.
+/// Forgets what is known of the lists in the agent's profile. It is called when an iteration
+/// starts, and for each profile that arrives: later there may be another list at the same place,
+/// which nothing else tells from the old one.
 pub(crate) fn forget(agent: &AgentRecord) {
     agent.forgotten.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Calls `use_it` with the compiled form of a list, if there is memory.
+/// Calls `use_it` with the compiled form of a list; with `None` if there is no memory for it.
 pub(crate) fn with_list<R>(
     token: &mut Token,
     agent: &AgentRecord,
     element: &ProfileElement<'_>,
     use_it: impl FnOnce(&mut Token, Option<&Compiled>) -> R,
 ) -> R {
-    // Taken out, as the user may take the lock.
+    // It is taken out meanwhile: `use_it` may take the lock.
     let mut lists = std::mem::take(&mut *agent.list.lock(token));
     if lists.is_empty() && lists.try_reserve_exact(1).is_ok() {
         lists.push(CompiledList::default());

@@ -19,23 +19,31 @@ use pmda_core::error::{Error, Result};
 use pmda_core::ident::MetricId;
 use pmda_core::log::Level;
 
-/// Remembers the profile for the fetches to come. It stays the caller's, who keeps it alive
-/// (FETCH-100).
+/// Stores the profile in the extension, for the fetches to come: the default method for profiles.
+/// The profile stays the caller's (FETCH-100).
+///
+/// # Returns
+/// 0; `-EINVAL` when `pmda` is NULL; `-ENOMEM`.
 ///
 /// # Safety
-/// `pmda` is NULL or valid.
+/// `pmda` is NULL or valid. `prof` is NULL or a valid profile, which stays until the agent gets
+/// another one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaProfile(prof: *mut pmProfile, pmda: Option<Ext<'_>>) -> c_int {
     guard(|token| {
         let ext = pmda.ok_or(Error::EINVAL)?;
-        // SAFETY: the caller keeps the profile until the agent gets another one.
+        // SAFETY: NULL, or a valid profile that stays until the agent gets another one, as the
+        // caller promises.
         unsafe { ext.set_profile(prof) };
         selection::forget(agent::of_any(token, ext)?);
         Ok(())
     })
 }
 
-/// Refuses to store anything: `PM_ERR_PERMISSION` (FETCH-101).
+/// Refuses to store values: the default method for stores (FETCH-101).
+///
+/// # Returns
+/// `PM_ERR_PERMISSION`.
 ///
 /// # Safety
 /// `pmda` is NULL or valid.
@@ -50,7 +58,10 @@ pub unsafe extern "C-unwind" fn pmdaStore(result: *mut pmdaResult, pmda: Option<
     })
 }
 
-/// Knows no name: `PM_ERR_NAME` (FETCH-102).
+/// Knows no name: the default method for identifiers of names (FETCH-102).
+///
+/// # Returns
+/// `PM_ERR_NAME`.
 ///
 /// # Safety
 /// Nothing is read or written.
@@ -63,7 +74,10 @@ pub unsafe extern "C-unwind" fn pmdaPMID(
     Error::NAME.code()
 }
 
-/// Knows no metric: `PM_ERR_PMID` (FETCH-102).
+/// Knows no metric: the default method for names of identifiers (FETCH-102).
+///
+/// # Returns
+/// `PM_ERR_PMID`.
 ///
 /// # Safety
 /// Nothing is read or written.
@@ -76,7 +90,10 @@ pub unsafe extern "C-unwind" fn pmdaName(
     Error::PMID.code()
 }
 
-/// Knows no name: `PM_ERR_NAME` (FETCH-102).
+/// Knows no name: the default method for the names below a name (FETCH-102).
+///
+/// # Returns
+/// `PM_ERR_NAME`.
 ///
 /// # Safety
 /// Nothing is read or written.
@@ -91,8 +108,11 @@ pub unsafe extern "C-unwind" fn pmdaChildren(
     Error::NAME.code()
 }
 
-/// Takes an attribute of a client and ignores it, apart from a line under `-Dattr` or `-Dauth`
-/// (FETCH-103).
+/// Takes an attribute of a client and ignores it, apart from a line under `-Dattr` or `-Dauth`: the
+/// default method for attributes (FETCH-103).
+///
+/// # Returns
+/// 0.
 ///
 /// # Safety
 /// `value` is NULL or a C string.
@@ -115,10 +135,11 @@ pub unsafe extern "C-unwind" fn pmdaAttribute(
     })
 }
 
-/// Describes a metric of the table.
+/// Describes a metric of the table: the default method for descriptions.
 ///
 /// # Returns
-/// 0, or `PM_ERR_PMID` when the table has no such metric; `desc` is untouched then.
+/// 0; `PM_ERR_PMID` when the table has no such metric, `-EINVAL` when `pmda` is NULL, and `desc` is
+/// untouched then.
 ///
 /// # Safety
 /// `desc` is NULL or valid for one write. `pmda` is NULL or valid, with its metric table.
@@ -131,6 +152,9 @@ pub unsafe extern "C-unwind" fn pmdaDesc(pmid: pmID, desc: Out<'_, pmDesc>, pmda
 }
 
 /// The body of `pmdaDesc` (FETCH-80, FETCH-81).
+///
+/// # Errors
+/// `PM_ERR_PMID`, `-ENOMEM`.
 fn describe(token: &mut Token, pmid: MetricId, ext: Ext<'_>) -> Result<pmDesc> {
     let agent = agent::of_any(token, ext)?;
     let interface = agent.interface();

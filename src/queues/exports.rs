@@ -15,11 +15,13 @@ use crate::view::types::{
 use pmda_core::error::{Error, Result};
 use pmda_core::queue::{Event, FetchState};
 
+/// Calls the release function of each filter that `begin` has ended.
 fn release_filters(begin: impl FnOnce(&mut Token) -> Result<Release>) -> Guarded<c_int> {
     let mut filters = try_guarded(begin)?;
     while let Some((release, filter)) = guarded(|token| filters.next(token))? {
-        // SAFETY: the agent gave function and argument of a filter together, for as long as the
-        // filter is in use; each is released once, when nobody else has it any more.
+        // SAFETY: the agent gave function and argument together, and promised that the function may
+        // be called with it once the filter has ended. `next` returns each filter once, and no
+        // queue has it any more. This frame has nothing to drop.
         unsafe { release(filter.0) };
     }
     Ok(0)
@@ -88,7 +90,8 @@ pub unsafe extern "C" fn pmdaEventQueueAppend(
     bytes: usize,
     tv: *mut timeval,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or memory of these sizes, which is copied before this returns.
+    // SAFETY: NULL or memory of these sizes, as the caller promises. It is copied before this
+    // function returns.
     let event = unsafe { NewEvent::new(data, bytes, tv) };
     guard(|token| queues::append(token, handle, event))
 }
@@ -211,8 +214,8 @@ pub extern "C" fn pmdaEventSetAccess(context: c_int, handle: c_int, allow: c_int
     })
 }
 
-/// Gives a client the events of a queue that it has not seen (QUEUE-31, QUEUE-32). `decoder` is
-/// called for each and adds records to the array whose handle it gets.
+/// Returns the events of a queue that a client has not seen (QUEUE-31, QUEUE-32). `decoder` is
+/// called for each, and adds records to the array whose handle it gets.
 ///
 /// # Returns
 /// `PMDA_FETCH_STATIC` with the array in `avp->vbp`, which the next call for the queue overwrites;
@@ -237,14 +240,14 @@ pub unsafe extern "C-unwind" fn pmdaEventQueueRecords(
     let mut fetch = QueueFetch::new(handle, context);
     let outcome = show_all(&mut fetch, decoder, data);
     if let Some(shown) = fetch.shown {
-        // SAFETY: NULL, or an array of the state with its length in front. It stays until something
-        // is added to it.
+        // SAFETY: NULL, or an event array of the state, which has its type and length in front. It
+        // stays until something is added to it or it is released, as the manual says.
         unsafe { avp.lend(shown) };
     }
     returned(outcome)
 }
 
-/// Shows the events of a fetch, one after the other.
+/// Shows the events of a fetch to filter and decoder, one after the other.
 #[inline(always)]
 fn show_all(fetch: &mut QueueFetch, decoder: pmdaEventDecodeCallBack, data: *mut c_void) -> Guarded<c_int> {
     const { assert!(!std::mem::needs_drop::<QueueFetch>()) };
@@ -266,14 +269,16 @@ fn show(fetch: &QueueFetch, decoder: pmdaEventDecodeCallBack, data: *mut c_void)
         return Error::EINVAL.code();
     };
     if let Some(filter) = filter {
-        // SAFETY: the filter gets the cookie that it was set with, and an event that the fetch
-        // keeps alive until it goes on.
+        // SAFETY: the agent has set the filter, and promised that `apply` may be called with its
+        // cookie and stored events. The fetch keeps the event alive until it goes on. This frame
+        // has nothing to drop.
         return filter.apply.map_or(Error::EINVAL.code(), |apply| unsafe {
             apply(filter.data.0, payload.data(), size)
         });
     }
     match decoder {
-        // SAFETY: the caller's decoder gets the cookie that came along, and the event.
+        // SAFETY: the caller has promised that the decoder may be called with `data` and stored
+        // events. For the event and this frame see above.
         Some(decoder) => unsafe { decoder(fetch.session.array, payload.data(), size, payload.when(), data) },
         None => Error::EINVAL.code(),
     }

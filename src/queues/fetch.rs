@@ -1,4 +1,5 @@
-//! A client fetches the events of a queue that it has not seen.
+//! The work of `pmdaEventQueueRecords`: a client fetches the events of a queue that it has not
+//! seen.
 
 use std::ffi::c_int;
 use std::ptr::NonNull;
@@ -16,10 +17,11 @@ use pmda_core::queue::{End, FetchSession, FetchState, Queues};
 
 /// Walks through the events that a client has not seen (QUEUE-31, QUEUE-32).
 ///
-/// The fetch begins under the lock of its first event, and ends under that of the last.
+/// The lock is taken once for each event, and not for the start and the end: the fetch begins under
+/// the lock that finds its first event, and ends under the one that passes its last.
 ///
-/// An event that is shown stays alive without anything of ours on the stack, so a decoder may leave
-/// as it likes.
+/// An event that is shown to a filter or decoder stays alive, although this structure owns nothing
+/// and has nothing to drop: so the callback may leave as it likes.
 pub(crate) struct QueueFetch {
     /// The event that a call is about, and the array that decoders add records to.
     pub(crate) session: FetchSession<EventView, Filter>,
@@ -43,6 +45,7 @@ impl QueueFetch {
         }
     }
 
+    /// Ends the fetch after a decoder has failed. Returns false: there is no call to be made.
     #[cold]
     fn break_off(&mut self, queues: &mut Queues<EventBlock, Filter>, arrays: &mut EventArrays, error: Error) -> bool {
         queues.break_off(&mut self.session);
@@ -101,7 +104,7 @@ impl QueueFetch {
         })
     }
 
-    /// [`QueueFetch::resume`] behind a decoder, as a short call.
+    /// [`QueueFetch::resume`] after a decoder, as a short call; `None` if it was not done.
     #[inline(never)]
     pub(crate) fn resume_short(&mut self, answer: c_int) -> Option<bool> {
         state::short(|Globals { queues, arrays, .. }| {
@@ -138,7 +141,11 @@ impl QueueFetch {
     }
 }
 
-/// QUEUE-35.
+/// Adds a record that says, with the present time, how many events the client has missed
+/// (QUEUE-35).
+///
+/// # Errors
+/// Those of [`EventArray::add_missed`].
 #[cold]
 fn add_missed(array: &mut EventArray, count: u64) -> Result<()> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -1,4 +1,5 @@
-//! The event queues of the process and their clients; and what ends their filters.
+//! The event queues of the process and their clients; and the release of filters, which end by
+//! another filter, with their client or with their queue.
 
 pub(crate) mod exports;
 mod fetch;
@@ -23,11 +24,11 @@ use pmda_core::events::EventArrays;
 use pmda_core::log::{Bytes, Journal, Level};
 use pmda_core::queue::{Counters, Ending, Leftovers, Queues};
 
-/// Works on queues, clients and event arrays, and logs what there is to say under `-Dlibpmda`.
-/// Nothing of C is called meanwhile.
+/// Works on queues, clients and event arrays under the lock. Under `-Dlibpmda` its messages are
+/// logged afterwards, without the lock. The work calls no code of C.
 ///
 /// # Errors
-/// `-ENOMEM`; those of the work.
+/// `-ENOMEM` when the state or the queues cannot be made; errors of the work.
 fn with<R>(
     token: &mut Token,
     work: impl FnOnce(&mut Queues<EventBlock, Filter>, &mut EventArrays) -> Result<R>,
@@ -48,6 +49,10 @@ fn with<R>(
     outcome
 }
 
+/// Makes the queues of the process.
+///
+/// # Errors
+/// `-ENOMEM`.
 #[cold]
 fn make(queues: &mut Vec<Queues<EventBlock, Filter>>) -> Result<&mut Queues<EventBlock, Filter>> {
     queues.try_reserve_exact(1).map_err(|_| Error::ENOMEM)?;
@@ -56,7 +61,7 @@ fn make(queues: &mut Vec<Queues<EventBlock, Filter>>) -> Result<&mut Queues<Even
     Ok(&mut queues[0])
 }
 
-/// Logs what there is to say, without the lock.
+/// Writes out the messages of the queues, after the lock was released.
 #[cold]
 fn write_journal(mut globals: Guard<'_, Globals>) {
     let journal = globals.queues.first_mut().and_then(|queues| queues.journal.take());
@@ -78,7 +83,7 @@ pub(crate) fn create(token: &mut Token, name: &[u8], limit: usize, clients: u32)
 /// Stores a counter of a queue in the leading bytes of an atom (QUEUE-5).
 ///
 /// # Errors
-/// `-EINVAL` for an unknown handle, and for no atom.
+/// `-EINVAL` for a handle that is not in use, and for a NULL atom.
 pub(crate) fn counter<T: Number>(
     token: &mut Token,
     handle: c_int,
@@ -90,6 +95,10 @@ pub(crate) fn counter<T: Number>(
     store(atom, value(counters))
 }
 
+/// Stores a value at the start of an atom: the result of a fetch callback.
+///
+/// # Errors
+/// `-EINVAL` for NULL.
 fn store<T: Number>(atom: Out<'_, T>, value: T) -> Result<c_int> {
     if atom.is_null() {
         return Err(Error::EINVAL);
@@ -101,7 +110,7 @@ fn store<T: Number>(atom: Out<'_, T>, value: T) -> Result<c_int> {
 /// Appends a copy of an event to a queue (QUEUE-10).
 ///
 /// # Errors
-/// `-EINVAL` for an unknown handle, or NULL for what is to be copied; `-ENOMEM`.
+/// `-EINVAL` for a handle that is not in use, and for an event that is NULL; `-ENOMEM`.
 pub(crate) fn append(token: &mut Token, handle: c_int, event: NewEvent<'_>) -> Result<()> {
     let size = event.size();
     let done = with(token, |queues, _| {
@@ -110,7 +119,7 @@ pub(crate) fn append(token: &mut Token, handle: c_int, event: NewEvent<'_>) -> R
     noted(token, handle, done).or_else(|error| refused(token, handle, size, error))
 }
 
-/// Says that there is no queue any more behind a handle.
+/// Prints under `-Dlibpmda` that the queue of a handle has gone.
 #[cold]
 fn log_vacant(token: &mut Token, handle: c_int) {
     if log::debug(Debug::Libpmda) && with(token, |queues, _| Ok(queues.is_vacant(handle))) == Ok(true) {
@@ -119,7 +128,11 @@ fn log_vacant(token: &mut Token, handle: c_int) {
     }
 }
 
-/// Passes an outcome on; a failure may be that of a queue that has gone.
+/// Returns `outcome` unchanged. If it is an error, the cause may be a queue that has gone: that is
+/// printed.
+///
+/// # Errors
+/// That of `outcome`.
 fn noted<T>(token: &mut Token, handle: c_int, outcome: Result<T>) -> Result<T> {
     if outcome.is_err() {
         log_vacant(token, handle);
@@ -127,7 +140,10 @@ fn noted<T>(token: &mut Token, handle: c_int, outcome: Result<T>) -> Result<T> {
     outcome
 }
 
-/// Says why an event was not stored; one that is too large is no error (E-19).
+/// Logs why an event was not stored. An event that is too large is no error (E-19).
+///
+/// # Errors
+/// `error`, if it is one.
 #[cold]
 fn refused(token: &mut Token, handle: c_int, size: usize, error: Error) -> Result<()> {
     if error == Error::TOOBIG {
@@ -143,19 +159,21 @@ fn refused(token: &mut Token, handle: c_int, size: usize, error: Error) -> Resul
     Err(error)
 }
 
-/// Releases filters, and cleans up behind the queues that have gone with them.
+/// The release of filters one by one, and the end of queues that have lost their last client by it.
+/// The agent's release functions are called between the steps.
 pub(crate) struct Release {
     /// A filter that another one has replaced.
     replaced: Option<Filter>,
-    /// The client that ends, and how far that has come.
+    /// The client that ends, and which of its filters were released.
     client: Option<(c_int, Ending)>,
-    /// True if other queues may have lost their last client.
+    /// True if queues that were shut down may have lost their last client.
     reaps: bool,
     /// The filters of a queue that has gone.
     leftovers: NoDropCell<Leftovers<Filter>>,
 }
 
 impl Release {
+    /// The release of a filter that was replaced, if there was one.
     fn new(replaced: Option<Filter>) -> Release {
         Release {
             replaced,
@@ -166,7 +184,7 @@ impl Release {
     }
 
     /// Installs a filter for a client and a queue, and grants access; the filter before it is
-    /// released (QUEUE-25).
+    /// released (QUEUE-25). A filter with NULL data clears it.
     ///
     /// # Errors
     /// `-EINVAL` for an unknown client or queue, or a filter without `apply` (E-12).
@@ -182,7 +200,7 @@ impl Release {
     /// Lets a queue go as soon as it has no clients (QUEUE-40).
     ///
     /// # Errors
-    /// `-EINVAL` for an unknown handle.
+    /// `-EINVAL` for a handle that is not in use.
     pub(crate) fn queue(token: &mut Token, handle: c_int) -> Result<Release> {
         let leftovers = with(token, |queues, _| queues.shutdown(handle));
         let mut release = Release::new(None);
@@ -201,13 +219,16 @@ impl Release {
         }
     }
 
+    /// Frees the event array of a queue that has gone, and keeps its filters for release.
     fn clean_up(&mut self, token: &mut Token, leftovers: Leftovers<Filter>) {
-        // Somebody may have released it through its handle, a small number.
+        // The agent may have released the array already: its handle is a small number, which it can
+        // guess.
         let _ = events::release(token, leftovers.array);
         self.leftovers.set(leftovers);
     }
 
-    /// The next filter to release: its function, and what that gets (E-13).
+    /// The next filter to release: its function, and the pointer that the function gets, which is
+    /// NULL if the agent has set a NULL filter (E-13).
     pub(crate) fn next(&mut self, token: &mut Token) -> Option<(Function<pmdaEventReleaseFilterCallBack>, Cookie)> {
         loop {
             let filter = self.next_filter(token)?;
@@ -217,6 +238,7 @@ impl Release {
         }
     }
 
+    /// The next filter, with a release function or without.
     fn next_filter(&mut self, token: &mut Token) -> Option<Filter> {
         if let Some(filter) = self.replaced.take() {
             return Some(filter);

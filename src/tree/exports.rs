@@ -18,6 +18,7 @@ use pmda_core::error::Error;
 use pmda_core::ident::MetricId;
 use pmda_core::namespace::{self, Node};
 
+/// A number of names as C's functions return it.
 fn count(names: usize) -> c_int {
     c_int::try_from(names).unwrap_or(c_int::MAX)
 }
@@ -37,7 +38,7 @@ pub unsafe extern "C" fn pmdaTreeCreate(tree: Out<'_, *mut pmdaNameSpace>) -> c_
             return Err(Error::EINVAL);
         }
         let new = pmns::create()?;
-        // SAFETY: a tree that libpcp has just made, for the caller to release.
+        // SAFETY: a tree that libpcp has just made. It belongs to the caller now, who releases it.
         unsafe { tree.put(new) };
         Ok(())
     })
@@ -71,7 +72,7 @@ pub unsafe extern "C" fn pmdaTreeInsert(tree: Option<Tree<'_>>, pmid: pmID, name
 pub unsafe extern "C" fn pmdaTreeRelease(tree: Option<Tree<'_>>) {
     guard(|_| {
         if let Some(tree) = tree {
-            // SAFETY: the caller gives the tree up.
+            // SAFETY: nobody uses the tree any more, as the caller promises.
             unsafe { tree.release() };
         }
     });
@@ -125,7 +126,7 @@ pub unsafe extern "C" fn pmdaNodeLookup(node: Option<NodeRef<'_>>, name: Option<
     })
 }
 
-/// Gives the identifier of a name: a `pmid` method for agents that keep their names in a tree.
+/// Returns the identifier of a name: a `pmid` method for agents that keep their names in a tree.
 ///
 /// # Returns
 /// 0; `PM_ERR_NAME` when there is no tree, no such name, or it is not a leaf, and `pmid` is left
@@ -143,7 +144,7 @@ pub unsafe extern "C" fn pmdaTreePMID(tree: Option<Tree<'_>>, name: Option<CText
     })
 }
 
-/// Gives all names of an identifier: a `name` method for agents that keep their names in a tree.
+/// Returns all names of an identifier: a `name` method for agents that keep their names in a tree.
 ///
 /// # Returns
 /// The number of names, stored at `nameset` as one block that the caller frees; `PM_ERR_PMID` when
@@ -168,7 +169,7 @@ pub unsafe extern "C" fn pmdaTreeName(tree: Option<Tree<'_>>, pmid: pmID, namese
     })
 }
 
-/// Gives the names below a name: a `children` method for agents that keep their names in a tree.
+/// Returns the names below a name: a `children` method for agents that keep their names in a tree.
 ///
 /// With `traverse` 0 these are single components, and `status` tells leaves (0) from branches (1);
 /// else the full names of all leaves below.
