@@ -21,7 +21,7 @@ STRIP ?= strip
 ARCHIVE_STRIP ?= strip
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 
-.PHONY: all setup demo check bench bench-agents bench-in-rust bench-openmetrics headers lint doc spell abi mutants requirements compatibility hostile memcheck threads races fuzz fuzz-corpus asan install install-built uninstall install-openmetrics uninstall-openmetrics licences deny dist crates deb deb-test deb-test-bookworm deb-test-trixie deb-test-sid openmetrics-test-bookworm openmetrics-test-trixie openmetrics-test-sid reproducible rpm rpm-test docs-test check-rust check-beside-pcp check-as-user check-trixie check-sid check-arm64 check-i386 check-ppc64el check-s390x check-armhf check-riscv64 clean
+.PHONY: all setup demo check try bench bench-agents bench-in-rust bench-openmetrics headers lint doc spell abi mutants requirements compatibility hostile memcheck threads races fuzz fuzz-corpus asan install install-built uninstall install-openmetrics uninstall-openmetrics licences deny dist crates deb deb-test deb-test-bookworm deb-test-trixie deb-test-sid openmetrics-test-bookworm openmetrics-test-trixie openmetrics-test-sid reproducible rpm rpm-test docs-test check-rust check-beside-pcp check-as-user check-trixie check-sid check-arm64 check-i386 check-ppc64el check-s390x check-armhf check-riscv64 clean
 
 all:
 	packaging/build.sh
@@ -38,6 +38,11 @@ demo: all
 # Format, lints, build, all tests. The last line is "N passed, N failed".
 check: setup
 	tests/support/check.sh
+
+# After an edit: the C programs of tests/c with such a name, on both libraries: make try C=cache_files.
+try:
+	cargo build --quiet --lib
+	cargo run --quiet -p pcp-pmda-test -- differential $(C)
 
 # This library against the C library, in time and in instructions: docs/performance.csv, what docs/PERFORMANCE.md shows of it, and
 # the picture. With ROWS="WORD … SIZE …" only those are measured, and nothing is written: make bench ROWS="'lookup by id' 10".
@@ -60,7 +65,7 @@ bench-openmetrics: setup
 
 # Writes include/pcp anew from src and capi; a test fails when it is stale.
 headers:
-	cargo run --quiet -p pcp-pmda-test -- headers
+	cargo run --quiet -p pcp-pmda-sources -- headers
 
 # Lints of everything, the shell scripts among them: warnings are errors. Needs shellcheck.
 lint:

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use object::elf::STT_FUNC;
-use pcp_pmda_test::elf::{self, Elf};
+use pcp_pmda_sources::elf::{self, Elf};
 use pcp_pmda_test::{Library, profile_dir, root};
 
 /// What the library exports, and the number of its version nodes.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-use pcp_pmda_test::imports::{self, Arrows};
+use pcp_pmda_sources::imports::{self, Arrows};
 use pcp_pmda_test::root;
 use regex::Regex;
 

@@ -7,8 +7,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
 
-use pcp_pmda_test::generated;
-use pcp_pmda_test::headers::{HEADERS, Headers, INCLUDES, PMAPI, compile, macros, prototypes, run, succeeds};
+use pcp_pmda_sources::generated;
+use pcp_pmda_sources::headers::{HEADERS, Headers, INCLUDES, PMAPI, compile, macros, prototypes, run, succeeds};
 use pcp_pmda_test::root;
 use regex::Regex;
 
@@ -382,7 +382,7 @@ int main(void)
         PMAPI
     );
     for (compiler, name) in [("gcc", "generation.c"), ("g++", "generation.cc")] {
-        let program = pcp_pmda_test::headers::file(&format!("{name}.run"));
+        let program = pcp_pmda_sources::headers::file(&format!("{name}.run"));
         let place = program.display().to_string();
         let strict = ["-Wall", "-Werror", "-o", &place];
         succeeds(&compile(compiler, Headers::Ours, name, &text, &strict));

@@ -5,9 +5,10 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use pcp_pmda_sources::elf;
 use pcp_pmda_test::installation::{Installation, all_below, expect_success, files_below, make, plain};
 use pcp_pmda_test::run::bounded;
-use pcp_pmda_test::{elf, profile_dir, root};
+use pcp_pmda_test::{profile_dir, root};
 use regex::Regex;
 
 /// What a project's first program could be: both headers, the cache, a variadic function, a whole

@@ -4,7 +4,7 @@
 //! `Option<VIEW>` is the pointer itself, NULL being `None`, so exported functions and methods take
 //! their arguments as views. What a C caller has to ensure is the view's contract, which its
 //! declaration states once.
-//! `tests/support/generated.rs` turns the views back into pointers for the headers.
+//! `tests/sources/generated.rs` turns the views back into pointers for the headers.
 //!
 //! A view lasts as long as the call that it came in by: `'call`. So it cannot be stored beyond the
 //! call, nor sent to another thread:

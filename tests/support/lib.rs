@@ -3,11 +3,8 @@
 //! same under tools that watch memory.
 
 pub mod compare;
-pub mod elf;
+pub mod differential;
 pub mod example;
-pub mod generated;
-pub mod headers;
-pub mod imports;
 pub mod installation;
 pub mod memory;
 pub mod pcp;
@@ -109,13 +106,26 @@ pub fn target_dir() -> PathBuf {
 
 /// A directory variable of the installed `libpcp_pmda.pc`.
 pub fn pkg_config(variable: &str) -> PathBuf {
+    PathBuf::from(ask_pkg_config(&format!("--variable={variable}")))
+}
+
+/// The version of the installed PCP, for which the library is built.
+pub fn release() -> [u32; 3] {
+    static RELEASE: OnceLock<[u32; 3]> = OnceLock::new();
+    *RELEASE.get_or_init(|| {
+        let version = ask_pkg_config("--modversion");
+        let mut numbers = version.split('.').map(|number| number.parse().expect("a version"));
+        [(); 3].map(|()| numbers.next().unwrap_or_default())
+    })
+}
+
+fn ask_pkg_config(question: &str) -> String {
     let output = Command::new("pkg-config")
-        .arg(format!("--variable={variable}"))
-        .arg("libpcp_pmda")
+        .args([question, "libpcp_pmda"])
         .output()
         .expect("pkg-config is installed");
     assert!(output.status.success(), "libpcp-pmda3-dev is not installed: make setup");
-    PathBuf::from(String::from_utf8(output.stdout).expect("a path").trim())
+    String::from_utf8(output.stdout).expect("a text").trim().to_owned()
 }
 
 /// The C compiler of the programs that the tests compile and start: `TEST_CC`, else `cc`; with the

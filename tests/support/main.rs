@@ -9,8 +9,7 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: pcp-pmda-test COMMAND
 
   asan [PROGRAM...]      the C programs and some of PCP's agents on a library with AddressSanitizer
-  functions              prints the functions, and how many tests and binaries of Debian's pcp name each
-  headers                writes include/pcp anew
+  differential NAME...   the C programs of tests/c with such names, on both libraries
   memcheck [PROGRAM...]  the C programs and PCP's agents below valgrind, on both libraries
   races [MILLISECONDS]   eight threads on a library with ThreadSanitizer
 
@@ -24,8 +23,7 @@ fn main() -> ExitCode {
     };
     let outcome = match command.as_str() {
         "asan" => commands::asan::run(rest),
-        "functions" => commands::functions::run(),
-        "headers" => commands::headers(),
+        "differential" if !rest.is_empty() => commands::differential::run(rest),
         "memcheck" => commands::memcheck::run(rest),
         "races" => commands::races::run(rest),
         _ => Err(USAGE.to_owned()),

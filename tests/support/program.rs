@@ -89,6 +89,12 @@ impl Program {
         })
     }
 
+    /// Its name below `tests/c`.
+    #[must_use]
+    pub fn short_name(&self) -> &str {
+        self.name.strip_prefix("c/").unwrap_or(&self.name)
+    }
+
     /// Whether the C library comes through it: it is not run where a comment says so, and hostile
     /// calls are for ours.
     #[must_use]

@@ -1,7 +1,7 @@
 //! What this program can do, a module for each command.
 
 pub mod asan;
-pub mod functions;
+pub mod differential;
 pub mod memcheck;
 pub mod races;
 
@@ -9,16 +9,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pcp_pmda_test::{generated, root, target_dir};
-
-/// Writes include/pcp anew from src and capi.
-pub fn headers() -> Result<(), String> {
-    for (name, text) in generated::headers(&root().join("src"), &root().join("capi")) {
-        let file = root().join("include/pcp").join(name);
-        fs::write(&file, text).map_err(|error| format!("{}: {error}", file.display()))?;
-    }
-    Ok(())
-}
+use pcp_pmda_test::{root, target_dir};
 
 /// Builds the library with a sanitizer, which takes the nightly toolchain; the answer is a
 /// directory with the library under the names that programs ask for.

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use super::{profile_dir, root};
+use pcp_pmda_test::{profile_dir, root};
 
 /// Our headers.
 pub const HEADERS: [&str; 2] = ["pmda.h", "pmdaroot.h"];

@@ -1,0 +1,73 @@
+//! C programs on both libraries, without a test harness: what somebody runs after each edit.
+
+use std::fs;
+use std::process::Command;
+use std::time::Instant;
+
+use pcp_pmda_test::differential::{Difference, Fault, check, file};
+use pcp_pmda_test::program::Program;
+use pcp_pmda_test::release;
+
+/// Runs the programs of tests/c whose names contain one of these texts, and shows the lines that
+/// differ side by side.
+pub fn run(texts: &[String]) -> Result<(), String> {
+    let wanted = |program: &Program| texts.iter().any(|text| program.name.contains(text));
+    let programs = ["c", "c/fixed"].into_iter().flat_map(Program::all).filter(wanted);
+    let (mut ran, mut failed) = (0, 0);
+    for program in programs {
+        if program.differs_here(release() >= [7, 0, 0]) {
+            println!("{}: left out, as its first comment says", program.name);
+            continue;
+        }
+        let start = Instant::now();
+        let outcome = check(&program);
+        let seconds = start.elapsed().as_secs_f32();
+        ran += 1;
+        match outcome {
+            Ok(()) => println!("{}: as it should be ({seconds:.1} s)", program.name),
+            Err(fault) => {
+                failed += 1;
+                println!("{}: FAILED ({seconds:.1} s)", program.name);
+                show(&program, &fault)?;
+            }
+        }
+    }
+    match (ran, failed) {
+        (0, _) => Err(format!("no program of tests/c has a name like {}", texts.join(", "))),
+        (_, 0) => Ok(()),
+        _ => Err(format!("{failed} of {ran} failed")),
+    }
+}
+
+/// Shows what is wrong; two pictures are kept beside the compiled program.
+fn show(program: &Program, fault: &Fault) -> Result<(), String> {
+    let Fault::Different(difference) = fault else {
+        println!("  {fault}");
+        return Ok(());
+    };
+    let Difference { left, right } = &**difference;
+    let pictures =
+        [left, right].map(|(name, _)| file(program).with_extension(format!("{}.picture", name.replace(' ', "-"))));
+    for (picture, (_, text)) in pictures.iter().zip([left, right]) {
+        fs::write(picture, text).map_err(|error| format!("{}: {error}", picture.display()))?;
+    }
+    println!(
+        "  left: {}, {}\n  right: {}, {}",
+        left.0,
+        pictures[0].display(),
+        right.0,
+        pictures[1].display()
+    );
+    let width = std::env::var("COLUMNS").unwrap_or_else(|_| "160".to_owned());
+    let status = Command::new("diff")
+        .args([
+            "--side-by-side",
+            "--suppress-common-lines",
+            "--expand-tabs",
+            "--width",
+            &width,
+        ])
+        .args(&pictures)
+        .status();
+    status.map(|_| ()).map_err(|error| format!("diff: {error}"))
+}
