@@ -1,5 +1,5 @@
-//! Builds what Rust alone cannot express: the bindings to libpcp, the C shims, the version nodes of
-//! the shared library, and the pkg-config file.
+//! Builds the parts that are not Rust: the bindings to libpcp, the variadic functions in C, the
+//! version nodes of the shared library, and the pkg-config file.
 
 #[path = "build/compiler.rs"]
 mod compiler;
@@ -14,8 +14,8 @@ use std::{env, io, panic};
 
 use compiler::Compiler;
 
-/// The functions of libpcp that we call. Public ones first, then the private ones, each of which
-/// has its reason beside its prototype in `capi/wrapper.h`.
+/// The functions of libpcp that the library calls: the public ones, then the private ones, each of
+/// which has a reason beside its prototype in `capi/wrapper.h`.
 const LIBPCP_FUNCTIONS: &str = "pmNotifyErr|pmErrStr_r|pmGetProgname|pmGetConfig|pmGetOptionalConfig|pmSetDebug|\
      pmOpenLog|pmprintf|pmgetopt_r|pmUsageMessage|pmFreeLabelSets|pmNoMem|\
      __pmSetInternalState|__pmSetVersionIPC|__pmSetSocketIPC|__pmSocketIPC|__pmResetIPC|\
@@ -23,12 +23,12 @@ const LIBPCP_FUNCTIONS: &str = "pmNotifyErr|pmErrStr_r|pmGetProgname|pmGetConfig
      __pmGetContextLabels|__pmGetDomainLabels|__pmAddLabels|__pmHashSearch|__pmAttrStr_r|__pmFreeResultValues|__pmFreeResultValues_v2|\
      __pmNewPMNS|__pmAddPMNSNode|__pmFreePMNS";
 
-/// The types and constants of the PMAPI that cross the edge.
+/// The types of the PMAPI that the library shares with agents and libpcp.
 const LIBPCP_TYPES: &str = "pmID|pmInDom|pmDesc|pmUnits|pmAtomValue|pmValue|pmValueSet|pmValueBlock|pmResult|pmResult_v2|pmProfile|\
      pmInDomProfile|pmInResult|pmLabel|pmLabelSet|pmOptions|pmLongOptions|pmEventArray|pmHighResEventArray|\
      __pmnsTree|__pmnsNode";
 
-/// What has to be installed for the build, for those to whom something is missing.
+/// The packages that the build needs, for its error messages.
 const PACKAGES: &str = "gcc libc6-dev binutils libclang-dev libpcp3-dev pkg-config (Debian), or gcc glibc-devel \
      binutils clang-devel pcp-libs-devel pkgconf-pkg-config (RPM)";
 
@@ -46,7 +46,7 @@ fn main() {
     pkgconfig(&libpcp, times, &out);
 }
 
-/// The value, or the end of the build with the reason and nothing else.
+/// Returns the value, or ends the build and prints the reason alone.
 fn or_refuse<T>(result: Result<T, String>) -> T {
     result.unwrap_or_else(|reason| {
         for line in reason.lines() {
@@ -56,7 +56,10 @@ fn or_refuse<T>(result: Result<T, String>) -> T {
     })
 }
 
-/// The compiler of a target that is supported; else the reason.
+/// Returns the compiler of the target.
+///
+/// # Errors
+/// Why the target is not supported, or what is missing.
 fn target(out: &Path) -> Result<Compiler, String> {
     let of = |what: &str| env::var(format!("CARGO_CFG_TARGET_{what}")).unwrap_or_default();
     if let Some(reason) = target::refusal(of) {
@@ -75,14 +78,17 @@ fn target(out: &Path) -> Result<Compiler, String> {
     target::too_old(number("__GLIBC__"), number("__GLIBC_MINOR__")).map_or(Ok(compiler), Err)
 }
 
-/// Finds libpcp, links it, and tells the sources which generation it is.
+/// Finds libpcp, links it, and sets the flags of its version for the sources.
+///
+/// # Errors
+/// There is no libpcp.
 fn libpcp() -> Result<pkg_config::Library, String> {
     let found = pkg_config::Config::new().atleast_version("6.0").probe("libpcp");
     let library = found.map_err(|_| {
         format!("pkg-config finds no libpcp of version 6.0 or later (PKG_CONFIG_PATH): install {PACKAGES}")
     })?;
-    // The releases in which something changed that users of this library see;
-    // `src/sys/libpcp/version.rs` says what.
+    // Releases that differ in something that users of this library see: `src/sys/libpcp/version.rs`
+    // says in what.
     let version = numbers(&library.version);
     for (since, flag) in [
         ([6, 0, 5], "since_6_0_5"),
@@ -97,11 +103,14 @@ fn libpcp() -> Result<pkg_config::Library, String> {
     Ok(library)
 }
 
-/// The arguments for a C compiler that make `time_t` as long as libpcp has it.
+/// Returns the arguments for a C compiler that give `time_t` the size that libpcp was built with.
 ///
-/// On 32-bit machines the C library offers 32 or 64 bits, and PCP was built with the one or the
-/// other (Debian's i386: 6.0 with 32, 6.3 with 64). Its headers do not say which, but the library
-/// asks the C library for other functions.
+/// On 32-bit machines glibc offers 32 or 64 bits, and PCP was built with the one or the other
+/// (Debian's i386: 6.0 with 32, 6.3 with 64). The headers of PCP do not say which, but a libpcp
+/// with 64 bits calls other functions of glibc.
+///
+/// # Errors
+/// The file of libpcp is not found, or cannot be read.
 fn times(libpcp: &pkg_config::Library, compiler: &Compiler) -> Result<&'static str, String> {
     let narrow = env::var("CARGO_CFG_TARGET_POINTER_WIDTH").is_ok_and(|width| width == "32");
     let flags = if narrow {
@@ -127,7 +136,10 @@ fn numbers(version: &str) -> [u32; 3] {
     parts.map(|part| part.unwrap_or_else(|| panic!("the version of libpcp.pc is three numbers, not {version}")))
 }
 
-/// Generates the Rust view of libpcp's headers as the compiler of the target reads them.
+/// Generates the Rust declarations of libpcp's headers, as the compiler of the target reads these.
+///
+/// # Errors
+/// What is missing.
 fn bindings(libpcp: &pkg_config::Library, compiler: &Compiler, times: &str, out: &Path) -> Result<(), String> {
     let paths = libpcp.include_paths.iter();
     let mut arguments: Vec<_> = paths.map(|path| format!("-I{}", path.display())).collect();
@@ -149,7 +161,10 @@ fn bindings(libpcp: &pkg_config::Library, compiler: &Compiler, times: &str, out:
     generate(libpcp_h, &arguments, &out.join("libpcp.rs"))
 }
 
-/// Writes what bindgen makes of headers with these arguments for clang.
+/// Runs bindgen with these arguments for clang, and writes its output to `file`.
+///
+/// # Errors
+/// What is missing.
 fn generate(builder: bindgen::Builder, arguments: &[String], file: &Path) -> Result<(), String> {
     let builder = builder.clang_args(arguments).derive_debug(false).layout_tests(true);
     // bindgen panics when it finds no libclang, and returns an error when a header is missing.
@@ -161,8 +176,8 @@ fn generate(builder: bindgen::Builder, arguments: &[String], file: &Path) -> Res
     Ok(())
 }
 
-/// Compiles the two functions that are variadic in C, and links them in whole: nothing in Rust
-/// calls them.
+/// Compiles the two functions that are variadic. They are linked in any case (`+whole-archive`), as
+/// no Rust code calls them.
 fn shims(libpcp: &pkg_config::Library) {
     if !Path::new("capi/shim.c").exists() {
         return;
@@ -181,8 +196,11 @@ fn shims(libpcp: &pkg_config::Library) {
 /// rustc adds an anonymous version script of its own; GNU ld refuses a second one and lld ignores
 /// it. So a small wrapper around GNU ld exchanges the script, and `-B` makes the compiler driver
 /// find the wrapper.
+///
+/// # Errors
+/// GNU ld is missing.
 fn versioned_link(compiler: &Compiler, out: &Path) -> Result<(), String> {
-    // Cargo tells which linker of the target it has been given.
+    // The linker that cargo is configured with, if it is.
     let linker = compiler.bfd(env::var("RUSTC_LINKER").ok())?;
     let directory = out.join("ld");
     let wrapper = directory.join("ld.bfd");

@@ -1,4 +1,4 @@
-//! What the C compiler of the target says of it.
+//! The C compiler of the target: its macros, and where it finds headers, libraries and the linker.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -13,6 +13,10 @@ impl Compiler {
         Compiler(cc::Build::new().get_compiler().to_command())
     }
 
+    /// Runs the compiler. Returns its stdout and stderr.
+    ///
+    /// # Errors
+    /// Why it does not start, or its messages if it fails.
     fn ask(&self, arguments: &[&str]) -> Result<(String, String), String> {
         let mut command = Command::new(self.0.get_program());
         command
@@ -32,6 +36,9 @@ impl Compiler {
     }
 
     /// The macros that are defined when `file` is read, with their values.
+    ///
+    /// # Errors
+    /// The compiler fails.
     pub fn macros(&self, file: &Path) -> Result<Vec<(String, String)>, String> {
         let (text, _) = self.ask(&["-E", "-dM", "-x", "c", &file.display().to_string()])?;
         let lines = text.lines().filter_map(|line| line.strip_prefix("#define "));
@@ -41,8 +48,11 @@ impl Compiler {
             .collect())
     }
 
-    /// Where the compiler looks for headers, without its own ones, which another compiler does not
-    /// understand.
+    /// The directories in which the compiler looks for headers; without that of its own headers,
+    /// which another compiler does not understand.
+    ///
+    /// # Errors
+    /// The compiler fails.
     pub fn includes(&self) -> Result<Vec<PathBuf>, String> {
         let (_, text) = self.ask(&["-E", "-v", "-x", "c", "/dev/null"])?;
         let list = text.lines().skip_while(|line| !line.starts_with("#include <...>"));
@@ -55,6 +65,9 @@ impl Compiler {
     }
 
     /// The file of a library, in one of these directories or where the compiler looks for it.
+    ///
+    /// # Errors
+    /// There is no such file.
     pub fn library(&self, name: &str, directories: &[PathBuf]) -> Result<PathBuf, String> {
         if let Some(file) = directories
             .iter()
@@ -75,6 +88,9 @@ impl Compiler {
     }
 
     /// The path of GNU ld, as `linker` (or the compiler itself) finds it.
+    ///
+    /// # Errors
+    /// It is missing.
     pub fn bfd(&self, linker: Option<String>) -> Result<String, String> {
         let asked = linker.map_or_else(
             || Compiler(Command::new(self.0.get_program())),

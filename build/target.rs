@@ -1,6 +1,6 @@
-//! The machine that the library is built for: whether it is supported. `tests/target.rs` tests it.
+//! The machines that the library can be built for. `tests/target.rs` tests this file.
 
-/// What is supported, as cargo names it: architecture, width of a pointer, byte order.
+/// The supported machines, in cargo's words: architecture, width of a pointer in bits, byte order.
 /// `docs/ARCHITECTURES.md` says what was tested on each.
 const SUPPORTED: [(&str, &str, &str); 7] = [
     ("x86_64", "64", "little"),
@@ -12,11 +12,11 @@ const SUPPORTED: [(&str, &str, &str); 7] = [
     ("arm", "32", "little"),
 ];
 
-/// The oldest glibc: `__libc_single_threaded` is new in it.
+/// The oldest supported glibc: the first one with `__libc_single_threaded`.
 const GLIBC: [u32; 2] = [2, 32];
 
-/// Why a target is not supported, as one sentence; `of` gives what cargo says of it as
-/// `CARGO_CFG_TARGET_*`.
+/// Returns why a target is not supported, as one sentence; `None` if it is. `of` returns the value
+/// of cargo's variable `CARGO_CFG_TARGET_*`.
 pub fn refusal(of: impl Fn(&str) -> String) -> Option<String> {
     let (system, library) = (of("OS"), of("ENV"));
     if system != "linux" {
@@ -29,7 +29,7 @@ pub fn refusal(of: impl Fn(&str) -> String) -> Option<String> {
         ));
     }
     let (machine, width, order, abi) = (of("ARCH"), of("POINTER_WIDTH"), of("ENDIAN"), of("ABI"));
-    // Of ARM the variant with floating-point registers; the other architectures have one variant of
+    // ARM is supported with floating-point registers; the other architectures have one variant of
     // this width.
     if SUPPORTED.contains(&(&machine, &width, &order)) && (machine != "arm" || abi == "eabihf") {
         return None;
@@ -45,7 +45,7 @@ pub fn refusal(of: impl Fn(&str) -> String) -> Option<String> {
     ))
 }
 
-/// Why a version of the GNU C library is too old, as one sentence.
+/// Returns why a version of the GNU C library is too old, as one sentence; `None` if it is not.
 pub fn too_old(major: u32, minor: u32) -> Option<String> {
     ([major, minor] < GLIBC).then(|| {
         let [least, since] = GLIBC;

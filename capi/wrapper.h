@@ -1,6 +1,6 @@
 /*
- * What bindgen reads: the public interface of libpcp, and the few private functions that cannot be avoided
- * because the state that they change lives inside libpcp and is visible to other code in the process.
+ * The input of bindgen: the public interface of libpcp, and the few private functions that are needed, each with its reason.
+ * Most of them change state that is inside of libpcp and visible to other code in the process.
  */
 #include <stdarg.h>
 #include <stdio.h>

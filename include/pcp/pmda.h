@@ -490,7 +490,7 @@ PMDA_CALL extern void pmdaExtSetFlags(pmdaExt *__pmda, int __flags);
 PMDA_CALL extern void pmdaSetCommFlags(pmdaInterface *__dispatch, int __flags);
 
 /*
- * Attaches a pointer of the agent's own, which replaces the one before; the library never looks at
+ * Attaches a pointer of the agent's own, which replaces the one before. The library never follows
  * it.
  *
  * Pointers:
@@ -507,7 +507,10 @@ PMDA_CALL extern void pmdaSetData(pmdaInterface *__dispatch, void *__data);
 PMDA_CALL extern void pmdaExtSetData(pmdaExt *__pmda, void *__data);
 
 /*
- * The pointer that the agent has attached, at first NULL.
+ * Returns the pointer that the agent has attached.
+ *
+ * Returns:
+ * The pointer; NULL at first, and for an agent that was not set up by this library.
  *
  * Pointers:
  * pmda is NULL or valid.
@@ -540,8 +543,8 @@ PMDA_CALL extern void pmdaSendError(pmdaInterface *__dispatch, int __error);
 PMDA_CALL extern void pmdaInterfaceMoved(pmdaInterface *__dispatch);
 
 /*
- * Gives an agent its instance domains and metrics; the tables stay the agent's and in use for
- * ever.
+ * Sets the instance domains and metrics of an agent. The tables stay the agent's, and are used
+ * from now on.
  *
  * The agent's domain is put into every identifier of both tables. dispatch->status is 0
  * afterwards (or what the agent has put into e_status), or PM_ERR_GENERIC with a line in the
@@ -549,7 +552,8 @@ PMDA_CALL extern void pmdaInterfaceMoved(pmdaInterface *__dispatch);
  *
  * Pointers:
  * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up; indoms and
- * metrics are each NULL or valid for reads and writes of as many elements as the counts say.
+ * metrics are each NULL or valid for reads and writes of as many elements as the counts say, for
+ * as long as the agent uses them.
  */
 PMDA_CALL extern void pmdaInit(pmdaInterface *__dispatch, pmdaIndom *__indoms, int __nindoms,
         pmdaMetric *__metrics, int __nmetrics);
@@ -557,9 +561,8 @@ PMDA_CALL extern void pmdaInit(pmdaInterface *__dispatch, pmdaIndom *__indoms, i
 /*
  * Opens the connection to pmcd that e_io names, and exchanges versions.
  *
- * Returns:
- * Nothing; status in the dispatch table is negative on failure. A socket that cannot be opened
- * ends the process.
+ * status in the dispatch table is negative after a failure. A socket that cannot be opened ends
+ * the process.
  *
  * Pointers:
  * dispatch is NULL or a dispatch table that pmdaDaemon has set up.
@@ -659,11 +662,12 @@ PMDA_CALL extern int __pmdaInFd(pmdaInterface *__dispatch);
 PMDA_CALL extern int pmdaFetch(int __numpmid, pmID *__pmidlist, pmdaResult **__resp, pmdaExt *__pmda);
 
 /*
- * Gives the help text of a metric or an instance domain.
+ * Returns the help text of a metric or an instance domain: the default method for help texts.
  *
  * Returns:
  * 0 with *buffer set to a text that stays until the database is closed and must not be changed
- * or freed; PM_ERR_TEXT when there is none, with *buffer set to NULL.
+ * or freed; PM_ERR_TEXT when there is none, with *buffer set to NULL; -EINVAL when pmda is
+ * NULL.
  *
  * Pointers:
  * buffer is NULL or valid for one write. pmda is NULL or valid.
@@ -671,7 +675,8 @@ PMDA_CALL extern int pmdaFetch(int __numpmid, pmID *__pmidlist, pmdaResult **__r
 PMDA_CALL extern int pmdaText(int __ident, int __kind, char **__buffer, pmdaExt *__pmda);
 
 /*
- * Lists all instances of a domain, or gives the name of an instance, or the instance of a name.
+ * Returns all instances of a domain, the name of an instance, or the instance of a name:
+ * the default method for instance requests.
  *
  * Returns:
  * 0 with *result set to a structure that the caller frees (each name, both lists, and the
@@ -687,29 +692,38 @@ PMDA_CALL extern int pmdaInstance(pmInDom __indom, int __inst, char *__name, pmI
         pmdaExt *__pmda);
 
 /*
- * Gives the labels of a context, a domain, an instance domain, a cluster, an item, or the
+ * Returns the labels of a context, a domain, an instance domain, a cluster, an item, or the
  * instances of a domain: the default method for label requests.
  *
  * Returns:
- * The number of sets in *lpp; PM_ERR_TYPE for what is no type; -EINVAL when lpp or pmda
+ * The number of sets in *lpp; PM_ERR_TYPE for an unknown type; -EINVAL when lpp or pmda
  * is NULL; other negative codes.
  *
  * Pointers:
  * lpp is NULL or valid for reads and writes; *lpp is NULL or a valid label set, or anything
- * for a request for instances, which replaces it. pmda is NULL or valid.
+ * for a request for instances, which replaces it. pmda is NULL or valid; its label callback
+ * stores blocks from malloc in the set that it gets.
  */
 PMDA_CALL extern int pmdaLabel(int __ident, int __kind, pmLabelSet **__lpp, pmdaExt *__pmda);
 
 /*
- * Remembers the profile for the fetches to come. It stays the caller's, who keeps it alive.
+ * Stores the profile in the extension, for the fetches to come: the default method for profiles.
+ * The profile stays the caller's.
+ *
+ * Returns:
+ * 0; -EINVAL when pmda is NULL; -ENOMEM.
  *
  * Pointers:
- * pmda is NULL or valid.
+ * pmda is NULL or valid. prof is NULL or a valid profile, which stays until the agent gets
+ * another one.
  */
 PMDA_CALL extern int pmdaProfile(pmProfile *__prof, pmdaExt *__pmda);
 
 /*
- * Refuses to store anything: PM_ERR_PERMISSION.
+ * Refuses to store values: the default method for stores.
+ *
+ * Returns:
+ * PM_ERR_PERMISSION.
  *
  * Pointers:
  * pmda is NULL or valid.
@@ -717,7 +731,10 @@ PMDA_CALL extern int pmdaProfile(pmProfile *__prof, pmdaExt *__pmda);
 PMDA_CALL extern int pmdaStore(pmdaResult *__result, pmdaExt *__pmda);
 
 /*
- * Knows no name: PM_ERR_NAME.
+ * Knows no name: the default method for identifiers of names.
+ *
+ * Returns:
+ * PM_ERR_NAME.
  *
  * Pointers:
  * Nothing is read or written.
@@ -725,7 +742,10 @@ PMDA_CALL extern int pmdaStore(pmdaResult *__result, pmdaExt *__pmda);
 PMDA_CALL extern int pmdaPMID(const char *__name, pmID *__pmid, pmdaExt *__pmda);
 
 /*
- * Knows no metric: PM_ERR_PMID.
+ * Knows no metric: the default method for names of identifiers.
+ *
+ * Returns:
+ * PM_ERR_PMID.
  *
  * Pointers:
  * Nothing is read or written.
@@ -733,7 +753,10 @@ PMDA_CALL extern int pmdaPMID(const char *__name, pmID *__pmid, pmdaExt *__pmda)
 PMDA_CALL extern int pmdaName(pmID __pmid, char ***__nameset, pmdaExt *__pmda);
 
 /*
- * Knows no name: PM_ERR_NAME.
+ * Knows no name: the default method for the names below a name.
+ *
+ * Returns:
+ * PM_ERR_NAME.
  *
  * Pointers:
  * Nothing is read or written.
@@ -742,7 +765,11 @@ PMDA_CALL extern int pmdaChildren(const char *__name, int __traverse, char ***__
         pmdaExt *__pmda);
 
 /*
- * Takes an attribute of a client and ignores it, apart from a line under -Dattr or -Dauth.
+ * Takes an attribute of a client and ignores it, apart from a line under -Dattr or -Dauth: the
+ * default method for attributes.
+ *
+ * Returns:
+ * 0.
  *
  * Pointers:
  * value is NULL or a C string.
@@ -750,10 +777,11 @@ PMDA_CALL extern int pmdaChildren(const char *__name, int __traverse, char ***__
 PMDA_CALL extern int pmdaAttribute(int __ctx, int __attr, const char *__value, int __size, pmdaExt *__pmda);
 
 /*
- * Describes a metric of the table.
+ * Describes a metric of the table: the default method for descriptions.
  *
  * Returns:
- * 0, or PM_ERR_PMID when the table has no such metric; desc is untouched then.
+ * 0; PM_ERR_PMID when the table has no such metric, -EINVAL when pmda is NULL, and desc is
+ * untouched then.
  *
  * Pointers:
  * desc is NULL or valid for one write. pmda is NULL or valid, with its metric table.
@@ -765,7 +793,7 @@ PMDA_CALL extern int pmdaDesc(pmID __pmid, pmDesc *__desc, pmdaExt *__pmda);
  */
 
 /*
- * Number of instances of a domain; the profile is not looked at.
+ * Returns the number of instances of a domain. The profile is ignored.
  *
  * Returns:
  * 1 for PM_INDOM_NULL; the number of active instances of a cached domain; it_numinst of a
@@ -777,7 +805,7 @@ PMDA_CALL extern int pmdaDesc(pmID __pmid, pmDesc *__desc, pmdaExt *__pmda);
 PMDA_CALL extern int __pmdaCntInst(pmInDom __indom, pmdaExt *__pmda);
 
 /*
- * Starts to go over the instances of a domain.
+ * Starts an iteration over the instances of a domain that the profile selects.
  *
  * Pointers:
  * pmda is NULL or valid, with its instance domains and profile.
@@ -785,7 +813,7 @@ PMDA_CALL extern int __pmdaCntInst(pmInDom __indom, pmdaExt *__pmda);
 PMDA_CALL extern void __pmdaStartInst(pmInDom __indom, pmdaExt *__pmda);
 
 /*
- * Gives the next instance that the profile selects.
+ * Returns the next instance of an iteration.
  *
  * Returns:
  * 1 with inst set, or 0 with inst untouched at the end.
@@ -871,13 +899,15 @@ typedef void (*pmdaCountMetrics)(int*, int*);
 /*
  * Registers a tree of dynamic names, for all agents of the process that have none of their own.
  *
- * update brings the tree up to date and tells whether metrics have changed, text gives help,
- * metric fills in copies of metrics, counts tells how many. Each may be NULL. prefix names
- * the registration for pmdaDynamicSetClusterMask; clusters is not looked at.
+ * update updates the tree and returns whether metrics have changed, text returns help texts,
+ * metric fills in copies of metrics, counts returns how many. Each may be NULL. prefix
+ * names the registration for pmdaDynamicSetClusterMask; clusters is ignored.
  *
  * Pointers:
  * prefix is NULL or a C string; metrics is NULL or has nmetrics entries that are never
- * freed; the callbacks have these types.
+ * freed. The callbacks may be called for as long as the process runs, and do what their types say:
+ * update stores NULL or a tree at the place that it gets, which stays valid for as long as it is
+ * there.
  */
 PMDA_CALL extern void pmdaDynamicPMNS(const char *__prefix, int *__clusters, int __nclusters,
         pmdaUpdatePMNS __update, pmdaUpdateText __text, pmdaUpdateMetric __metric, pmdaCountMetrics __counts,
@@ -943,8 +973,9 @@ PMDA_CALL extern pmdaNameSpace *pmdaDynamicLookupPMID(pmdaExt *__pmda, pmID __pm
 PMDA_CALL extern int pmdaDynamicLookupText(pmID __pmid, int __type, char **__buf, pmdaExt *__pmda);
 
 /*
- * Gives an agent a new metric table: the metrics of the first registration, and behind them the
- * copies that the registrations ask for. The table belongs to the library until the next call.
+ * Makes a new metric table for an agent: the metrics of the first registration, and behind them
+ * the copies that the registrations ask for. The table belongs to the library, which frees it when
+ * the agent gets another one.
  *
  * Pointers:
  * pmda is NULL or valid; what was registered, and the trees that the callbacks give, are valid.
@@ -952,7 +983,7 @@ PMDA_CALL extern int pmdaDynamicLookupText(pmID __pmid, int __type, char **__buf
 PMDA_CALL extern void pmdaDynamicMetricTable(pmdaExt *__pmda);
 
 /*
- * Takes a metric table into use, and builds the hash over it.
+ * Sets the metric table of an agent, and builds the hash over it.
  *
  * Pointers:
  * pmda is NULL or valid; metrics is NULL or valid with nmetrics entries, for as long as it
@@ -1022,7 +1053,7 @@ PMDA_CALL extern void pmdaTreeRebuildHash(pmdaNameSpace *__tree, int __numpmid);
 PMDA_CALL extern int pmdaTreeSize(pmdaNameSpace *__tree);
 
 /*
- * Gives the identifier of a name: a pmid method for agents that keep their names in a tree.
+ * Returns the identifier of a name: a pmid method for agents that keep their names in a tree.
  *
  * Returns:
  * 0; PM_ERR_NAME when there is no tree, no such name, or it is not a leaf, and pmid is left
@@ -1034,7 +1065,7 @@ PMDA_CALL extern int pmdaTreeSize(pmdaNameSpace *__tree);
 PMDA_CALL extern int pmdaTreePMID(pmdaNameSpace *__tree, const char *__name, pmID *__pmid);
 
 /*
- * Gives all names of an identifier: a name method for agents that keep their names in a tree.
+ * Returns all names of an identifier: a name method for agents that keep their names in a tree.
  *
  * Returns:
  * The number of names, stored at nameset as one block that the caller frees; PM_ERR_PMID when
@@ -1047,7 +1078,7 @@ PMDA_CALL extern int pmdaTreePMID(pmdaNameSpace *__tree, const char *__name, pmI
 PMDA_CALL extern int pmdaTreeName(pmdaNameSpace *__tree, pmID __pmid, char ***__nameset);
 
 /*
- * Gives the names below a name: a children method for agents that keep their names in a tree.
+ * Returns the names below a name: a children method for agents that keep their names in a tree.
  *
  * With traverse 0 these are single components, and status tells leaves (0) from branches (1);
  * else the full names of all leaves below.
@@ -1137,7 +1168,7 @@ PMDA_CALL extern int pmdaCacheLookupKey(pmInDom __indom, const char *__name, int
  * Culls the instances that were saved more than recent seconds ago and not stored since.
  *
  * Returns:
- * How many.
+ * The number of culled instances; PM_ERR_INDOM for PM_INDOM_NULL, -ENOMEM.
  *
  * Pointers:
  * None of its own.
@@ -1145,11 +1176,11 @@ PMDA_CALL extern int pmdaCacheLookupKey(pmInDom __indom, const char *__name, int
 PMDA_CALL extern int pmdaCachePurge(pmInDom __indom, time_t __recent);
 
 /*
- * As pmdaCachePurge; callback gets what was attached to each instance, in ascending order of
- * ids.
+ * As pmdaCachePurge. callback gets the pointer that was attached to each instance, in
+ * ascending order of ids.
  *
  * Returns:
- * How many were culled.
+ * As pmdaCachePurge.
  *
  * Pointers:
  * callback is NULL or may be called with each pointer that was attached. It may call any
@@ -1337,6 +1368,9 @@ PMDA_CALL extern int pmdaEventAddParam(int __idx, pmID __pmid, int __type, pmAto
 /*
  * The same as pmdaEventAddParam.
  *
+ * Returns:
+ * As pmdaEventAddParam.
+ *
  * Pointers:
  * As pmdaEventAddParam.
  */
@@ -1345,13 +1379,16 @@ PMDA_CALL extern int pmdaEventAddHighResParam(int __idx, pmID __pmid, int __type
 /*
  * An older name of pmdaEventAddHighResParam.
  *
+ * Returns:
+ * As pmdaEventAddParam.
+ *
  * Pointers:
  * As pmdaEventAddParam.
  */
 PMDA_CALL extern int pmdaEventHighResAddParam(int __idx, pmID __pmid, int __type, pmAtomValue *__avp);
 
 /*
- * Writes length and type into the array's header and gives its address.
+ * Writes length and type into the header of an array, and returns its address.
  *
  * Returns:
  * The array, which the library keeps; valid until something is added or the array is released. NULL for an unknown handle.
@@ -1523,8 +1560,8 @@ PMDA_CALL extern int pmdaEventSetFilter(int __context, int __handle, void *__fil
 PMDA_CALL extern int pmdaEventSetAccess(int __context, int __handle, int __allow);
 
 /*
- * Gives a client the events of a queue that it has not seen. decoder is
- * called for each and adds records to the array whose handle it gets.
+ * Returns the events of a queue that a client has not seen. decoder is
+ * called for each, and adds records to the array whose handle it gets.
  *
  * Returns:
  * PMDA_FETCH_STATIC with the array in avp->vbp, which the next call for the queue overwrites;

@@ -113,7 +113,7 @@ PMDA_CALL extern int __pmdaSendRootPDUContainer(int __fd, int __type, int __pid,
 PMDA_CALL extern int __pmdaRecvRootPDUContainer(int __fd, int __type, void *__buf, int __buflen);
 
 /*
- * Takes a message about a container apart.
+ * Decodes a message about a container.
  *
  * Returns:
  * The length of the name, to which a NUL is added in the buffer; -EINVAL when the message is too
@@ -163,7 +163,7 @@ PMDA_CALL extern int __pmdaSendRootPDUStart(int __fd, int __pid, int __infd, int
 PMDA_CALL extern int __pmdaRecvRootPDUStart(int __fd, void *__buf, int __buflen);
 
 /*
- * Takes a request to start an agent, or the answer, apart.
+ * Decodes a request to start an agent, or the answer.
  *
  * Returns:
  * 0; -EINVAL when the message is too short for what is wanted or a length in it is impossible,

@@ -1,7 +1,7 @@
-//! PDUs from and to pmcd.
+//! PDUs from pmcd, read by read, and PDUs to pmcd, write by write.
 //!
-//! `exports.rs` makes the reads and writes outside of any guard, where a cancelled thread may
-//! leave.
+//! `exports.rs` makes the reads and writes themselves, between the steps here: a thread that is
+//! cancelled while it waits leaves there, and nothing is locked or dropped then.
 
 use std::ffi::c_int;
 use std::{fmt, io};
@@ -24,19 +24,25 @@ use pmda_core::wire::{Kind, RecentPdus, Way, number};
 pub(crate) struct IoResult(pub(crate) isize, pub(crate) c_int);
 
 impl IoResult {
+    /// The number of bytes.
+    ///
+    /// # Errors
+    /// That of the system call.
     pub(crate) fn result(self) -> io::Result<usize> {
         usize::try_from(self.0).map_err(|_| io::Error::from_raw_os_error(self.1))
     }
 }
 
-/// The last PDUs of this process, for a failed handshake (WIRE-77).
+/// The last PDUs of this process. They are shown when a handshake fails (WIRE-77).
 static RECENT: Mutex<RecentPdus> = Mutex::new(RecentPdus::new());
 
+/// Notes a PDU that was sent or received.
 fn note(token: &mut Token, way: Way, fd: c_int, pdu: &[u8]) {
     let kind = Kind(number(pdu, 4).unwrap_or(0));
     RECENT.lock(token).note(way, kind, fd, pdu.len());
 }
 
+/// Prints the last PDUs.
 pub(crate) fn show_recent(token: &mut Token) {
     let text = RECENT.lock(token).lines();
     log::trace(text.bytes());
@@ -48,17 +54,21 @@ pub(crate) fn is_any_shown() -> bool {
     OF_PDUS.into_iter().any(log::debug)
 }
 
+/// The receipt of the next PDU from pmcd.
 pub(crate) struct Incoming {
     loop_state: &'static LoopState,
     fd: c_int,
-    /// True for a socket or a pipe without a name; `None` until that matters.
+    /// True if the descriptor is a socket or a pipe without a name; `None` until that matters.
     nameless: Option<bool>,
     mode: ReadMode,
+    /// The bytes so far.
     receiver: NoDropCell<Receiver>,
+    /// The PDU or the failure, at the end.
     outcome: NoDropCell<std::result::Result<Pdu, Failure>>,
 }
 
 impl Incoming {
+    /// Nothing is being received.
     pub(crate) const fn nothing(loop_state: &'static LoopState) -> Incoming {
         Incoming {
             loop_state,
@@ -70,8 +80,10 @@ impl Incoming {
         }
     }
 
-    /// Starts to receive from a descriptor. Only sockets and pipes without a name are read ahead: a
-    /// FIFO or a file may be closed and opened again. The kernel is asked once for each descriptor.
+    /// Begins to receive a PDU from a descriptor. Only sockets and pipes without a name are read
+    /// ahead: an agent may close a FIFO or a file and open it again, and has to find there what it
+    /// has not been given. The kind of file is asked for once for each descriptor, as that takes as
+    /// long as a read.
     pub(crate) fn begin(&mut self, token: &mut Token, fd: c_int, mode: ReadMode) {
         if self.fd != fd {
             (self.fd, self.nameless) = (fd, None);
@@ -84,8 +96,9 @@ impl Incoming {
         self.receiver.set(self.loop_state.take_ahead(token, fd));
     }
 
-    /// The next read, after the outcome of the last one: a descriptor, and a stable place with its
-    /// size. `None` at the end: see [`Incoming::take`].
+    /// The next read, after the result of the last one: a descriptor, and a place with its size in
+    /// bytes, which stays until the next step. `None` at the end: [`Incoming::take`] has the
+    /// outcome.
     pub(crate) fn next(&mut self, token: &mut Token, read: Option<IoResult>) -> Option<(c_int, *mut u8, usize)> {
         match self.go_on(token, read) {
             Ok(Some((place, size))) => return Some((self.fd, place, size)),
@@ -98,6 +111,10 @@ impl Incoming {
         None
     }
 
+    /// The place and size of the next read; `None` when the PDU is complete.
+    ///
+    /// # Errors
+    /// Why there is no PDU.
     fn go_on(
         &mut self,
         token: &mut Token,
@@ -125,12 +142,16 @@ impl Incoming {
         Ok(None)
     }
 
-    /// The PDU, or the failure, which is logged (MAIN-32).
+    /// The PDU that was received.
+    ///
+    /// # Errors
+    /// Why there is none; the details are logged (MAIN-32).
     pub(crate) fn take(&mut self) -> std::result::Result<Pdu, Failure> {
         let outcome = self.outcome.take().unwrap_or(Err(Failure::NoMemory));
         outcome.inspect_err(|failure| log_failure(self.fd, *failure))
     }
 
+    /// Ends the receipt after a failure. What was read ahead is kept.
     pub(crate) fn give_up(&mut self, token: &mut Token, failure: Failure) {
         if let Some(receiver) = self.receiver.take() {
             self.loop_state.give_up(token, self.fd, receiver, failure);
@@ -138,7 +159,7 @@ impl Incoming {
     }
 }
 
-/// Logs the details of a failed read; later releases than 6.0.3 only under -Dpdu (WIRE-60).
+/// Logs the details of a failed read. Since PCP 6.0.5 that happens under `-Dpdu` only (WIRE-60).
 fn log_failure(fd: c_int, failure: Failure) {
     if SINCE_6_0_5 && !log::debug(Debug::Pdu) {
         return;
@@ -146,35 +167,41 @@ fn log_failure(fd: c_int, failure: Failure) {
     failure.lines(fd, log::errstr, |line| log::notify!(Level::Err, "{line}"));
 }
 
+/// The purpose of a PDU that is sent, for the message if that fails.
 #[derive(Clone, Copy)]
 pub(crate) enum SendPurpose {
-    /// The answer to a request of a kind; the code, if it is an error.
+    /// The answer to a request of a kind; and the code, if the answer is an error.
     Answer(Kind, Option<i32>),
     /// The verdict of the check callback.
     Refusal(i32),
-    /// The status of a store, whose failure the C library does not report either (MAIN-6), or what
-    /// the caller reports.
+    /// A PDU whose failure is not logged here: the status of a store, as in the C library (MAIN-6),
+    /// or one whose failure the caller logs.
     Status,
 }
 
+/// A call that a send has to make next.
 pub(crate) enum WriteStep {
-    /// Writes bytes to a descriptor; they stay there until the next step.
+    /// Write these bytes to a descriptor. They stay there until the next step.
     Write(c_int, *const u8, usize),
-    /// Waits for a descriptor.
+    /// Wait until a descriptor can be written to.
     Wait(c_int),
 }
 
+/// The sending of a PDU to pmcd.
 pub(crate) struct Outgoing {
     loop_state: &'static LoopState,
     fd: c_int,
     purpose: SendPurpose,
+    /// The PDU.
     reply: NoDropCell<ResultBuilder>,
+    /// The number of bytes that were written.
     written: usize,
-    /// The outcome of the last PDU.
+    /// The outcome of the PDU that was sent last.
     pub(crate) outcome: Result<()>,
 }
 
 impl Outgoing {
+    /// Nothing is being sent.
     pub(crate) const fn nothing(loop_state: &'static LoopState) -> Outgoing {
         Outgoing {
             loop_state,
@@ -186,7 +213,7 @@ impl Outgoing {
         }
     }
 
-    /// Starts to send what is in a buffer.
+    /// Begins to send the PDU in a buffer.
     pub(crate) fn begin(&mut self, fd: c_int, purpose: SendPurpose, reply: ResultBuilder) {
         self.reply.set(reply);
         (self.fd, self.purpose, self.written) = (fd, purpose, 0);
@@ -196,18 +223,21 @@ impl Outgoing {
         }
     }
 
+    /// Begins to send an ERROR with a code.
     pub(crate) fn begin_status(&mut self, token: &mut Token, fd: c_int, purpose: SendPurpose, code: c_int) {
         let mut reply = self.loop_state.take_reply(token);
         reply.reply().error(code);
         self.begin(fd, purpose, reply);
     }
 
+    /// The bytes of the PDU; none if nothing is being sent.
     fn bytes(&mut self) -> &[u8] {
         self.reply.get().map_or(&[], |reply| reply.reply().bytes())
     }
 
-    /// The next step, after the result of the last write; `None` at the end. Interruptions do not
-    /// cut a PDU short, and a nonblocking descriptor is waited for (WIRE-23).
+    /// The next call, after the result of the last write. `None` when everything is sent, cannot be
+    /// sent, or nothing was to be sent: `outcome` tells which. Interruptions do not cut a PDU
+    /// short, and a nonblocking descriptor is waited for (WIRE-23).
     pub(crate) fn next(&mut self, token: &mut Token, write: Option<IoResult>) -> Option<WriteStep> {
         match write {
             None | Some(IoResult(_, libc::EINTR)) => {}
@@ -230,16 +260,17 @@ impl Outgoing {
         None
     }
 
-    /// The error when nothing more can be written.
+    /// The error for an error number of a write.
     fn broken(&self, code: c_int) -> Error {
         match code {
-            // Of an inet socket only the end is told (WIRE-24).
+            // For an inet socket the error says only that the peer has gone (WIRE-24).
             libc::EPIPE | libc::ECONNRESET if ipc::is_socket(self.fd) => Error::IPC,
             _ => Error::os(code),
         }
     }
 
-    /// Gives the buffer back; a failure is logged (MAIN-6, WIRE-22).
+    /// Ends the sending, and gives the buffer back. A failure is logged, and has no other effect
+    /// (MAIN-6, WIRE-22).
     fn end(&mut self, token: &mut Token, outcome: Result<()>) {
         let fd = self.fd;
         match outcome {
@@ -276,14 +307,14 @@ fn warn_of_answer(fd: i32, request: Kind, code: Option<i32>, reason: &dyn fmt::D
         Kind::PDU_TEXT_REQ => "__pmSendText",
         Kind::PDU_PMNS_NAMES => "__pmSendIDList",
         Kind::PDU_LABEL_REQ => "__pmSendLabel",
-        // Those with a list of names as the reply.
+        // Requests that are answered by a list of names.
         _ => return warn(format_args!("__pmSendNameList({fd},...) {request} failed: {reason}")),
     };
     warn(format_args!("{reply}({fd},...) failed: {reason}"));
 }
 
-/// Logs a failed reply: a debug line before PCP 6.0.5, a warning with its own time stamp since
-/// (MAIN-31).
+/// Logs that a reply has failed: since PCP 6.0.5 as a warning with its own time stamp, before that
+/// with severity `Debug` (MAIN-31).
 fn warn(text: fmt::Arguments<'_>) {
     if SINCE_6_0_5 {
         log::warning!("{text}");

@@ -1,5 +1,10 @@
-//! The arguments of methods: the method for a request, and the content of its PDU (the table in
-//! front of MAIN-10). What a method gets by address is in a cell of the caller.
+//! The arguments of the agent's methods: for each request the method, and the content of the PDU in
+//! the form that it takes (the table in front of MAIN-10). What a method gets by address is put
+//! into a cell of the caller (`kept`), which outlives the call of the method.
+//!
+//! Each function here returns the error that is sent in place of a reply: that of the decoder for a
+//! bad PDU, `-ENOMEM`, `PM_ERR_NYI` for a method that is NULL, and another one for a method that
+//! the agent's interface version does not have.
 
 use std::ffi::{c_char, c_int};
 use std::ptr;
@@ -22,10 +27,11 @@ use pmda_core::ident::{InDom, MetricId};
 use pmda_core::wire::decode::{self, About};
 use pmda_core::wire::result;
 
+/// A string for a method, in a block from malloc.
 type Text = NoDropCell<Block<c_char>>;
 
-/// Logs under -Dlibpmda, once for each kind of request, that the agent's interface version has no
-/// such method: since PCP 6.0.5 (MAIN-30).
+/// Logs under `-Dlibpmda` that the agent's interface version has no such method: once in the
+/// process for each kind of request, since PCP 6.0.5 (MAIN-30).
 fn warn_missing(agent: Agent<'_>, since: u32, method: &str, told: &AtomicBool) {
     if SINCE_6_0_5 && log::debug(Debug::Libpmda) && !told.swap(true, Ordering::Relaxed) {
         let interface = agent.interface().0;
@@ -33,7 +39,10 @@ fn warn_missing(agent: Agent<'_>, since: u32, method: &str, told: &AtomicBool) {
     }
 }
 
-/// PROFILE.
+/// The method and argument for a PROFILE.
+///
+/// # Errors
+/// Those of the decoder, `-ENOMEM`, `PM_ERR_NYI` without a method.
 pub(super) fn profile(
     agent: Agent<'_>,
     pdu: &[u8],
@@ -45,7 +54,11 @@ pub(super) fn profile(
     Ok(found)
 }
 
-/// ATTR: key, value (with a NUL, or NULL for none), and length.
+/// The method and arguments for an ATTR: key; value, which ends in a NUL, or is NULL for an empty
+/// one; length without the NUL.
+///
+/// # Errors
+/// As [`profile`]; `PM_ERR_NYI` below interface version 6.
 pub(super) fn attribute(
     agent: Agent<'_>,
     pdu: &[u8],
@@ -65,7 +78,10 @@ pub(super) fn attribute(
     Ok((method, attribute.key, place, length))
 }
 
-/// RESULT: values to be stored.
+/// The method and argument for a RESULT: values to store.
+///
+/// # Errors
+/// As [`profile`].
 pub(super) fn store(
     agent: Agent<'_>,
     pdu: &[u8],
@@ -77,7 +93,10 @@ pub(super) fn store(
     Ok(found)
 }
 
-/// FETCH: the number of metrics, and the list.
+/// The method and arguments for a FETCH: the number of metrics, and their list.
+///
+/// # Errors
+/// As [`profile`].
 pub(super) fn fetch(
     agent: Agent<'_>,
     pdu: &[u8],
@@ -91,13 +110,19 @@ pub(super) fn fetch(
     Ok(found)
 }
 
-/// DESC_REQ.
+/// The method and argument for a DESC_REQ.
+///
+/// # Errors
+/// As [`profile`].
 pub(super) fn desc(agent: Agent<'_>, pdu: &[u8]) -> Result<(DescMethod, MetricId)> {
     let metric = decode::desc_request(pdu)?;
     Ok((agent.dispatch.desc().ok_or(Error::NYI)?, metric))
 }
 
-/// INSTANCE_REQ: domain, instance, and the name or NULL.
+/// The method and arguments for an INSTANCE_REQ: domain, instance, and name or NULL.
+///
+/// # Errors
+/// As [`profile`].
 pub(super) fn instance(
     agent: Agent<'_>,
     pdu: &[u8],
@@ -113,13 +138,19 @@ pub(super) fn instance(
     Ok((method, request.indom, request.inst, place))
 }
 
-/// TEXT_REQ.
+/// The method and argument for a TEXT_REQ.
+///
+/// # Errors
+/// As [`profile`].
 pub(super) fn text(agent: Agent<'_>, pdu: &[u8]) -> Result<(TextMethod, About)> {
     let about = decode::text_request(pdu)?;
     Ok((agent.dispatch.text().ok_or(Error::NYI)?, about))
 }
 
-/// PMNS_NAMES: the one name.
+/// The method and argument for a PMNS_NAMES with one name.
+///
+/// # Errors
+/// As [`profile`]; `PM_ERR_NAME` below interface version 4.
 pub(super) fn pmid(agent: Agent<'_>, pdu: &[u8], kept: &mut Text) -> Result<(PmidMethod, *mut c_char)> {
     let name = string(decode::names_request(pdu)?)?;
     if !agent.interface().has_names() {
@@ -130,7 +161,10 @@ pub(super) fn pmid(agent: Agent<'_>, pdu: &[u8], kept: &mut Text) -> Result<(Pmi
     Ok(found)
 }
 
-/// PMNS_IDS: the one metric.
+/// The method and argument for a PMNS_IDS with one metric.
+///
+/// # Errors
+/// As [`profile`]; `PM_ERR_PMID` below interface version 4.
 pub(super) fn name(agent: Agent<'_>, pdu: &[u8]) -> Result<(NameMethod, MetricId)> {
     let metric = decode::ids_request(pdu)?;
     if !agent.interface().has_names() {
@@ -141,7 +175,11 @@ pub(super) fn name(agent: Agent<'_>, pdu: &[u8]) -> Result<(NameMethod, MetricId
     Ok((agent.dispatch.name().ok_or(Error::NYI)?, metric))
 }
 
-/// PMNS_CHILD, or PMNS_TRAVERSE for `all`: the name; true if states are wanted.
+/// The method and arguments for a PMNS_CHILD, or for a PMNS_TRAVERSE if `all`: the name, and
+/// whether the reply has states.
+///
+/// # Errors
+/// As [`profile`]; `PM_ERR_NAME` below interface version 4.
 pub(super) fn children(
     agent: Agent<'_>,
     pdu: &[u8],
@@ -160,7 +198,11 @@ pub(super) fn children(
     Ok((found.0, found.1, request.with_states && !all))
 }
 
-/// LABEL_REQ: no method if the interface version has no labels.
+/// The method and argument for a LABEL_REQ. There is no method below interface version 7: the reply
+/// has no labels then.
+///
+/// # Errors
+/// As [`profile`].
 pub(super) fn label(agent: Agent<'_>, pdu: &[u8]) -> Result<(Option<LabelMethod>, About)> {
     let about = decode::label_request(pdu)?;
     if !agent.interface().has_labels() {

@@ -1,4 +1,5 @@
-//! `pmdaConnect`: opens the connection to pmcd and shakes hands (CONN-1 to CONN-7).
+//! `pmdaConnect`: opens the connection to pmcd, and exchanges credentials with it (CONN-1 to
+//! CONN-7). The calls that wait are made by `exports.rs`, between the steps here.
 
 use std::ffi::c_int;
 use std::fmt;
@@ -24,26 +25,30 @@ use pmda_core::log::Level;
 use pmda_core::wire::receive::ReadMode;
 use pmda_core::wire::{Kind, decode};
 
-/// The type of the credential with the protocol version.
+/// The type of the credential that has the protocol version.
 const CVERSION: u8 = 1;
+/// The status of the dispatch table after a handshake that failed.
 const NO_HANDSHAKE: c_int = -1;
 
+/// The state of the connection to pmcd.
 #[derive(Clone, Copy)]
 pub(crate) enum Connection {
-    /// Open: its two descriptors.
+    /// It is open, with these descriptors for input and output.
     Open(c_int, c_int),
-    /// pmcd connects to a listening socket.
+    /// pmcd will connect to this listening socket.
     Awaited(RawFd),
-    /// None: the process ends, as users expect (CONN-2 to CONN-4).
+    /// It cannot be opened. The process ends then: an agent without pmcd is of no use, and its
+    /// users expect it (CONN-2 to CONN-4).
     Impossible,
 }
 
-/// A connection to pmcd by `e_io`, and its handshake.
+/// The connection to pmcd that `e_io` tells, while it is made, and its handshake.
 pub(crate) struct Connect<'call> {
     dispatch: Dispatch<'call>,
     ext: Ext<'call>,
     loop_state: &'static LoopState,
     transport: Transport,
+    /// The listening socket, until pmcd has connected.
     listener: NoDropCell<Socket>,
     /// Sends our credentials.
     pub(crate) outgoing: Outgoing,
@@ -52,7 +57,8 @@ pub(crate) struct Connect<'call> {
 }
 
 impl Connect<'_> {
-    /// A connection for an agent that may connect; else a status (CONN-1).
+    /// A connection that is not open yet; `None` for an agent that may not connect, with a negative
+    /// status in its dispatch table (CONN-1).
     pub(crate) fn new<'call>(token: &mut Token, dispatch: Dispatch<'call>) -> Option<Connect<'call>> {
         let Some(ext) = check(dispatch) else {
             dispatch.set_status(Error::GENERIC.code());
@@ -71,14 +77,17 @@ impl Connect<'_> {
         })
     }
 
+    /// The agent's name in a message.
     fn name(&self) -> AgentName<'_> {
         AgentName(self.ext.name())
     }
 
+    /// Opens the connection, or the socket on which pmcd is awaited.
     pub(crate) fn open(&mut self) -> Connection {
         cancel::disabled(|| self.open_transport())
     }
 
+    /// [`Connect::open`], in which the thread is not cancelled.
     fn open_transport(&mut self) -> Connection {
         let number = self.ext.io();
         let Some(transport) = Transport::new(number) else {
@@ -116,6 +125,7 @@ impl Connect<'_> {
         }
     }
 
+    /// The address family in a message about a port.
     fn family(&self) -> c_int {
         match self.transport {
             Transport::Ipv6 => libc::AF_INET6,
@@ -123,7 +133,10 @@ impl Connect<'_> {
         }
     }
 
-    /// The port number of the service in the socket name, or the agent's own.
+    /// The port number: that of the service that is the socket name, or the agent's own.
+    ///
+    /// # Errors
+    /// The error number, if there is no such service.
     fn port(&self) -> Result<c_int, c_int> {
         match self.ext.sockname() {
             Some(service) => socket::service_port(service.c_str()),
@@ -131,7 +144,7 @@ impl Connect<'_> {
         }
     }
 
-    /// Logs a failure to open or accept.
+    /// Logs why no socket was opened, or no connection accepted.
     fn refused(&self, failure: &SocketFailure) -> Connection {
         let name = self.ext.sockname();
         let name = text(name.as_ref());
@@ -141,7 +154,8 @@ impl Connect<'_> {
         }
     }
 
-    /// Takes an accepted connection, or an error number.
+    /// Takes the connection of pmcd, or the error number of `accept`. After an interruption pmcd is
+    /// awaited again.
     pub(crate) fn accepted(&mut self, connection: Result<RawFd, c_int>) -> Connection {
         match connection {
             Ok(fd) => {
@@ -158,7 +172,7 @@ impl Connect<'_> {
         }
     }
 
-    /// Starts to send our credentials.
+    /// Takes the descriptors of an open connection, and begins to send our credentials.
     pub(crate) fn opened(&mut self, token: &mut Token, input: c_int, output: c_int) {
         self.ext.set_infd(input);
         self.ext.set_outfd(output);
@@ -184,7 +198,7 @@ impl Connect<'_> {
         }
     }
 
-    /// Starts to receive pmcd's credentials; false when ours could not be sent.
+    /// Begins to receive pmcd's credentials, after ours were sent. Returns false if they were not.
     pub(crate) fn sent(&mut self, token: &mut Token) -> bool {
         if let Err(error) = self.outgoing.outcome {
             self.end(Err(("send", error)));
@@ -194,12 +208,14 @@ impl Connect<'_> {
         true
     }
 
+    /// Takes pmcd's credentials, which ends the handshake.
     pub(crate) fn received(&mut self, token: &mut Token) {
         let outcome = self.handshake(token);
         self.end(outcome);
     }
 
-    /// Notes the protocol version, 0 without one (CONN-6), or the failed step.
+    /// Ends the handshake: with pmcd's protocol version, which is 0 if it has sent none (CONN-6),
+    /// or with the step that has failed, which is logged.
     fn end(&self, outcome: Result<u8, (&str, Error)>) {
         match outcome {
             Ok(version) => {
@@ -218,6 +234,10 @@ impl Connect<'_> {
         }
     }
 
+    /// The protocol version in pmcd's credentials; 0 if it has sent none.
+    ///
+    /// # Errors
+    /// The step that has failed, and why.
     fn handshake(&mut self, token: &mut Token) -> Result<u8, (&'static str, Error)> {
         let (input, output) = (self.ext.infd(), self.ext.outfd());
         let pdu = match self.incoming.take() {
@@ -226,7 +246,8 @@ impl Connect<'_> {
                 self.log_exchange_failure(token, pdu.header.kind);
                 return Ok(0);
             }
-            // For the C library that is the end of the stream, and the agent runs on.
+            // Nothing can be read. The C library takes that for the end of the stream, and the
+            // agent runs on.
             Err(failure) if failure.code() == Error::EOF => {
                 self.log_exchange_failure(token, Kind(0));
                 return Ok(0);
@@ -258,7 +279,8 @@ impl Connect<'_> {
         Ok(version.unwrap_or(0))
     }
 
-    /// Logs that the peer did not shake hands: the agent runs on (CONN-6, WIRE-77).
+    /// Logs that the peer has sent something else than credentials, with the last PDUs. The agent
+    /// runs on (CONN-6, WIRE-77).
     fn log_exchange_failure(&self, token: &mut Token, got: Kind) {
         log::notify!(
             Level::Crit,
@@ -269,12 +291,13 @@ impl Connect<'_> {
     }
 }
 
+/// Logs why there is no connection to pmcd.
 fn give_up(why: fmt::Arguments<'_>) -> Connection {
     log::notify!(Level::Crit, "{why}");
     Connection::Impossible
 }
 
-/// The extension of an agent that may connect; else a message (CONN-1).
+/// The extension of an agent that may connect. If it may not, the reason is logged (CONN-1).
 fn check(dispatch: Dispatch<'_>) -> Option<Ext<'_>> {
     let ext = dispatch.ext().filter(|ext| ext.has(PMDA_EXT_SETUPDONE));
     let Some(ext) = ext else {

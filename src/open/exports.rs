@@ -122,8 +122,8 @@ pub unsafe extern "C" fn pmdaInterfaceMoved(dispatch: Option<Dispatch<'_>>) {
     guard(|token| {
         let Some(dispatch) = dispatch else { return };
         if let Some(foreign) = agent::moved(token, dispatch) {
-            // SAFETY: set up by another copy of the library, or not at all: the caller says so, and
-            // the record is none of ours.
+            // SAFETY: the record is none of ours, so another copy of the library has made it, or it
+            // is NULL, as the caller promises.
             unsafe { foreign.tell_other_library(dispatch) };
         }
     });
@@ -143,8 +143,8 @@ pub unsafe extern "C" fn pmdaOpenLog(dispatch: Option<Dispatch<'_>>) {
     });
 }
 
-/// Gives an agent its instance domains and metrics; the tables stay the agent's and in use for
-/// ever.
+/// Sets the instance domains and metrics of an agent. The tables stay the agent's, and are used
+/// from now on.
 ///
 /// The agent's domain is put into every identifier of both tables. `dispatch->status` is 0
 /// afterwards (or what the agent has put into `e_status`), or `PM_ERR_GENERIC` with a line in the
@@ -152,7 +152,8 @@ pub unsafe extern "C" fn pmdaOpenLog(dispatch: Option<Dispatch<'_>>) {
 ///
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up; `indoms` and
-/// `metrics` are each NULL or valid for reads and writes of as many elements as the counts say.
+/// `metrics` are each NULL or valid for reads and writes of as many elements as the counts say, for
+/// as long as the agent uses them.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaInit(
     dispatch: Option<Dispatch<'_>>,
@@ -161,8 +162,8 @@ pub unsafe extern "C" fn pmdaInit(
     metrics: *mut pmdaMetric,
     nmetrics: c_int,
 ) {
-    // SAFETY: the caller gives tables of these lengths, and leaves them where they are while they
-    // are in use.
+    // SAFETY: NULL, or tables of these lengths that stay while the agent uses them, as the caller
+    // promises.
     let (indoms, metrics) = unsafe { (Lasting::new(indoms, nindoms), Lasting::new(metrics, nmetrics)) };
     guard(|token| {
         if let Some(dispatch) = dispatch {
@@ -171,15 +172,15 @@ pub unsafe extern "C" fn pmdaInit(
     });
 }
 
-/// Takes a metric table into use, and builds the hash over it (INIT-46).
+/// Sets the metric table of an agent, and builds the hash over it (INIT-46).
 ///
 /// # Safety
 /// `pmda` is NULL or valid; `metrics` is NULL or valid with `nmetrics` entries, for as long as it
 /// is in use.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaRehash(pmda: Option<Ext<'_>>, metrics: *mut pmdaMetric, nmetrics: c_int) {
-    // SAFETY: the table is the agent's, of the length that it gives, and it leaves it where it is
-    // while it is in use.
+    // SAFETY: NULL, or a table of this length that stays while the agent uses it, as the caller
+    // promises.
     let table = unsafe { Lasting::new(metrics, nmetrics) };
     guard(|token| {
         if let Some(ext) = pmda {
@@ -190,17 +191,18 @@ pub unsafe extern "C" fn pmdaRehash(pmda: Option<Ext<'_>>, metrics: *mut pmdaMet
 
 /// Opens the connection to pmcd that `e_io` names, and exchanges versions.
 ///
-/// # Returns
-/// Nothing; `status` in the dispatch table is negative on failure. A socket that cannot be opened
-/// ends the process.
+/// `status` in the dispatch table is negative after a failure. A socket that cannot be opened ends
+/// the process.
 ///
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` has set up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaConnect(dispatch: Option<Dispatch<'_>>) {
+    // The function returns nothing. A panic was logged, other failures are in the status.
     let _ = connect(dispatch);
 }
 
+/// The steps of `pmdaConnect`, and the calls that wait between them.
 fn connect(dispatch: Option<Dispatch<'_>>) -> Guarded<()> {
     const { assert!(!std::mem::needs_drop::<Connect>()) };
     let Some(mut connect) = guarded(|token| Connect::new(token, dispatch?))? else {
@@ -316,7 +318,7 @@ pub unsafe extern "C" fn pmdaSetCommFlags(dispatch: Option<Dispatch<'_>>, flags:
     guard(|_| open::add_comm_flags(dispatch, flags as c_uint));
 }
 
-/// Attaches a pointer of the agent's own, which replaces the one before; the library never looks at
+/// Attaches a pointer of the agent's own, which replaces the one before. The library never follows
 /// it (INIT-49).
 ///
 /// # Safety
@@ -335,7 +337,10 @@ pub unsafe extern "C" fn pmdaExtSetData(pmda: Option<Ext<'_>>, data: *mut c_void
     guard(|token| open::attach(token, pmda, data));
 }
 
-/// The pointer that the agent has attached, at first NULL.
+/// Returns the pointer that the agent has attached.
+///
+/// # Returns
+/// The pointer; NULL at first, and for an agent that was not set up by this library.
 ///
 /// # Safety
 /// `pmda` is NULL or valid.
@@ -347,7 +352,8 @@ pub unsafe extern "C" fn pmdaExtGetData(pmda: Option<Ext<'_>>) -> *mut c_void {
 /// `PM_OPTFLAG_POSIX`: options end at the first argument that is none.
 const PM_OPTFLAG_POSIX: c_int = 1 << 6;
 
-/// The next option of the agent's own, or the end.
+/// The letter of the next option that is the agent's own, or [`END`]. The `override` function of
+/// the options sees each one first.
 fn search(
     arguments: Option<Arguments<'_>>,
     options: Option<Options<'_>>,
@@ -366,8 +372,9 @@ fn search(
             return Ok(END);
         }
         if let Some(function) = options.override_callback() {
-            // SAFETY: the function stands in the options, which are valid by the contract of their
-            // view, and gets them: it has the type that it has there.
+            // SAFETY: the function was read from the options, which are valid by the contract of
+            // their view: it does what its type says, and gets these options. This frame has
+            // nothing to drop.
             if unsafe { function(letter, options.as_ptr()) } != 0 {
                 return Ok(letter);
             }
@@ -393,7 +400,7 @@ pub unsafe extern "C-unwind" fn pmdaGetOptions(
     opts: Option<Options<'_>>,
     dispatch: Option<Dispatch<'_>>,
 ) -> c_int {
-    // SAFETY: the caller gives NULL or `argc` strings, for the time of the call.
+    // SAFETY: NULL or `argc` strings for the time of the call, as the caller promises.
     let arguments = unsafe { Arguments::new(argc, argv) };
     search(arguments, opts, dispatch, true).unwrap_or(END)
 }
@@ -425,7 +432,8 @@ pub unsafe extern "C-unwind" fn pmdaGetOpt(
     state.flags |= PM_OPTFLAG_POSIX;
     state.short_options = optstring;
     state.errors = 0;
-    // SAFETY: the caller gives `argc` strings, and the state lives in this frame.
+    // SAFETY: `argc` strings, as the caller promises. The state is in this frame; it was zeroed
+    // before its first use, and `optstring` is a C string, as the caller promises.
     let (arguments, options) = unsafe { (Arguments::new(argc, argv), Options::new(&raw mut state)) };
     let found = search(arguments, options, dispatch, false).unwrap_or(END);
     for (variable, value) in [
@@ -466,11 +474,12 @@ mod libc_getopt {
 }
 
 /// The state of [`pmdaGetOpt`]: one for the process, as getopt's own (INIT-24).
-// SAFETY: zero is a value of each of its fields, which are numbers, pointers and a callback: NULL.
+// SAFETY: zero is a value of each field: numbers, and pointers and a callback that are NULL.
 static CLASSIC: Mutex<Classic> = Mutex::new(Classic(unsafe { std::mem::zeroed() }));
 
+/// [`pmdaOptions`] that may be kept in a static variable.
 struct Classic(pmdaOptions);
 
-// SAFETY: its pointers lead into the command line and to constant texts; both stay as long as the
-// process, and any thread may read them. It is behind a lock.
+// SAFETY: the pointers lead into the command line and to option strings. Both stay as long as the
+// process, and any thread may read them.
 unsafe impl Send for Classic {}

@@ -1,4 +1,5 @@
-//! `pmdaInit`: checks and stamps the agent's tables, opens its help, chooses its metric lookup.
+//! `pmdaInit`: checks the agent's tables, puts its domain into them, opens its help database, and
+//! chooses how metrics are looked up.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -20,10 +21,10 @@ use pmda_core::error::Error;
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::log::Level;
 
-/// A logged failure.
+/// A failure that was logged.
 struct Reported;
 
-/// Sets the tables of an agent, and its status.
+/// Sets the tables of an agent, and the status of its dispatch table.
 pub(crate) fn init(
     token: &mut Token,
     dispatch: Dispatch<'_>,
@@ -35,6 +36,10 @@ pub(crate) fn init(
     dispatch.set_status(status.unwrap_or(Error::GENERIC.code()));
 }
 
+/// The body of [`init`]. Returns the agent's own status.
+///
+/// # Errors
+/// A failure that was logged.
 fn set_up(
     token: &mut Token,
     dispatch: Dispatch<'_>,
@@ -66,7 +71,11 @@ fn failed(ext: Ext<'_>, why: fmt::Arguments<'_>) -> Reported {
     Reported
 }
 
-/// The checks in the C library's order (INIT-40).
+/// Checks the arguments of `pmdaInit`, in the order of the C library (INIT-40). Returns the
+/// extension.
+///
+/// # Errors
+/// The first check that fails, which is logged.
 fn check<'call>(
     dispatch: Dispatch<'call>,
     indoms: Lasting<pmdaIndom>,
@@ -97,6 +106,9 @@ fn check<'call>(
 }
 
 /// Checks that a table has entries, or neither an address nor a count.
+///
+/// # Errors
+/// A table with one of the two, which is logged.
 fn consistent<T>(ext: Ext<'_>, table: &str, first: &Pointer<T>, count: c_int) -> Result<(), Reported> {
     if first.0.is_null() == (count == 0) {
         return Ok(());
@@ -107,8 +119,11 @@ fn consistent<T>(ext: Ext<'_>, table: &str, first: &Pointer<T>, count: c_int) ->
     ))
 }
 
-/// Sets the agent's domain in all identifiers, and finds the instance domain of each metric
-/// (INIT-41, INIT-42).
+/// Puts the agent's domain into all identifiers of its tables, and looks up the instance domain of
+/// each metric (INIT-41, INIT-42).
+///
+/// # Errors
+/// A metric with an unknown instance domain, which is logged.
 fn stamp(ext: Ext<'_>, domain: u32, indoms: IndomTable<'_>, metrics: MetricTable<'_>) -> Result<(), Reported> {
     let (mut ascending, mut next) = (true, 0);
     for place in indoms.entries() {
@@ -157,6 +172,7 @@ fn stamp(ext: Ext<'_>, domain: u32, indoms: IndomTable<'_>, metrics: MetricTable
     Ok(())
 }
 
+/// Logs which instance domain belongs to a metric, for `-Dlibpmda`.
 #[cold]
 fn log_match(ext: Ext<'_>, (pmid, place): (MetricId, usize), (indom, found): (InDom, usize)) {
     if SINCE_6_0_5 {
@@ -169,7 +185,8 @@ fn log_match(ext: Ext<'_>, (pmid, place): (MetricId, usize), (indom, found): (In
     }
 }
 
-/// Opens the help database, if there is one; a failure is not one of the setup (INIT-43, HELP-14).
+/// Opens the help database, if the agent names one. If it cannot be opened, that is logged, and the
+/// setup succeeds all the same (INIT-43, HELP-14).
 fn open_help(token: &mut Token, ext: Ext<'_>, has_default_text: bool) {
     let name = name(ext);
     if let Some(path) = ext.helptext() {
@@ -201,13 +218,14 @@ fn open_help(token: &mut Token, ext: Ext<'_>, has_default_text: bool) {
     }
 }
 
-/// INIT-44.
+/// Chooses how metrics are looked up: by a hash, if the agent has asked for one; else directly, if
+/// the item of each metric is its place in the table; else by a search (INIT-44).
 fn choose_lookup(token: &mut Token, ext: Ext<'_>, table: Lasting<pmdaMetric>) {
     if ext.has(PMDA_EXT_FLAG_HASHED) {
         return rehash(token, ext, table);
     }
     let metrics = table.seen();
-    // Direct: the item of each metric is its place in the table.
+    // The first metric that is not at the place that is its item.
     let other = (0..metrics.len()).find(|place| *place != metrics.pmid(*place).item() as usize);
     ext.set_direct(c_int::from(other.is_none()));
     if let Some(place) = other.filter(|_| ext.has(PMDA_EXT_FLAG_DIRECT) || log::debug(Debug::Libpmda)) {
@@ -255,8 +273,8 @@ fn summary(dispatch: Dispatch<'_>, ext: Ext<'_>) {
     say("metric map  ", "metric map", &map);
 }
 
-/// The place of the first instance domain with a serial (INIT-42), in a table with `ascending`
-/// serials, as nearly all, or any.
+/// The place of the first instance domain with a serial (INIT-42). `ascending`: each serial of the
+/// table is higher than the one before, as in nearly all agents.
 fn place_of<T>(serial: u32, table: &[T], ascending: bool, serial_of: impl Fn(&T) -> u32) -> Option<usize> {
     if ascending {
         return table.binary_search_by_key(&serial, serial_of).ok();

@@ -1,4 +1,5 @@
-//! Agent setup: extension, methods, tables, flags, callbacks, and the connection to pmcd.
+//! The setup of an agent: its extension and methods (`pmdaDaemon`, `pmdaDSO`), its command line,
+//! its tables (`pmdaInit`), its flags and callbacks, and its connection to pmcd (`pmdaConnect`).
 
 pub(crate) mod connect;
 pub(crate) mod exports;
@@ -23,11 +24,12 @@ use pmda_core::error::{Error, Result};
 use pmda_core::ident::Interface;
 use pmda_core::log::{Bytes, Level};
 
+/// The bytes of a text for a message; none for NULL.
 fn text<'t>(text: Option<&'t CText<'_>>) -> Bytes<'t> {
     Bytes(text.map_or(&[], CText::bytes))
 }
 
-/// Prints the agent's name.
+/// The agent's name in a message.
 struct AgentName<'call>(Option<CText<'call>>);
 
 impl Display for AgentName<'_> {
@@ -36,9 +38,9 @@ impl Display for AgentName<'_> {
     }
 }
 
-/// Gives a dispatch table an extension with copies of the `texts`, and the default `methods`;
-/// returns whether that was possible (INIT-10 … INIT-13). `daemon`: the agent is a process of its
-/// own.
+/// Gives a dispatch table an extension with copies of the `texts`, and the default `methods`.
+/// Returns whether that was possible; if not, the reason is logged, and the status of the dispatch
+/// table is negative (INIT-10 … INIT-13). `daemon`: the agent is a process of its own.
 pub(crate) fn set_up(
     token: &mut Token,
     dispatch: Dispatch<'_>,
@@ -75,7 +77,10 @@ pub(crate) fn set_up(
     true
 }
 
-/// A new extension with its first values (INIT-10).
+/// A new extension, with all fields that are not zero at first (INIT-10).
+///
+/// # Errors
+/// `-ENOMEM`.
 fn extension(token: &mut Token, dispatch: Dispatch<'_>, texts: &ExtTexts<'_>, daemon: bool) -> Result<Ext<'static>> {
     let ext = agent::register(token, dispatch, daemon, || interface::create(texts))?;
     ext.set_infd(-1);
@@ -97,7 +102,8 @@ pub(crate) fn log_file(dispatch: Dispatch<'_>) -> Option<(CText<'_>, CText<'_>)>
     ext.name().zip(ext.logfile())
 }
 
-/// Sets a callback if the interface version has it, else logs that (INIT-50).
+/// Sets a callback if the interface version has it. If not, that is logged, and the status of the
+/// dispatch table is negative (INIT-50).
 pub(crate) fn set_callback(
     dispatch: Option<Dispatch<'_>>,
     name: &str,
@@ -120,8 +126,8 @@ pub(crate) fn set_callback(
     }
 }
 
-/// The extension of an agent whose interface version exists, else a line of the log with `function`
-/// (INIT-47).
+/// The extension of an agent, if its interface version exists. If not, that is logged with the name
+/// of the exported `function`, and the status of the dispatch table is negative (INIT-47).
 pub(crate) fn supported<'call>(dispatch: Option<Dispatch<'call>>, function: &str) -> Option<Ext<'call>> {
     let dispatch = dispatch?;
     if !is_supported(dispatch, function) {
@@ -131,7 +137,8 @@ pub(crate) fn supported<'call>(dispatch: Option<Dispatch<'call>>, function: &str
     dispatch.ext()
 }
 
-/// Returns whether the interface version exists, else logs a line with `function`.
+/// Returns whether the interface version exists. If not, that is logged with the name of the
+/// exported `function`.
 fn is_supported(dispatch: Dispatch<'_>, function: &str) -> bool {
     let (interface, domain) = (dispatch.interface(), dispatch.domain());
     if !interface.is_supported() {
@@ -144,7 +151,7 @@ fn is_supported(dispatch: Dispatch<'_>, function: &str) -> bool {
     interface.is_supported()
 }
 
-/// INIT-47.
+/// Adds flags to an agent. No function takes one away (INIT-47).
 pub(crate) fn add_flags(ext: Option<Ext<'_>>, flags: c_uint) {
     let Some(ext) = ext else { return };
     ext.add_flags(flags);
@@ -153,7 +160,7 @@ pub(crate) fn add_flags(ext: Option<Ext<'_>>, flags: c_uint) {
     }
 }
 
-/// Adds flags for the connection with pmcd (INIT-48).
+/// Adds flags to those that the agent sends to pmcd when it connects (INIT-48).
 pub(crate) fn add_comm_flags(dispatch: Option<Dispatch<'_>>, flags: c_uint) {
     let Some(dispatch) = dispatch else { return };
     let mut comm = dispatch.comm();
@@ -169,7 +176,7 @@ pub(crate) fn add_comm_flags(dispatch: Option<Dispatch<'_>>, flags: c_uint) {
     }
 }
 
-/// INIT-49.
+/// Stores a pointer of the agent's own in place of the one before (INIT-49).
 pub(crate) fn attach(token: &mut Token, ext: Option<Ext<'_>>, data: *mut c_void) {
     if let Some(record) = ext.and_then(|ext| agent::of(token, ext)) {
         record.user.store(data, Ordering::Release);
@@ -179,6 +186,7 @@ pub(crate) fn attach(token: &mut Token, ext: Option<Ext<'_>>, data: *mut c_void)
     }
 }
 
+/// The pointer that the agent has stored; NULL at first.
 pub(crate) fn attached(token: &mut Token, ext: Option<Ext<'_>>) -> *mut c_void {
     let record = ext.and_then(|ext| agent::of(token, ext));
     record.map_or(ptr::null_mut(), |record| record.user.load(Ordering::Acquire))

@@ -1,4 +1,4 @@
-//! The command line of an agent: the options that every agent has.
+//! The command line of an agent: the options that every agent has (`pmdaGetOptions`, `pmdaGetOpt`).
 
 use std::ffi::c_int;
 use std::fmt;
@@ -13,17 +13,18 @@ use pmda_core::log::{Bytes, Level};
 /// The return value of getopt at the end of the options.
 pub(crate) const END: c_int = -1;
 
-/// The search for the next option of the agent's own (INIT-20).
+/// The search for the next option that is the agent's own. Options that every agent has are handled
+/// on the way (INIT-20).
 pub(crate) struct OptionSearch<'call> {
     arguments: Arguments<'call>,
     options: Options<'call>,
     dispatch: Dispatch<'call>,
-    /// True if `-U` is an option of every agent.
+    /// True if `-U` is one of those that every agent has: for `pmdaGetOptions`.
     with_user: bool,
 }
 
 impl<'call> OptionSearch<'call> {
-    /// A search, if the agent was set up.
+    /// A search; `None`, with an error counted, if the agent was not set up.
     pub(crate) fn new(
         arguments: Arguments<'call>,
         options: Options<'call>,
@@ -53,11 +54,12 @@ impl<'call> OptionSearch<'call> {
         })
     }
 
+    /// The letter of the next option, or [`END`].
     pub(crate) fn next(&self) -> c_int {
         self.arguments.next(self.options)
     }
 
-    /// Handles an option of every agent; returns whether it is one.
+    /// Handles an option that every agent has. Returns whether it is one.
     pub(crate) fn is_handled(&self, letter: c_int) -> bool {
         match u8::try_from(letter) {
             Ok(b'?') => self.options.count_error(),
@@ -68,6 +70,7 @@ impl<'call> OptionSearch<'call> {
         true
     }
 
+    /// [`OptionSearch::is_handled`] for the options but `-?` and `-U`.
     fn is_common(&self, letter: u8, ext: Ext<'_>) -> bool {
         let text = self.options.argument();
         match letter {
@@ -102,7 +105,7 @@ impl<'call> OptionSearch<'call> {
                     }
                 }
             }
-            // The name stays in the arguments.
+            // The name is not copied: it stays where it is in the arguments, as in the C library.
             b'u' => {
                 if self.choose(ext, Transport::Unix) {
                     ext.set_sockname(text);
@@ -113,7 +116,8 @@ impl<'call> OptionSearch<'call> {
         true
     }
 
-    /// Chooses the transport; the first choice stays (INIT-21).
+    /// Chooses the transport to pmcd. The first choice stays: another one is an error (INIT-21).
+    /// Returns whether the transport is the wanted one.
     fn choose(&self, ext: Ext<'_>, wanted: Transport) -> bool {
         let current = Transport::new(ext.io());
         if current == Some(wanted) || current == Some(Transport::Unknown) {
@@ -134,7 +138,8 @@ impl<'call> OptionSearch<'call> {
     }
 }
 
-/// A copy that stays for ever, since the old one may be in use (INIT-20).
+/// A copy that is never freed, since the text that it replaces is not either: that may be in use
+/// elsewhere (INIT-20). NULL without memory, which is logged.
 fn copy(text: CText<'_>) -> Option<CText<'static>> {
     let copied = CText::copied(text.bytes());
     copied

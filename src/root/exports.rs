@@ -166,7 +166,7 @@ fn send(fd: c_int, descriptors: [RawFd; 2], message: impl FnOnce() -> Result<Vec
         sent.set(message);
         Ok(place)
     })?;
-    // SAFETY: the message stays until it is sent.
+    // SAFETY: `sent` keeps the message until the next step.
     let outcome = unsafe { root_socket::send(fd, start, size, descriptors) };
     try_guarded(|_| {
         drop(sent.take());
@@ -178,13 +178,14 @@ fn send(fd: c_int, descriptors: [RawFd; 2], message: impl FnOnce() -> Result<Vec
 fn receive(fd: c_int, expected: Expected, buffer: CBuffer<'_>) -> c_int {
     let receive = || {
         let (start, size) = try_guarded(|_| buffer.room())?;
-        // SAFETY: C has promised a buffer of that size.
+        // SAFETY: the buffer of C is writable for `size` bytes, by the contract of `CBuffer::new`.
         let received = unsafe { root_socket::receive(fd, start, size, expected.with_descriptors()) };
         try_guarded(|_| expected.finish(buffer, received))
     };
     returned(receive())
 }
 
+/// Receives an answer, or the introduction of a server.
 fn answer(fd: c_int, purpose: RootAnswer<'_>) -> Guarded<c_int> {
     let mut reply = NoDropCell::none();
     let (start, size) = try_guarded(|_| {
@@ -193,7 +194,7 @@ fn answer(fd: c_int, purpose: RootAnswer<'_>) -> Guarded<c_int> {
         reply.set(room);
         Ok(place)
     })?;
-    // SAFETY: the room stays until the answer is there.
+    // SAFETY: `reply` keeps the buffer until the next step.
     let received = unsafe { root_socket::receive(fd, start, size, purpose.expected().with_descriptors()) };
     try_guarded(|_| purpose.finish(&reply.take().unwrap_or_default(), received))
 }
@@ -203,6 +204,7 @@ fn ask(fd: c_int, purpose: RootAnswer<'_>, request: impl FnOnce() -> Result<Vec<
     returned(send(fd, NONE, request).and_then(|_| answer(fd, purpose)))
 }
 
+/// Connects, and waits for the introduction of the server. Returns the descriptor.
 fn connect(connecting: &mut Connecting) -> Guarded<c_int> {
     let (fd, address) = try_guarded(|_| connecting.open())?;
     let connected = root_socket::connect(fd, &address);
@@ -268,7 +270,7 @@ pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUContainer(
     receive(fd, Expected::Container(r#type), buffer)
 }
 
-/// Takes a message about a container apart (ROOT-22, R-5).
+/// Decodes a message about a container (ROOT-22, R-5).
 ///
 /// # Returns
 /// The length of the name, to which a NUL is added in the buffer; `-EINVAL` when the message is too
@@ -360,7 +362,7 @@ pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUStart(fd: c_int, buf: *mut c_vo
     receive(fd, Expected::Start, buffer)
 }
 
-/// Takes a request to start an agent, or the answer, apart (ROOT-26, R-4).
+/// Decodes a request to start an agent, or the answer (ROOT-26, R-4).
 ///
 /// # Returns
 /// 0; `-EINVAL` when the message is too short for what is wanted or a length in it is impossible,

@@ -1,5 +1,5 @@
-//! The client of pmdaroot: requests, answers, and the connection, between the system calls of
-//! `exports.rs`.
+//! The client of pmdaroot: requests, answers, and the connection. The system calls that may wait
+//! are made by `exports.rs`, between the steps here.
 
 pub(crate) mod exports;
 
@@ -28,11 +28,15 @@ fn tell(error: Error) {
     log::notify!(level, "recvmsg: {errno} {reason}");
 }
 
-/// A number of bytes for C.
+/// A number of bytes as C's functions return it. Messages are far shorter than the largest `int`.
 fn number(bytes: usize) -> c_int {
     c_int::try_from(bytes).unwrap_or(c_int::MAX)
 }
 
+/// A buffer of `size` bytes for an answer.
+///
+/// # Errors
+/// `-ENOMEM`.
 pub(crate) fn room(size: usize) -> Result<Vec<u8>> {
     let mut room = Vec::new();
     room.try_reserve_exact(size).map_err(|_| Error::ENOMEM)?;
@@ -40,8 +44,11 @@ pub(crate) fn room(size: usize) -> Result<Vec<u8>> {
     Ok(room)
 }
 
-/// A request about a container (ROOT-35). Without a name the length is a process id (ROOT-36, R-3).
-/// Errors are `-ENOTCONN` without a connection, and those of [`root::container`].
+/// A request about a container (ROOT-35). If the name is NULL, its length is a process id, which is
+/// sent in place of a name (ROOT-36, R-3).
+///
+/// # Errors
+/// `-ENOTCONN` without a connection; those of [`root::container`].
 pub(crate) fn about(fd: RawFd, kind: c_int, name: CField<'_>) -> Result<Vec<u8>> {
     if fd < 0 {
         return Err(Error::os(libc::ENOTCONN));
@@ -53,34 +60,40 @@ pub(crate) fn about(fd: RawFd, kind: c_int, name: CField<'_>) -> Result<Vec<u8>>
     }
 }
 
-/// A request to start an agent (ROOT-23). Errors are those of [`root::start_request`], and
-/// `-EINVAL` without a text.
+/// A request to start an agent (ROOT-23).
+///
+/// # Errors
+/// Those of [`root::start_request`]; `-EINVAL` for a NULL text.
 pub(crate) fn start_request(ipc: c_int, name: CField<'_>, arguments: CField<'_>) -> Result<Vec<u8>> {
     let lengths = (name.length(), arguments.length());
     root::start_request(ipc, lengths, || Ok((name.bytes()?, arguments.bytes()?)))
 }
 
-/// The expected message.
+/// The message that is expected.
 #[derive(Clone, Copy)]
 pub(crate) enum Expected {
-    /// About a container.
+    /// About a container, of this type.
     Container(c_int),
     /// A request to start an agent.
     StartRequest,
     /// The answer to that, with descriptors.
     Start,
-    /// About the end of an agent.
+    /// About the end of an agent, of this type.
     Stop(c_int),
     /// The introduction of a server.
     Info,
 }
 
 impl Expected {
+    /// Returns whether the message has descriptors beside it.
     pub(crate) fn with_descriptors(self) -> bool {
         matches!(self, Expected::Start)
     }
 
-    /// ROOT-12.
+    /// Checks a message: size, type, version, status (ROOT-12).
+    ///
+    /// # Errors
+    /// The first check that fails; the status of the message, if it is an error.
     fn check(self, message: &[u8]) -> Result<()> {
         match self {
             Expected::Container(kind) => ContainerPdu::receive(message, kind),
@@ -91,6 +104,10 @@ impl Expected {
         }
     }
 
+    /// The number of bytes that have arrived.
+    ///
+    /// # Errors
+    /// That of the receive; one with descriptors is logged.
     fn arrived(self, received: &Received) -> Result<usize> {
         received.0.inspect_err(|error| {
             if self.with_descriptors() {
@@ -99,8 +116,11 @@ impl Expected {
         })
     }
 
-    /// Takes a message in a buffer of C. Descriptors that came along, or -1, are put into their
-    /// fields (ROOT-25, R-6, R-7).
+    /// Takes a message that has arrived in a buffer of C, and returns its length. The descriptors
+    /// beside it, or -1, are stored in their fields (ROOT-25, R-6, R-7).
+    ///
+    /// # Errors
+    /// Those of the receive and of the check. The descriptors are closed.
     pub(crate) fn finish(self, buffer: CBuffer<'_>, received: Received) -> Result<c_int> {
         let length = self.arrived(&received)?;
         self.check(buffer.filled(length))
@@ -114,25 +134,26 @@ impl Expected {
     }
 }
 
-/// The expected answer and its places.
+/// The answer that is expected, and where its content goes.
 #[derive(Clone, Copy)]
 pub(crate) enum RootAnswer<'call> {
-    /// A text about a container (ROOT-35). The outcome is its length.
+    /// A text about a container, in a message of this type (ROOT-35). The outcome is its length.
     Text(c_int, CBuffer<'call>),
-    /// The first process of a container: the outcome.
+    /// The first process of a container, which is the outcome.
     Process,
-    /// The process that was started and its descriptors (ROOT-37). One that is not wanted is closed
-    ///
+    /// The process that was started, and its descriptors (ROOT-37). A descriptor whose place is
+    /// NULL is closed.
     Started(Out<'call, c_int>, [Out<'call, c_int>; 2]),
-    /// The exit status of a process, which is the outcome (ROOT-38).
+    /// The exit status of a process. The process is the outcome (ROOT-38).
     Ended(Out<'call, c_int>),
-    /// No more (ROOT-39).
+    /// Nothing but that the answer has come (ROOT-39).
     Terminated,
-    /// Version and features of a server, not a reply.
+    /// Version and features of a server, which introduces itself without a request.
     Introduced(Out<'call, c_int>, Out<'call, c_int>),
 }
 
 impl RootAnswer<'_> {
+    /// The message that the answer is in.
     pub(crate) fn expected(self) -> Expected {
         match self {
             RootAnswer::Text(kind, _) => Expected::Container(kind),
@@ -143,6 +164,7 @@ impl RootAnswer<'_> {
         }
     }
 
+    /// The size of the longest such answer, in bytes.
     pub(crate) fn size(self) -> usize {
         match self {
             RootAnswer::Text(..) | RootAnswer::Process => root::CONTAINER_SIZE + root::TEXT_ROOM,
@@ -152,6 +174,10 @@ impl RootAnswer<'_> {
         }
     }
 
+    /// Takes an answer that has arrived in `reply`. Returns the outcome.
+    ///
+    /// # Errors
+    /// Those of the receive and of the check. The descriptors are closed.
     pub(crate) fn finish(self, reply: &[u8], received: Received) -> Result<c_int> {
         let expected = self.expected();
         let message = &reply[..expected.arrived(&received)?];
@@ -161,7 +187,10 @@ impl RootAnswer<'_> {
             .inspect_err(|_| received.1.into_iter().for_each(socket::close))
     }
 
-    /// Decodes an answer of the right kind.
+    /// Decodes an answer that was checked, and stores its content.
+    ///
+    /// # Errors
+    /// `-EINVAL` for a message that is too short; those of [`store_name`].
     fn take(self, message: &[u8], descriptors: [RawFd; 2]) -> Result<c_int> {
         match self {
             RootAnswer::Text(_, buffer) => store_name(ContainerPdu::decode(message)?.name, buffer),
@@ -192,8 +221,11 @@ impl RootAnswer<'_> {
     }
 }
 
-/// Stores a name and a NUL, and returns its length. An empty name is no error for a buffer of size
-/// 0. `-E2BIG` when the buffer is too small.
+/// Stores a name and a NUL in a buffer, if there is one, and returns the length of the name. An
+/// empty name is no error for a buffer of size 0; otherwise it becomes an empty string.
+///
+/// # Errors
+/// `-E2BIG` when the buffer is too small.
 pub(crate) fn store_name(name: &[u8], buffer: CBuffer<'_>) -> Result<c_int> {
     if !buffer.is_null() && (!name.is_empty() || buffer.size() > 0) {
         buffer.write_text(name)?;
@@ -201,14 +233,17 @@ pub(crate) fn store_name(name: &[u8], buffer: CBuffer<'_>) -> Result<c_int> {
     Ok(number(name.len()))
 }
 
-/// A connection to pmdaroot under construction (ROOT-30 to ROOT-33).
+/// A connection to pmdaroot that is being made (ROOT-30 to ROOT-33).
 pub(crate) struct Connecting {
     path: NoDropCell<Vec<u8>>,
     socket: NoDropCell<Socket>,
 }
 
 impl Connecting {
-    /// A connection to a path, or to the usual place: `PM_ERR_GENERIC` if PCP does not tell that.
+    /// A connection to the socket at a path, or for NULL at the usual place.
+    ///
+    /// # Errors
+    /// `PM_ERR_GENERIC` when pcp.conf does not name the usual place; `-ENOMEM`.
     pub(crate) fn new(path: Option<CText<'_>>) -> Result<Connecting> {
         let path = match path {
             Some(path) => joined(&[path.bytes()]),
@@ -229,7 +264,11 @@ impl Connecting {
         log::notify!(level, "pmdaRootConnect: {before}{}{after}", Bytes(path));
     }
 
-    /// Opens the socket; returns it and its address.
+    /// Opens the socket. Returns it, and the address to connect it to.
+    ///
+    /// # Errors
+    /// The negated errno, which is logged, if there is no socket; `-EPERM` for a path that is too
+    /// long.
     pub(crate) fn open(&mut self) -> Result<(RawFd, Address)> {
         let opened = socket::open();
         let socket = opened.inspect_err(|error| {
@@ -244,11 +283,16 @@ impl Connecting {
         }
     }
 
+    /// Takes the result of the connect.
+    ///
+    /// # Errors
+    /// `-EPERM`, that is -1.
     pub(crate) fn connected(&self, outcome: Result<usize>) -> Result<()> {
         outcome.map(drop).map_err(|error| self.refused(error))
     }
 
-    /// The error without a connection, not in the log, since agents try this at start-up.
+    /// The error of a connection that was refused: `-EPERM`, that is -1. It is logged under
+    /// `-Dlibpmda` only, since agents try this when they start.
     fn refused(&self, error: Error) -> Error {
         if log::debug(Debug::Libpmda) {
             let reason = log::os_text(-error.code());
@@ -257,7 +301,11 @@ impl Connecting {
         Error::EPERM
     }
 
-    /// Returns the descriptor.
+    /// Takes the introduction of the server, or an error code. Returns the descriptor, which
+    /// belongs to the caller from now on.
+    ///
+    /// # Errors
+    /// That of the introduction, which is logged.
     pub(crate) fn introduced(
         &mut self,
         received: std::result::Result<c_int, c_int>,
@@ -279,7 +327,7 @@ impl Connecting {
         Ok(fd)
     }
 
-    /// Drops the path, and a socket that is not the caller's.
+    /// Frees the path, and closes the socket if it was not handed over.
     pub(crate) fn end(&mut self) {
         cancel::disabled(|| drop((self.path.take(), self.socket.take())));
     }
