@@ -2,6 +2,10 @@
 //! hands them to libpcp when no lock is held any more.
 //!
 //! Without memory for a message, the message is lost: the call itself goes on.
+//!
+//! No text of others makes a line long: [`Bytes`] and [`PathBytes`] show its beginning and say how
+//! much is missing, and a line as a whole is cut by [`Line::limit`]. libpcp enlarges its buffer
+//! step by step, and takes seconds for a megabyte; and a reader of the log wants lines.
 
 use std::ffi::CStr;
 use std::fmt::{self, Display, Write};
@@ -33,6 +37,16 @@ pub enum Message {
     Trace(Vec<u8>),
 }
 
+/// The most bytes of a text of others in a message: a name, a label, a line of a file.
+pub const TEXT_MAX: usize = 512;
+
+/// The most bytes of a path in a message. Linux opens no longer one, and a shorter one is shown
+/// whole, so that it can be copied from the log.
+const PATH_MAX: usize = 4095;
+
+/// The most bytes of a line of the log: two paths and more.
+pub const LINE_MAX: usize = 10 * 1024;
+
 /// Capacity of a line in bytes before it needs memory.
 const ROOM: usize = 512;
 
@@ -40,7 +54,8 @@ const ROOM: usize = 512;
 /// than that. Without memory for this it is cut there: a shorter message, never the end of the
 /// process.
 ///
-/// Text is added by `write!`; bytes that need not be UTF-8 are added through [`Bytes`].
+/// Text is added by `write!`; bytes that need not be UTF-8 are added through [`Bytes`],
+/// [`PathBytes`] or [`Whole`].
 #[derive(Debug)]
 pub struct Line {
     room: [u8; ROOM],
@@ -103,6 +118,22 @@ impl Line {
         }
     }
 
+    /// Cuts the text to [`LINE_MAX`] bytes and the mark of what is missing. A newline at its end
+    /// stays.
+    pub fn limit(&mut self) {
+        let text = self.bytes();
+        let (text, end) = match text.strip_suffix(b"\n") {
+            Some(text) => (text, "\n"),
+            None => (text, ""),
+        };
+        let (kept, missing) = split(text, LINE_MAX);
+        if missing > 0 {
+            let kept = kept.len();
+            self.long.truncate(kept);
+            self.show(format_args!("{}{end}", Missing(missing)));
+        }
+    }
+
     /// The text.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
@@ -161,15 +192,93 @@ impl Write for Line {
     }
 }
 
-/// Bytes that a [`Line`] shows as they are: names and texts that need not be UTF-8.
+/// A text of others, which need not be UTF-8, as it is: its first [`TEXT_MAX`] bytes, and how many
+/// more there are.
+#[derive(Clone, Copy)]
+pub struct Bytes<'t>(pub &'t [u8]);
+
+impl Display for Bytes<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        beginning(self.0, TEXT_MAX, out)
+    }
+}
+
+/// A path, as [`Bytes`], but whole up to the longest one that can be opened.
+#[derive(Clone, Copy)]
+pub struct PathBytes<'t>(pub &'t [u8]);
+
+impl Display for PathBytes<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        beginning(self.0, PATH_MAX, out)
+    }
+}
+
+/// Writes the beginning of a text, and how much is missing.
+fn beginning(text: &[u8], limit: usize, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let (kept, missing) = split(text, limit);
+    Whole(kept).fmt(out)?;
+    match missing {
+        0 => Ok(()),
+        _ => Missing(missing).fmt(out),
+    }
+}
+
+/// The mark of missing bytes at the end of a text.
+struct Missing(usize);
+
+impl Display for Missing {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "... ({} bytes more)", self.0)
+    }
+}
+
+/// The beginning of a text, of at most `limit` bytes, and the number of bytes behind it. Neither a
+/// character nor an escape such as `\u00e4` is cut in two.
+#[must_use]
+pub fn split(text: &[u8], limit: usize) -> (&[u8], usize) {
+    if text.len() <= limit {
+        return (text, 0);
+    }
+    let is_start = |end: &usize| text[*end] & 0xc0 != 0x80;
+    let end = (limit.saturating_sub(3)..=limit).rev().find(is_start).unwrap_or(limit);
+    let end = escape_across(text, end).unwrap_or(end);
+    (&text[..end], text.len() - end)
+}
+
+/// The place of a backslash whose escape goes beyond `end`.
+fn escape_across(text: &[u8], end: usize) -> Option<usize> {
+    /// `\U0001f600` and `\u{1f600}`.
+    const LONGEST: usize = 10;
+    let last = text[end.saturating_sub(LONGEST - 1)..end]
+        .iter()
+        .rposition(|byte| *byte == b'\\')?;
+    let last = last + end.saturating_sub(LONGEST - 1);
+    let run = text[..last].iter().rev().take_while(|byte| **byte == b'\\').count();
+    if run % 2 == 1 {
+        return None;
+    }
+    let length = match text.get(last + 1) {
+        Some(b'u') if text.get(last + 2) == Some(&b'{') => {
+            let digits = text[last..].iter().take(LONGEST);
+            digits.take_while(|byte| **byte != b'}').count() + 1
+        }
+        Some(b'u') => 6,
+        Some(b'U') => LONGEST,
+        Some(b'x' | b'0'..=b'7') => 4,
+        _ => 2,
+    };
+    (last + length > end).then_some(last)
+}
+
+/// A text that is whole in any case: one that was put together here.
 ///
 /// `fmt` carries only `str`, so a byte that belongs to no character travels as one of 128
 /// characters for private use, U+10FE80 to U+10FEFF, and the line turns it back. Those characters
 /// themselves travel byte by byte.
 #[derive(Clone, Copy)]
-pub struct Bytes<'t>(pub &'t [u8]);
+pub struct Whole<'t>(pub &'t [u8]);
 
-impl Display for Bytes<'_> {
+impl Display for Whole<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         const FIRST: char = '\u{10fe80}';
         const LAST: char = '\u{10feff}';
@@ -241,7 +350,7 @@ impl Journal {
 mod tests {
     use super::*;
 
-    /// Any bytes come out as they went in, also the characters behind which [`Bytes`] hides others.
+    /// Any bytes come out as they went in, also the characters behind which [`Whole`] hides others.
     #[test]
     fn bytes_pass() {
         for text in [
@@ -253,13 +362,79 @@ mod tests {
             b"\xf4",
             b"\xc3\xa9",
         ] {
-            let line = Line::new(format_args!("<{}>", Bytes(text)));
+            let line = Line::new(format_args!("<{}>", Whole(text)));
             assert_eq!(line.bytes(), [b"<", text, b">"].concat());
         }
         assert_eq!(
             Line::new(format_args!("\u{10ffff}\u{f4}")).bytes(),
             "\u{10ffff}\u{f4}".as_bytes()
         );
+    }
+
+    /// DEF-19: a long text is cut between characters and escapes, and says what is missing.
+    #[test]
+    fn long_texts_are_cut() {
+        let shown = |text: &[u8]| Line::new(format_args!("{}", Bytes(text))).bytes().to_vec();
+        let fits = "x".repeat(TEXT_MAX).into_bytes();
+        assert_eq!(shown(&fits), fits);
+        let more = "x".repeat(1 << 20).into_bytes();
+        assert_eq!(shown(&more), [&fits, "... (1048064 bytes more)".as_bytes()].concat());
+        for (piece, missing) in [
+            ("é", 1),
+            ("€", 2),
+            ("😀", 3),
+            ("\\n", 1),
+            ("\\u00e4", 5),
+            ("\\u{1f600}", 8),
+            ("\\U0001f600", 9),
+            ("\\x1b", 3),
+        ] {
+            for before in 1..=missing {
+                let kept = "y".repeat(TEXT_MAX - before);
+                let text = format!("{kept}{piece}{}", "z".repeat(100));
+                let mark = format!("... ({} bytes more)", text.len() - kept.len());
+                assert_eq!(
+                    String::from_utf8(shown(text.as_bytes())),
+                    Ok(kept + &mark),
+                    "{piece} {before}"
+                );
+            }
+            let kept = "y".repeat(TEXT_MAX - piece.len()) + piece;
+            let text = format!("{kept}z");
+            assert_eq!(
+                String::from_utf8(shown(text.as_bytes())),
+                Ok(kept + "... (1 bytes more)")
+            );
+        }
+        // Two backslashes are one character; and what is no UTF-8 is cut anywhere.
+        let kept = "y".repeat(TEXT_MAX - 2) + "\\\\";
+        assert_eq!(
+            shown(format!("{kept}u00e4").as_bytes()),
+            (kept + "... (5 bytes more)").as_bytes()
+        );
+        assert_eq!(shown(&[0x80; TEXT_MAX + 9])[..TEXT_MAX], [0x80; TEXT_MAX]);
+    }
+
+    /// DEF-19: the longest path is shown whole, and a line has an end in any case.
+    #[test]
+    fn paths_and_lines() {
+        let path = "p".repeat(PATH_MAX);
+        let mut line = Line::new(format_args!("{0}{0}", PathBytes(path.as_bytes())));
+        line.limit();
+        assert_eq!(line.bytes(), path.repeat(2).as_bytes());
+        let longer = path + "ppp";
+        let line = Line::new(format_args!("{}", PathBytes(longer.as_bytes())));
+        assert!(line.bytes().ends_with("p... (3 bytes more)".as_bytes()));
+        for end in ["", "\n"] {
+            let mut line = Line::new(format_args!("{}{end}", "l".repeat(1 << 20)));
+            line.limit();
+            let expected = "l".repeat(LINE_MAX) + "... (1038336 bytes more)" + end;
+            assert_eq!(line.bytes(), expected.as_bytes());
+            assert_eq!(line.c_str().to_bytes(), expected.as_bytes());
+            let mut line = Line::new(format_args!("{}{end}", "l".repeat(LINE_MAX)));
+            line.limit();
+            assert_eq!(line.bytes().len(), LINE_MAX + end.len());
+        }
     }
 
     /// A line may be longer than its own room, and has a NUL behind it in any case.

@@ -8,11 +8,12 @@ use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};
-use std::{fs, io, process};
+use std::{fmt, fs, io, process};
 
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use nix::unistd::{dup2_stderr, geteuid};
 use pmda_core::dir_entry::DirEntry;
+use pmda_core::log::Line;
 use tz::{DateTime, TimeZone};
 
 use crate::Error;
@@ -47,13 +48,13 @@ pub(crate) fn open(program: &str, file: &Path) {
             if dup2_stderr(&log).is_ok() {
                 let host = nix::unistd::gethostname().unwrap_or_default();
                 let host = host.to_string_lossy();
-                write(&format!(
+                write(format_args!(
                     "Log for {program} on {host} started {}\n\n",
                     now(&zone(), true)
                 ));
             }
         }
-        Err(error) => write(&format!(
+        Err(error) => write(format_args!(
             "{program}: cannot open log \"{}\" for writing : {}\n",
             file.display(),
             reason(&error)
@@ -78,7 +79,7 @@ fn create(file: &Path) -> io::Result<File> {
 /// Writes the footer.
 pub(crate) fn close() {
     let zone = LOGGER.get().map_or_else(TimeZone::utc, |logger| logger.zone.clone());
-    write(&format!("\nLog finished {}\n", now(&zone, true)));
+    write(format_args!("\nLog finished {}\n", now(&zone, true)));
 }
 
 impl Log for Logger {
@@ -94,7 +95,7 @@ impl Log for Logger {
             Level::Debug | Level::Trace => "Debug",
         };
         let (date, program, process) = (now(&self.zone, false), &self.program, process::id());
-        write(&format!(
+        write(format_args!(
             "[{date}] {program}({process}) {severity}: {}\n",
             record.args()
         ));
@@ -119,10 +120,17 @@ pub(crate) fn reason(error: &io::Error) -> String {
     }
 }
 
-/// Writes a line by one call, so that lines of several threads and processes do not mix. An error
-/// has no place where it could be reported.
-fn write(text: &str) {
-    let _ = io::stderr().write_all(text.as_bytes());
+/// Writes a line by one call, so that lines of several threads and processes do not mix. A line of
+/// more than [`LINE_MAX`](pmda_core::log::LINE_MAX) bytes is cut. An error has no place where it
+/// could be reported.
+pub(crate) fn write(text: fmt::Arguments<'_>) {
+    let _ = io::stderr().write_all(limited(text).bytes());
+}
+
+fn limited(text: fmt::Arguments<'_>) -> Line {
+    let mut line = Line::new(text);
+    line.limit();
+    line
 }
 
 /// The zone of `TZ`, else that of the machine.
@@ -169,7 +177,23 @@ fn date(seconds: i64, zone: &TimeZone, with_year: bool) -> String {
 
 #[cfg(test)]
 mod tests {
+    use pmda_core::log::LINE_MAX;
+
     use super::*;
+
+    /// DEF-19: an agent's own text has an end, too.
+    #[test]
+    fn lines_are_cut() {
+        let text = "é".repeat(1 << 20);
+        let line = limited(format_args!("[now] agent: {text}\n"));
+        assert!(line.bytes().len() < LINE_MAX + 40);
+        let line = String::from_utf8(line.bytes().to_vec()).expect("no character is cut in two");
+        assert!(
+            line.ends_with("é... (2086926 bytes more)\n"),
+            "{}",
+            &line[LINE_MAX - 20..]
+        );
+    }
 
     #[test]
     fn dates_are_those_of_ctime() {

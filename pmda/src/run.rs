@@ -2,8 +2,10 @@
 
 use std::process::ExitCode;
 
+use pmda_core::log::Bytes;
+
 use crate::options::{self, Command};
-use crate::{Agent, Env, check, daemon, write};
+use crate::{Agent, Env, check, daemon, logger, write};
 
 /// Runs an agent's program: as a daemon, or what `--help`, `--write` or `--check` asks for.
 #[must_use]
@@ -22,7 +24,8 @@ pub fn run<A: Agent>() -> ExitCode {
         }
         Ok(Command::Check) => check::check::<A>(),
         Err(mistake) => {
-            eprintln!("{program}: {mistake}");
+            let mistake = mistake.to_string();
+            logger::write(format_args!("{program}: {}\n", Bytes(mistake.as_bytes())));
             usage::<A>(&program)
         }
     }

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use pmda_core::dir_entry::DirEntry;
+use pmda_core::log::Bytes;
 
 use crate::metrics::{help_parts, is_name};
 use crate::{Agent, Env, Metrics, logger};
@@ -19,7 +20,10 @@ use crate::{Agent, Env, Metrics, logger};
 pub(crate) fn write<A: Agent>(directory: &Path, env: &Env) -> ExitCode {
     let root_name = A::root(env);
     if root_name.contains('.') || !is_name(&root_name) {
-        eprintln!("cannot write files for names below \"{root_name}\": the root is to be one name");
+        let root_name = Bytes(root_name.as_bytes());
+        logger::write(format_args!(
+            "cannot write files for names below \"{root_name}\": the root is to be one name\n"
+        ));
         return ExitCode::FAILURE;
     }
     let env = env.clone().with_root(root_name);
@@ -41,7 +45,8 @@ pub(crate) fn write<A: Agent>(directory: &Path, env: &Env) -> ExitCode {
     match make(directory).and_then(|()| files.into_iter().try_for_each(one)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("cannot write to {}: {}", directory.display(), logger::reason(&error));
+            let (path, reason) = (directory.display(), logger::reason(&error));
+            logger::write(format_args!("cannot write to {path}: {reason}\n"));
             ExitCode::FAILURE
         }
     }

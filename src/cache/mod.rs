@@ -22,7 +22,7 @@ use pmda_core::cache::{Cache, CacheFile, Snapshot, Write, directory_below, file_
 use pmda_core::constants::*;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
-use pmda_core::log::Bytes;
+use pmda_core::log::Whole;
 use pmda_core::path::FilePath;
 
 /// Works on the cache of a domain, if there is one.
@@ -161,7 +161,7 @@ pub(crate) fn operate(token: &mut Token, indom: InDom, op: c_int) -> Result<c_in
         PMDA_CACHE_REORG => cache.reorganize().map(|()| 0),
         PMDA_CACHE_DUMP | PMDA_CACHE_DUMP_ALL => {
             let dump = cache.dump(op == PMDA_CACHE_DUMP_ALL);
-            cache.journal.trace(Bytes(&dump));
+            cache.journal.trace(Whole(&dump));
             Ok(0)
         }
         _ => Err(Error::EINVAL),

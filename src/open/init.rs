@@ -6,7 +6,7 @@ use std::ffi::c_int;
 use std::fmt::{self, Display};
 
 use crate::agent::lookup::rehash;
-use crate::open::{AgentName, is_supported, text};
+use crate::open::{AgentName, is_supported};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::lock::Token;
@@ -19,7 +19,7 @@ use crate::{agent, help};
 use pmda_core::constants::{PMDA_EXT_FLAG_DIRECT, PMDA_EXT_FLAG_HASHED};
 use pmda_core::error::Error;
 use pmda_core::ident::{InDom, MetricId};
-use pmda_core::log::Level;
+use pmda_core::log::{Level, PathBytes};
 
 /// A failure that was logged.
 struct Reported;
@@ -191,7 +191,7 @@ fn open_help(token: &mut Token, ext: Ext<'_>, has_default_text: bool) {
     let name = name(ext);
     if let Some(path) = ext.helptext() {
         let outcome = help::open(token, path.bytes());
-        let path = text(Some(&path));
+        let path = PathBytes(path.bytes());
         match outcome {
             Ok(handle) => {
                 ext.set_help(handle);

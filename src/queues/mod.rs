@@ -21,7 +21,7 @@ use crate::view::types::pmdaEventReleaseFilterCallBack;
 use pmda_core::constants::PMDA_FETCH_STATIC;
 use pmda_core::error::{Error, Result};
 use pmda_core::events::EventArrays;
-use pmda_core::log::{Bytes, Journal, Level};
+use pmda_core::log::{Journal, Level, Whole};
 use pmda_core::queue::{Counters, Ending, Leftovers, Queues};
 
 /// Works on queues, clients and event arrays under the lock. Under `-Dlibpmda` its messages are
@@ -148,7 +148,7 @@ fn noted<T>(token: &mut Token, handle: c_int, outcome: Result<T>) -> Result<T> {
 fn refused(token: &mut Token, handle: c_int, size: usize, error: Error) -> Result<()> {
     if error == Error::TOOBIG {
         if let Ok(text) = with(token, |queues, _| queues.too_large(handle, size)) {
-            log::notify!(Level::Warning, "{}", Bytes(&text));
+            log::notify!(Level::Warning, "{}", Whole(&text));
         }
         return Ok(());
     }

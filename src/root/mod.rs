@@ -16,7 +16,7 @@ use crate::sys::socket::Socket;
 use crate::view::arg::{CText, Out};
 use crate::view::buffer::{CBuffer, CField};
 use pmda_core::error::{Error, Result};
-use pmda_core::log::{Bytes, Level};
+use pmda_core::log::{Level, PathBytes};
 use pmda_core::path::joined;
 use pmda_core::root::{self, ContainerPdu, InfoPdu, START_DESCRIPTORS, StartPdu, StopPdu, kind};
 
@@ -261,7 +261,7 @@ impl Connecting {
     /// Logs a line with the path.
     fn say(&self, level: Level, before: &str, after: &dyn Display) {
         let path = self.path.peek().map_or(&[][..], |path| path);
-        log::notify!(level, "pmdaRootConnect: {before}{}{after}", Bytes(path));
+        log::notify!(level, "pmdaRootConnect: {before}{}{after}", PathBytes(path));
     }
 
     /// Opens the socket. Returns it, and the address to connect it to.

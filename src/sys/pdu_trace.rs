@@ -9,7 +9,7 @@ use crate::sys::libpcp;
 use crate::sys::libpcp::labels::PcpLabelSets;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
-use pmda_core::log::Bytes;
+use pmda_core::log::{Bytes, Whole};
 use pmda_core::wire::debug_libpmda as shown;
 use pmda_core::wire::receive::Pdu;
 use pmda_core::wire::{Kind, Way, debug_libpcp, decode, number};
@@ -43,9 +43,9 @@ pub(crate) fn request(pdu: &Pdu, context: Option<i32>) {
         let (head, details) = shown::split(kind, line.bytes());
         log::debug_start(head);
         attribute(kind, bytes);
-        log::trace!("{}\n", Bytes(details));
+        log::trace!("{}\n", Whole(details));
     } else {
-        log::debug_line!("{}", Bytes(line.bytes()));
+        log::debug_line!("{}", Whole(line.bytes()));
         attribute(kind, bytes);
     }
 }

@@ -14,7 +14,7 @@ use crate::sys::libpcp::log::{self, Debug, ErrorText};
 use crate::sys::libpcp::{config, ipc};
 use crate::sys::{blocking, safe_externs};
 use pmda_core::dir_entry::DirEntry;
-use pmda_core::log::{Bytes, Level, Line};
+use pmda_core::log::{Bytes, Level, Line, PathBytes};
 use pmda_core::path::FilePath;
 
 /// A step on the way to a connection that has failed, and the reason.
@@ -211,7 +211,7 @@ pub(crate) fn listen_unix(path: &CStr) -> Result<Socket, SocketFailure> {
             log::notify!(
                 Level::Warning,
                 "__pmdaOpenUnix({}): socket exists, unlinked it",
-                Bytes(path.to_bytes())
+                PathBytes(path.to_bytes())
             );
         }
         Err(Errno::NOENT) => {}
@@ -268,7 +268,7 @@ fn set_owner(path: &CStr, is_closed: bool) {
     let owned = owner.map(|(user, group)| change(&|name| give(name, user, group)));
     let opened = change(&let_group_in);
     // The messages are in the order of the C library, which changes the mode first.
-    let path = Bytes(path.to_bytes());
+    let path = PathBytes(path.to_bytes());
     if !log::debug(Debug::Libpmda) {
         return;
     }

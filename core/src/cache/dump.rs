@@ -6,7 +6,7 @@ use super::Cache;
 use super::entry::{Entry, EntryState};
 use super::grow::room;
 use super::keys::{Key, jenkins_hash};
-use crate::log::Line;
+use crate::log::{Bytes, Line};
 
 impl<T: Copy + Pointer> Cache<T> {
     /// Returns the dump, with the hash chains if they are wanted. It ends where there is no memory
@@ -34,7 +34,7 @@ impl<T: Copy + Pointer> Cache<T> {
                 Some(private) => out.show(format_args!("{private:p} ")),
                 None => out.push(b"(nil) "),
             }
-            out.push(entry.name());
+            out.show(format_args!("{}", Bytes(entry.name())));
             if entry.name().len() > entry.short as usize {
                 out.show(format_args!(" [match len={}]", entry.short));
             }

@@ -15,7 +15,7 @@ use super::file::{self, FileHeader, LONGEST_LINE, OverLimitRecord, Record};
 use super::grow::room;
 use crate::dir_entry::DirEntry;
 use crate::error::{Error, Result};
-use crate::log::{Bytes, Level};
+use crate::log::{Bytes, Level, PathBytes};
 use crate::path::FilePath;
 
 /// Read size in bytes once a file has turned out to be large.
@@ -155,7 +155,7 @@ impl<T: Copy + Pointer> Cache<T> {
     fn complain(&mut self, path: &FilePath, what: &[u8], line: &[u8]) {
         self.journal.notify(
             Level::Err,
-            format_args!("pmdaCacheOp: {}{}{}", Bytes(path.bytes()), Bytes(what), Bytes(line)),
+            format_args!("pmdaCacheOp: {}{}{}", PathBytes(path.bytes()), Bytes(what), Bytes(line)),
         );
     }
 
@@ -183,7 +183,7 @@ impl<T: Copy + Pointer> Cache<T> {
                 Level::Warning,
                 format_args!(
                     "pmdaCacheOp: {}: instance {} (\"{}\") and all others above the limit of {} ignored",
-                    Bytes(path),
+                    PathBytes(path),
                     record.id,
                     Bytes(record.name),
                     self.maximum
@@ -252,7 +252,7 @@ impl<T: Copy + Pointer> Cache<T> {
             Level::Warning,
             format_args!(
                 "pmdaCacheOp: {}: loading instance {} (\"{}\") ignored, already in cache as {} (\"{}\")",
-                Bytes(path),
+                PathBytes(path),
                 record.id,
                 Bytes(record.name),
                 entry.id,

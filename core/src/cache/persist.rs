@@ -11,7 +11,7 @@ use super::{Cache, disk};
 use crate::dir_entry::DirEntry;
 use crate::error::Result;
 use crate::ident::InDom;
-use crate::log::{Bytes, Level};
+use crate::log::{Level, PathBytes, Whole};
 use crate::path::FilePath;
 
 /// The condition for writing a cache (CACHE-70).
@@ -163,7 +163,7 @@ impl<T: Copy + Pointer> Cache<T> {
                 Level::Warning,
                 format_args!(
                     "pmdaCacheOp: {}: {} instances without a name of one line are not saved",
-                    Bytes(path),
+                    PathBytes(path),
                     snapshot.skipped
                 ),
             );
@@ -239,7 +239,7 @@ impl<T: Copy + Pointer> Cache<T> {
                 Level::Warning,
                 format_args!(
                     "pmdaCacheOp: {}: {dropped} instances above the limit are no longer saved, others have their names",
-                    Bytes(path)
+                    PathBytes(path)
                 ),
             );
         }
@@ -250,7 +250,7 @@ impl<T: Copy + Pointer> Cache<T> {
         if self.debug {
             let dump = self.dump(false);
             self.journal.trace(format_args!("After {what}\n"));
-            self.journal.trace(Bytes(&dump));
+            self.journal.trace(Whole(&dump));
         }
     }
 }

@@ -16,7 +16,7 @@ use std::fmt::Display;
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
 use crate::index::Map;
-use crate::log::{Bytes, Journal, Level};
+use crate::log::{Journal, Level, PathBytes};
 
 /// The first word of the header, in the byte order of the host.
 const MAGIC: u32 = 0x5063_5068;
@@ -232,7 +232,7 @@ fn report_entry(name: &[u8], number: u32, key: u32, journal: &mut Journal) {
         Level::Warning,
         format_args!(
             "pmdaOpenHelp: {}.dir: entry {number} ({what} {which}) points outside the help text",
-            Bytes(name)
+            PathBytes(name)
         ),
     );
 }

@@ -24,7 +24,6 @@ mod trace;
 #[cfg(test)]
 mod tests;
 
-use std::io::Write;
 use std::vec;
 
 use backlog::{Backlog, Events};
@@ -33,7 +32,7 @@ use one::{Access, Queue, QueueReader};
 use crate::error::{Error, Result};
 use crate::handles::{self, Handles};
 use crate::index::Map;
-use crate::log::{Bytes, Journal};
+use crate::log::{Bytes, Journal, Line};
 
 pub use backlog::Event;
 pub use fetch::{End, FetchSession, FetchState};
@@ -252,17 +251,10 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// # Errors
     /// `-EINVAL` for a handle that is not in use, `-ENOMEM`.
     pub fn too_large(&mut self, handle: i32, size: usize) -> Result<Vec<u8>> {
-        const HEAD: &[u8] = b"Event too large for queue ";
-        /// Two numbers of twenty digits, and the text around them.
-        const TAIL: usize = 48;
         let (_, queue) = in_use(&mut self.slots, handle)?;
-        let mut text = Vec::new();
-        text.try_reserve_exact(HEAD.len() + queue.name.len() + TAIL)
-            .map_err(|_| Error::ENOMEM)?;
-        text.extend_from_slice(HEAD);
-        text.extend_from_slice(&queue.name);
-        write!(text, " ({size} > {})", queue.limit)?;
-        Ok(text)
+        let (name, limit) = (Bytes(&queue.name), queue.limit);
+        let text = Line::new(format_args!("Event too large for queue {name} ({size} > {limit})"));
+        text.into_bytes().ok_or(Error::ENOMEM)
     }
 
     /// Shuts a queue down: it goes now if it has no clients, otherwise with the last of them

@@ -12,7 +12,7 @@ use pmda_core::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 use pmda_core::ident::InDom;
 use pmda_core::index::Seed;
 use pmda_core::instances::matches;
-use pmda_core::log::Message;
+use pmda_core::log::{Bytes, Message};
 use pmda_core::path::FilePath;
 
 pub use update::Update;
@@ -122,9 +122,9 @@ impl<T> Indom<T> {
         for (name, row) in rows {
             let name = name.as_ref();
             if update.has(name) {
-                log::warn!("instance \"{name}\" is there twice");
+                log::warn!("instance \"{}\" is there twice", Bytes(name.as_bytes()));
             } else if let Err(error) = update.set(name, row) {
-                log::warn!("instance \"{name}\": {}", describe(error));
+                log::warn!("instance \"{}\": {}", Bytes(name.as_bytes()), describe(error));
             }
         }
         drop(update);

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use pmda_core::ident::{InDom, MetricId};
+use pmda_core::log::Bytes;
 
 use crate::metrics::{Cluster, Metrics, is_name};
 use crate::profile::Profile;
@@ -34,7 +35,7 @@ impl<A: Agent> AgentState<A> {
         let mut env = env.clone();
         let root = guard::call("root", || Ok(A::root(&env)))?;
         if !is_name(&root) {
-            log::error!("\"{root}\" is not a name that metrics can be below");
+            log::error!("\"{}\" is not a name that metrics can be below", Bytes(root.as_bytes()));
             return Err(Error::EINVAL);
         }
         env = env.with_root(root);

@@ -33,6 +33,7 @@ pub(crate) unsafe fn usage<T>(options: *mut T) {
 /// Adds a line, newline included, to the messages that `pmflush` and [`usage`] print.
 pub(crate) fn message(line: fmt::Arguments<'_>) {
     let mut line = Line::new(line);
+    line.limit();
     // SAFETY: the format asks for one C string, which is valid during the call.
     cancel::disabled(|| unsafe { pcp::pmprintf(c"%s".as_ptr(), line.c_str().as_ptr()) });
 }

@@ -11,7 +11,7 @@ use crate::sys::libpcp::safe_externs::pmGetProgname;
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::libpcp::{bindings as pcp, cancel};
 use pmda_core::error::Error;
-use pmda_core::log::{Bytes, Journal, Level, Line, Message};
+use pmda_core::log::{Bytes, Journal, Level, Line, Message, Whole};
 
 /// A debug option of `-D`. It is read each time, since agents and `pmStore` change options while
 /// the library runs.
@@ -127,7 +127,7 @@ pub(crate) fn debug_args(text: fmt::Arguments<'_>) {
 pub(crate) fn debug_start(text: &[u8]) {
     let now = time();
     let (stamp, micros) = (stamp(now), now.subsec_micros());
-    trace!("[{stamp}.{micros:06}] {}: {}", program(), Bytes(text));
+    trace!("[{stamp}.{micros:06}] {}: {}", program(), Whole(text));
 }
 
 /// See [`warning!`].
@@ -135,9 +135,10 @@ pub(crate) fn warning_args(text: fmt::Arguments<'_>) {
     stamped(format_args!("Warning: {text}"));
 }
 
-/// See [`notify!`]. A NUL in the text ends it.
+/// See [`notify!`]. A NUL in the text ends it, and so does [`LINE_MAX`](pmda_core::log::LINE_MAX).
 pub(crate) fn notify_line(level: Level, text: fmt::Arguments<'_>) {
     let mut line = Line::new(text);
+    line.limit();
     let text = line.c_str();
     let priority = match level {
         Level::Crit => libc::LOG_CRIT,
@@ -171,7 +172,7 @@ fn without_libpcp(level: Level, text: &CStr) {
         Level::Info => "Info",
         Level::Debug => "Debug",
     };
-    let (program, text) = (program(), Bytes(text.to_bytes()));
+    let (program, text) = (program(), Whole(text.to_bytes()));
     let now = time();
     let stamp = stamp(now);
     let process = std::process::id();
@@ -218,8 +219,8 @@ pub(crate) fn flush(journal: &mut Journal) {
 fn write_out(journal: &mut Journal) {
     for message in journal.messages.drain(..) {
         match message {
-            Message::Notify(level, text) => notify!(level, "{}", Bytes(&text)),
-            Message::Debug(text) => debug_line!("{}", Bytes(&text)),
+            Message::Notify(level, text) => notify!(level, "{}", Whole(&text)),
+            Message::Debug(text) => debug_line!("{}", Whole(&text)),
             Message::Trace(text) => trace(&text),
         }
     }
@@ -244,7 +245,7 @@ impl<const SIZE: usize> TextRoom<SIZE> {
 
 impl<const SIZE: usize> Display for TextRoom<SIZE> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Bytes(self.bytes()).fmt(out)
+        Whole(self.bytes()).fmt(out)
     }
 }
 
@@ -301,7 +302,9 @@ pub(crate) fn os_text(errno: i32) -> ErrorText {
 fn stamped(text: fmt::Arguments<'_>) {
     let now = time();
     let (stamp, micros) = (stamp(now), now.subsec_micros());
-    trace(Line::new(format_args!("[{stamp}.{micros:06}] {text}\n")).bytes());
+    let mut line = Line::new(format_args!("[{stamp}.{micros:06}] {text}\n"));
+    line.limit();
+    trace(line.bytes());
 }
 
 /// The time since 1970.

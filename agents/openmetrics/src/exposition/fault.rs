@@ -65,13 +65,13 @@ impl fmt::Display for Fault<'_> {
     }
 }
 
-/// The beginning of a text, for the log: a line of a document may have a hundred megabytes, and
-/// control characters.
+/// The beginning of a text, for the log, and how much is missing: a line of a document may have a
+/// hundred megabytes, and control characters.
 #[derive(Clone, Copy, Debug)]
 pub struct Excerpt<'t>(pub &'t str);
 
 /// The most characters of an excerpt.
-const EXCERPT: usize = 200;
+const EXCERPT: usize = 500;
 
 impl fmt::Display for Excerpt<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -83,9 +83,9 @@ impl fmt::Display for Excerpt<'_> {
                 write!(f, "{letter}")?;
             }
         }
-        if letters.next().is_some() {
-            f.write_str("...")?;
+        match letters.as_str().len() {
+            0 => Ok(()),
+            missing => write!(f, "... ({missing} bytes more)"),
         }
-        Ok(())
     }
 }

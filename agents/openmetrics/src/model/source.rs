@@ -175,7 +175,7 @@ impl Source {
                 let file = fs::read(&self.path).map_err(told)?;
                 let (config, faults) = Config::read(&String::from_utf8_lossy(&file));
                 for fault in faults {
-                    log::error!("{fault}");
+                    log::error!("{}", Excerpt(&fault));
                 }
                 self.config = Rc::new(config);
                 match self.config.url.strip_prefix("file://") {
@@ -254,7 +254,11 @@ impl Source {
         };
         self.memory = memory;
         if !self.config.includes_metric(name) {
-            log::info!("Metric openmetrics.{}.{name} excluded by config filters", self.name);
+            log::info!(
+                "Metric openmetrics.{}.{} excluded by config filters",
+                self.name,
+                Excerpt(name)
+            );
             self.by_name.insert(name.into(), Known::Ignored);
             return Ok(Known::Ignored);
         }
@@ -268,7 +272,8 @@ impl Source {
         let serial = limits::SOURCES + 1 + self.cluster * limits::METRICS + item;
         if serial >= SERIALS {
             log::error!(
-                "metric {name} of source {} is ignored: its instance domain would have the number {serial}, and the last possible one is {}",
+                "metric {} of source {} is ignored: its instance domain would have the number {serial}, and the last possible one is {}",
+                Excerpt(name),
                 self.name,
                 SERIALS - 1
             );
@@ -278,8 +283,8 @@ impl Source {
         let mut definition = Definition::of(sample, &self.config);
         for note in definition.notes.drain(..) {
             match note {
-                Note::Info(text) => log::info!("{text}"),
-                Note::Error(text) => log::error!("{text}"),
+                Note::Info(text) => log::info!("{}", Excerpt(&text)),
+                Note::Error(text) => log::error!("{}", Excerpt(&text)),
             }
         }
         let metric = Metric::new(item, serial, definition, sample, &self.config, files, self.generation);
