@@ -60,7 +60,7 @@ add_long(const char *json)
     log[length < 0 ? 0 : length] = '\0';
     close(file);
     close(kept);
-    if ((reason = strstr(log, "pmdaAddLabels: ")) != NULL)
+    if ((reason = strstr(log, "Error: pmdaAddLabels: ")) != NULL)
 	printf("%.100s ...%s", reason, strrchr(reason, '(') != NULL ? strrchr(reason, '(') : "\n");
     return status;
 }
