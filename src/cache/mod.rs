@@ -158,7 +158,10 @@ pub(crate) fn operate(token: &mut Token, indom: InDom, op: c_int) -> Result<c_in
             cache.rewind();
             Ok(0)
         }
-        PMDA_CACHE_REORG => cache.reorganize().map(|()| 0),
+        PMDA_CACHE_REORG => {
+            cache.reorganize();
+            Ok(0)
+        }
         PMDA_CACHE_DUMP | PMDA_CACHE_DUMP_ALL => {
             let dump = cache.dump(op == PMDA_CACHE_DUMP_ALL);
             cache.journal.trace(Whole(&dump));

@@ -126,11 +126,11 @@ ask(pmInDom d, unsigned int names)
     printf("walked %d, sum %u\n", walked, sum);
 }
 
-/* Few names, so that the same ones come again and again; all of the dump is compared. */
+/* Few names, so that the same ones come again and again; the dump is compared, before the first REORG with the hash chains. */
 static void
 again_and_again(pmInDom d, unsigned int names, int keys, int dumps)
 {
-    int i, round, sum, is_saved;
+    int i, round, sum, is_saved, is_reorganized = 0;
 
     anchor[0] = '\0';
     if (keys)
@@ -145,7 +145,7 @@ again_and_again(pmInDom d, unsigned int names, int keys, int dumps)
 	switch (pick(8)) {
 	    case 0: pmdaCacheOp(d, PMDA_CACHE_INACTIVE); break;
 	    case 1: pmdaCacheOp(d, PMDA_CACHE_ACTIVE); break;
-	    case 3: keep(d, 1000 + round); pmdaCacheOp(d, PMDA_CACHE_REORG); break;
+	    case 3: keep(d, 1000 + round); pmdaCacheOp(d, PMDA_CACHE_REORG); is_reorganized = 1; break;
 	    case 4: printf("resize %d\n", pmdaCacheResize(d, pick(2) ? 5 : 2147483647)); break;
 	}
 	/* Old is what was there before. */
@@ -164,7 +164,7 @@ again_and_again(pmInDom d, unsigned int names, int keys, int dumps)
 	    ask(d, names);
 	}
 	if (dumps && round % 4 == 3)
-	    __pmdaCacheDump(stdout, d, 1);
+	    __pmdaCacheDump(stdout, d, !is_reorganized);
     }
 }
 

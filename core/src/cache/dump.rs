@@ -1,11 +1,17 @@
 //! The debug dump of a cache, line by line as the C library prints it (CACHE-100).
+//!
+//! `PMDA_CACHE_DUMP_ALL` also prints the chains of the C library's two hash tables: PCP's own tests
+//! compare them. There are no such tables here. A dump works out what they would be, from the order
+//! in which the entries were inserted and the states that they had when the tables grew.
 
+use std::collections::BinaryHeap;
 use std::fmt::Pointer;
 
-use super::Cache;
 use super::entry::{Entry, EntryState};
 use super::grow::room;
 use super::keys::{Key, jenkins_hash};
+use super::{Cache, FEWEST_CHAINS};
+use crate::error::Result;
 use crate::log::{Bytes, Line};
 
 impl<T: Copy + Pointer> Cache<T> {
@@ -14,7 +20,7 @@ impl<T: Copy + Pointer> Cache<T> {
     pub fn dump(&self, chains: bool) -> Vec<u8> {
         let mut out = Line::default();
         let dirty = i32::from(self.instances_dirty) + 2 * i32::from(self.stamps_dirty) + 4 * i32::from(self.strings);
-        let (mode, hsize) = (self.mode as u8, self.chains);
+        let (mode, hsize) = (self.mode as u8, self.chains());
         out.show(format_args!(
             "pmdaCacheDump: indom {}: nentry={} ins_mode={mode} hstate={dirty} hsize={hsize}\n",
             self.indom, self.inserted
@@ -50,6 +56,7 @@ impl<T: Copy + Pointer> Cache<T> {
         out.into_bytes().unwrap_or_default()
     }
 
+    /// Adds the collision statistics of keys, and both tables.
     fn dump_chains(&self, out: &mut Line) {
         if self.attempts.iter().any(|count| *count != 0) {
             out.push(b"pmdaCacheStoreKey hash stats ...\n");
@@ -66,16 +73,18 @@ impl<T: Copy + Pointer> Cache<T> {
         }
     }
 
+    /// Adds a table: `slots` are those of all entries in the order of the chains, front first.
     fn dump_table(&self, out: &mut Line, title: &str, slots: &[u32], hash: impl Fn(&Entry<T>) -> u32) {
         // The first slot of each chain, and behind each slot the next one of its chain.
+        let chains = self.chains();
         let (mut first, mut next) = (Vec::new(), Vec::new());
-        if room(&mut first, self.chains as usize).is_err() || room(&mut next, slots.len()).is_err() {
+        if room(&mut first, chains as usize).is_err() || room(&mut next, slots.len()).is_err() {
             return;
         }
-        first.resize(self.chains as usize, None);
+        first.resize(chains as usize, None);
         next.resize(slots.len(), None);
         for (at, slot) in slots.iter().enumerate().rev() {
-            let chain = hash(self.slab.get(*slot)) & (self.chains - 1);
+            let chain = hash(self.slab.get(*slot)) & (chains - 1);
             next[at] = first[chain as usize].replace(at);
         }
         out.show(format_args!("{title} hash\n"));
@@ -92,5 +101,51 @@ impl<T: Copy + Pointer> Cache<T> {
             }
             out.push(b"\n");
         }
+    }
+
+    /// The number of chains of each table: it doubles when four entries a chain were ever inserted
+    /// (CACHE-80).
+    fn chains(&self) -> u32 {
+        let chains = u64::from(self.inserted).next_power_of_two() / 4;
+        u32::try_from(chains).unwrap_or(u32::MAX).max(FEWEST_CHAINS)
+    }
+
+    /// The slots of all entries in the order of the chains, front first (CACHE-81).
+    ///
+    /// A new entry is put in front of its chains. When the tables grow, each chain is reversed while
+    /// it is distributed, and active entries are moved in front of inactive ones. All chains undergo
+    /// the same at the same time, so one order of all entries says it for each chain.
+    fn chained(&self) -> Result<Vec<u32>> {
+        let count = self.order.len();
+        let (mut inserted, mut back, mut grown) = (Vec::new(), Vec::new(), Vec::new());
+        room(&mut inserted, count)?;
+        room(&mut back, count)?;
+        room(&mut grown, count)?;
+        let number = |slot: u32| u64::from(self.slab.get(slot).serial) << 32 | u64::from(slot);
+        inserted.extend(self.order.iter().map(|listed| number(listed.slot)));
+        let inserted = BinaryHeap::from(inserted).into_sorted_vec();
+        let mut slots = inserted
+            .into_iter()
+            .map(|number| (number >> 32, number as u32))
+            .peekable();
+        let mut growths = (self.chains() / FEWEST_CHAINS).trailing_zeros();
+        let mut size = u64::from(4 * FEWEST_CHAINS);
+        // From the back of the chains to their front.
+        while growths > 0 {
+            growths -= 1;
+            while let Some((_, slot)) = slots.next_if(|(serial, _)| *serial < size) {
+                back.push(slot);
+            }
+            let was_active = |slot: u32| self.slab.get(slot).history >> growths & 1 == 1;
+            for is_active in [false, true] {
+                grown.extend(back.iter().rev().filter(|slot| was_active(**slot) == is_active));
+            }
+            std::mem::swap(&mut back, &mut grown);
+            grown.clear();
+            size *= 2;
+        }
+        back.extend(slots.map(|(_, slot)| slot));
+        back.reverse();
+        Ok(back)
     }
 }

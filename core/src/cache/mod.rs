@@ -1,8 +1,7 @@
 //! The cache of an instance domain: stable ids for names that come and go (`pmdaCache*`).
 //!
-//! A [`Cache`] lists its entries by id, finds them by id, name and key, and remembers as much of
-//! the C library's hash chains as its debug dump shows (CACHE-81). `T` is what the agent attaches
-//! to an instance; it is handed back and printed, but never looked into.
+//! A [`Cache`] lists its entries by id, and finds them by id, name and key. `T` is what the agent
+//! attaches to an instance; it is handed back and printed, but never looked into.
 //!
 //! An instance is active, inactive or culled. A culled one is neither found nor saved, but its
 //! entry stays listed until it is reclaimed, as in the C library: until then its id is not given
@@ -51,6 +50,9 @@ use crate::log::Journal;
 /// go needs bounded memory.
 const CULLED_KEPT: usize = 1024;
 
+/// The number of chains that each of the C library's tables has at first (CACHE-80).
+const FEWEST_CHAINS: u32 = 16;
+
 /// The number of ids that are tried for a key (CACHE-52).
 const ATTEMPTS: usize = 10;
 
@@ -82,10 +84,6 @@ pub struct Cache<T> {
     lowest: u32,
     /// The number of entries that were ever inserted (CACHE-33).
     inserted: u32,
-    /// The number of chains that each of the C library's tables would have (CACHE-80).
-    chains: u32,
-    /// The number of the next entry in the order of the chains ([`Entry::sequence`]).
-    sequence: u32,
     /// The number of saves that have ended.
     saves: u32,
     /// The keys of the live entries.
@@ -154,8 +152,6 @@ impl<T: Copy> Cache<T> {
             inactive: 0,
             empty: 0,
             inserted: 0,
-            chains: 16,
-            sequence: 0,
             oldest: i64::MAX,
             next: 0,
             attempts: [0; ATTEMPTS],

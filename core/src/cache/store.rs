@@ -1,16 +1,10 @@
-//! Stores instances, gives them ids, and grows the cache.
-//!
-//! A cache remembers the order in the C library's hash chains, which its debug dump shows. A new
-//! entry goes to the front of its chains. When the tables grow, each chain is reversed while it is
-//! distributed; then, and on REORG, culled entries drop out and active ones move in front of
-//! inactive ones. All chains undergo the same at the same time, so one number for each entry is
-//! enough: the order in any chain is that of descending numbers (CACHE-81).
+//! Stores instances, gives them ids, and reclaims culled entries.
 
 use super::entry::{Entry, EntryState, ShortName, SmallText, equal, short, signed};
 use super::grow::room;
 use super::id_list::{ListedSlot, MAXIMUM, Mode};
 use super::keys::{Key, jenkins_hash};
-use super::{ATTEMPTS, CULLED_KEPT, Cache, count_change};
+use super::{ATTEMPTS, CULLED_KEPT, Cache, FEWEST_CHAINS, count_change};
 use crate::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 use crate::error::{Error, Result};
 use crate::log::{Bytes, Level};
@@ -284,7 +278,7 @@ impl<T: Copy> Cache<T> {
     ) -> Result<u32> {
         let (name, key) = (SmallText::new(name)?, SmallText::new(key)?);
         self.reserve(&key)?;
-        self.grow()?;
+        self.reclaim_if_due();
         let slot = self.slab.insert(Entry {
             name,
             private: None,
@@ -292,7 +286,7 @@ impl<T: Copy> Cache<T> {
             id,
             short: u32::try_from(short.len).expect("names fit into memory"),
             hash: short.hash,
-            sequence: self.sequence,
+            history: 0,
             serial: self.inserted,
             state,
         });
@@ -300,7 +294,6 @@ impl<T: Copy> Cache<T> {
         let entries = &self.slab;
         let is_namesake = |other: u32| entries.get(slot).is_namesake(entries.get(other));
         self.names.insert(short.hash, slot, is_namesake);
-        self.sequence += 1;
         self.order.insert(ListedSlot { id, slot });
         if !key.bytes().is_empty() {
             self.keys.set(slot, key);
@@ -352,31 +345,32 @@ fn copied(text: &[u8]) -> Result<Vec<u8>> {
     Ok(copy)
 }
 
-/// No slot.
-const NONE: u32 = u32::MAX;
-
 impl<T: Copy> Cache<T> {
-    /// Grows the tables as the C library does if the next entry makes that due, and reclaims culled
-    /// entries then (CACHE-80), or when there are too many of them.
-    ///
-    /// # Errors
-    /// `-ENOMEM`; nothing has changed.
-    pub(super) fn grow(&mut self) -> Result<()> {
-        if u64::from(self.inserted) >= 4 * u64::from(self.chains) {
-            self.reorder(true)?;
-            self.chains *= 2;
-        } else if self.is_crowded() {
-            self.reorder(false)?;
+    /// Reclaims culled entries where the C library does, when its tables grow (CACHE-80), and when
+    /// there are too many of them. Called before an entry is inserted.
+    pub(super) fn reclaim_if_due(&mut self) {
+        let is_growing = self.is_growing();
+        if is_growing || self.is_crowded() {
+            self.reclaim();
         }
-        Ok(())
+        if is_growing {
+            for listed in self.order.iter() {
+                let entry = self.slab.get_mut(listed.slot);
+                entry.history = entry.history << 1 | u32::from(entry.state == EntryState::Active);
+            }
+        }
     }
 
-    /// Returns whether the next insertion frees names of culled entries. The caller may have got
-    /// the name that it stores from a lookup of such an entry, so it has to be copied before
-    /// (CACHE-25).
+    /// Returns whether the next insertion frees names of culled entries. The caller may have got the
+    /// name that it stores from a lookup of such an entry, so it has to be copied before (CACHE-25).
     pub(super) fn is_reclaiming(&self) -> bool {
-        let is_full = u64::from(self.inserted) >= 4 * u64::from(self.chains);
-        self.empty > 0 && (is_full || self.is_crowded())
+        self.empty > 0 && (self.is_growing() || self.is_crowded())
+    }
+
+    /// Returns whether the C library's tables grow before the next entry is inserted: they double
+    /// when they have four entries a chain.
+    fn is_growing(&self) -> bool {
+        self.inserted >= 4 * FEWEST_CHAINS && self.inserted.is_power_of_two()
     }
 
     /// Returns whether there are more culled entries than are kept.
@@ -384,77 +378,12 @@ impl<T: Copy> Cache<T> {
         self.empty > CULLED_KEPT && self.empty > self.active + self.inactive
     }
 
-    /// Frees all culled entries (CACHE-36).
-    ///
-    /// # Errors
-    /// `-ENOMEM`; nothing has changed.
-    pub fn reorganize(&mut self) -> Result<()> {
-        self.reorder(false)?;
-        // Not when an insertion has led here, since it has made room already.
-        self.shrink();
-        Ok(())
-    }
-
-    /// Gives memory of the tables back when there is little left in them.
-    fn shrink(&mut self) {
+    /// Frees all culled entries, and memory that is not needed without them (CACHE-36).
+    pub fn reorganize(&mut self) {
+        self.reclaim();
         let slab = &self.slab;
         self.names.shrink(|slot| slab.get(slot).hash);
         self.keys.shrink();
-    }
-
-    /// The slots of all entries in the order of the chains, front first.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
-    pub(super) fn chained(&self) -> Result<Vec<u32>> {
-        let mut slots = Vec::new();
-        let len = self.sequence as usize;
-        room(&mut slots, len)?;
-        slots.resize(len, NONE);
-        for listed in self.order.iter() {
-            let entry = self.slab.get(listed.slot);
-            slots[len - 1 - entry.sequence as usize] = listed.slot;
-        }
-        slots.retain(|slot| *slot != NONE);
-        Ok(slots)
-    }
-
-    /// Does what the C library does when it grows its tables, in which case all chains are reversed
-    /// (`turn`), or reorganizes them: culled entries are reclaimed, and active ones come before
-    /// inactive ones.
-    fn reorder(&mut self, turn: bool) -> Result<()> {
-        if self.active == self.sequence as usize {
-            // Nothing drops out or moves: the usual case while a domain is filled.
-            let last = self.sequence.wrapping_sub(1);
-            if turn {
-                for listed in self.order.iter() {
-                    let entry = self.slab.get_mut(listed.slot);
-                    entry.sequence = last.wrapping_sub(entry.sequence);
-                }
-            }
-            return Ok(());
-        }
-        let mut slots = self.chained()?;
-        if turn {
-            slots.reverse();
-        }
-        self.reclaim();
-        // From the front: active entries get the greater numbers.
-        let mut number = u32::try_from(self.active + self.inactive).expect("slots have 32 bits");
-        self.sequence = number;
-        for state in [EntryState::Active, EntryState::Inactive] {
-            for slot in &slots {
-                let entry = self.slab.get_mut(*slot);
-                if entry.state == state {
-                    number -= 1;
-                    entry.sequence = number;
-                }
-            }
-            if self.inactive == 0 {
-                break;
-            }
-        }
-        Ok(())
     }
 
     /// Unlists and frees the culled entries.
