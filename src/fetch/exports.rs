@@ -6,34 +6,17 @@ use std::ffi::{c_int, c_uint};
 
 use crate::agent;
 use crate::boundary::{CReturn, Guarded, guarded, returned, try_guarded};
-use crate::fetch::metric::MetricList;
 use crate::fetch::{Fetch, FetchAnswer, PendingCallback};
-use crate::instances::iterate::{InstanceCursor, Ordinal};
 use crate::view::arg::Out;
 use crate::view::interface::Ext;
-use crate::view::memory::{AnyBytes, Array};
-use crate::view::result_block::CResult;
+use crate::view::memory::{AnyBytes, Arena, Array};
+use crate::view::result_block::ResultMemory;
 use crate::view::table::Metric;
 use crate::view::types::{pmAtomValue, pmID, pmdaMetric, pmdaResult};
-use crate::view::value::{Atom, ResultWriter};
+use crate::view::value::Atom;
 use pmda_core::error::Error;
 
-/// Goes on with a fetch to its end; `is_asking` if its first step wants a call.
-#[inline(always)]
-pub(crate) fn run<L: MetricList, O: ResultWriter>(
-    fetch: &mut Fetch<'_, L, O>,
-    mut is_asking: bool,
-    spare: Metric<'_>,
-    agent: Option<Ext<'_>>,
-) -> Guarded<c_int> {
-    const { assert!(!std::mem::needs_drop::<Fetch<'_, L, O>>()) };
-    while is_asking {
-        let answer = make(fetch.asked(), spare, agent);
-        is_asking = guarded(|token| fetch.resume(token, answer))?;
-    }
-    Ok(fetch.outcome.into_c())
-}
-
+/// Makes the next call of a fetch.
 fn make(asked: PendingCallback<'_>, spare: Metric<'_>, agent: Option<Ext<'_>>) -> FetchAnswer {
     if let Some(callback) = asked.callback {
         let inst = asked.inst as c_uint;
@@ -72,24 +55,35 @@ pub unsafe extern "C-unwind" fn pmdaFetch(
 ) -> c_int {
     // SAFETY: the list is as long as the caller says for the time of the call.
     let list = unsafe { Array::new(pmidlist, numpmid) };
-    returned(fetch(list, resp, pmda))
+    returned(fetch(list, resp, pmda, None))
 }
 
-fn fetch(list: Array<'_, pmID>, resp: Out<'_, *mut pmdaResult>, pmda: Option<Ext<'_>>) -> Guarded<c_int> {
-    let mut steps = InstanceCursor::new(Ordinal::Any);
+/// The body of `pmdaFetch`. With an arena, the result and all its parts are there.
+pub(crate) fn fetch(
+    list: Array<'_, pmID>,
+    resp: Out<'_, *mut pmdaResult>,
+    pmda: Option<Ext<'_>>,
+    arena: Option<&mut Arena>,
+) -> Guarded<c_int> {
+    // A callback may leave with longjmp.
+    const { assert!(!std::mem::needs_drop::<Fetch<'_>>()) };
     let mut spare = pmdaMetric::zeroed();
     let spare = Metric::in_frame(&mut spare);
     let mut place = None;
-    let (fetch, is_asking) = try_guarded(|token| {
+    let (fetch, mut is_asking) = try_guarded(|token| {
         let is_list = list.count() == 0 || (list.count() > 0 && !list.first().is_null());
         let (true, Some(ext), false) = (is_list, pmda, resp.is_null()) else {
             return Err(Error::EINVAL);
         };
         let agent = agent::of_any(token, ext)?;
-        let result = CResult::new(resp, &agent.results);
-        let fetch = place.insert(Fetch::new(ext, agent, list, result, &mut steps, spare));
+        let memory = arena.map_or(ResultMemory::Malloc(&agent.results), ResultMemory::Arena);
+        let fetch = place.insert(Fetch::new(token, ext, agent, list, resp, memory, spare)?);
         let is_asking = fetch.start(token);
         Ok((fetch, is_asking))
     })?;
-    run(fetch, is_asking, spare, pmda)
+    while is_asking {
+        let answer = make(fetch.asked(), spare, pmda);
+        is_asking = guarded(|token| fetch.resume(token, answer))?;
+    }
+    Ok(fetch.outcome.into_c())
 }

@@ -2,22 +2,24 @@
 
 use std::ffi::c_int;
 
-use crate::fetch::metric::{Current, MetricList};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
+use crate::view::memory::Array;
+use crate::view::types::pmID;
 use pmda_core::error::Error;
 use pmda_core::fetch::type_name;
 use pmda_core::ident::MetricId;
 use pmda_core::log::Level;
 
-/// FETCH-110.
+/// Shows the call, with the first and the last metric of the list (FETCH-110).
 #[cold]
-pub(super) fn trace_call(list: &impl MetricList) {
+pub(super) fn trace_call(list: Array<'_, pmID>) {
+    let pmid = |place| MetricId(list.at(place));
     match list.len() {
         0 => log::trace!("pmdaFetch(0, ...) called\n"),
-        1 => log::trace!("pmdaFetch(1, pmid[0] {}, ...) called\n", list.pmid(0)),
+        1 => log::trace!("pmdaFetch(1, pmid[0] {}, ...) called\n", pmid(0)),
         count => {
-            let (first, end, last) = (list.pmid(0), count - 1, list.pmid(count - 1));
+            let (first, end, last) = (pmid(0), count - 1, pmid(count - 1));
             log::trace!("pmdaFetch({count}, pmid[0] {first}... pmid[{end}] {last}, ...) called\n");
         }
     }
@@ -37,18 +39,18 @@ pub(crate) fn undefined(function: &str, pmid: MetricId) {
     log::notify!(Level::Err, "{function}: Requested metric {pmid} is not defined");
 }
 
-/// F-7.
+/// The agent has no fetch callback (F-7).
 #[cold]
 pub(super) fn no_callback() {
     log::notify!(Level::Err, "pmdaFetch: fetch callback not set");
 }
 
+/// An error that the fetch callback has returned.
 #[cold]
-pub(super) fn callback_failed(metric: Current, inst: c_int, error: Error) {
+pub(super) fn callback_failed(pmid: MetricId, inst: c_int, error: Error) {
     let Some(level) = level(error, SINCE_6_0_5, log::debug(Debug::Libpmda)) else {
         return;
     };
-    let pmid = metric.pmid;
     match error {
         Error::PMID => log::notify!(level, "pmdaFetch: PMID {pmid} not handled by fetch callback"),
         Error::INST => log::notify!(
@@ -72,7 +74,7 @@ pub(super) fn callback_failed(metric: Current, inst: c_int, error: Error) {
 /// The severity of a callback's error, if it is logged: `revised` since PCP 6.0.5, `debug` with
 /// `-Dlibpmda` (FETCH-41, FETCH-45).
 fn level(error: Error, revised: bool, debug: bool) -> Option<Level> {
-    // Errors of normal operation.
+    // What agents return in normal operation.
     let is_usual = matches!(
         error,
         Error::VALUE | Error::APPVERSION | Error::PERMISSION | Error::AGAIN | Error::NYI
@@ -86,10 +88,10 @@ fn level(error: Error, revised: bool, debug: bool) -> Option<Level> {
     }
 }
 
-/// A value that could not be stored, unless memory has run out (FETCH-53).
+/// A value that could not be put into the result. Nothing is logged when memory has run out
+/// (FETCH-53).
 #[cold]
-pub(super) fn value_failed(metric: Current, inst: c_int, error: Error) {
-    let Current { pmid, kind, .. } = metric;
+pub(super) fn value_failed(pmid: MetricId, kind: c_int, inst: c_int, error: Error) {
     match error {
         Error::TYPE => log::notify!(
             Level::Err,
@@ -108,10 +110,11 @@ pub(super) fn value_failed(metric: Current, inst: c_int, error: Error) {
     }
 }
 
-/// A value to be freed, of a type that is never freed (FETCH-42).
+/// A value that was to be freed (`PMDA_FETCH_DYNAMIC`), of a type that has nothing to free
+/// (FETCH-42).
 #[cold]
-pub(super) fn not_freed(metric: Current) {
-    let (pmid, kind) = (metric.pmid, type_name(metric.kind));
+pub(super) fn not_freed(pmid: MetricId, kind: c_int) {
+    let kind = type_name(kind);
     log::notify!(
         Level::Warning,
         "pmdaFetch: Attempt to free value for metric {pmid} of wrong type {kind}"

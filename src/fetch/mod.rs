@@ -5,20 +5,21 @@
 
 pub(crate) mod exports;
 pub(crate) mod messages;
-pub(crate) mod metric;
 
 use crate::sys::lock::Token;
 use std::ffi::c_int;
 
 use crate::agent::{self, AgentRecord};
-use crate::fetch::metric::{Current, MetricList};
 use crate::instances::iterate::{self, InstanceCursor, Ordinal};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_7_1_1;
+use crate::view::arg::Out;
 use crate::view::interface::{DescMethod, Ext};
+use crate::view::memory::Array;
+use crate::view::result_block::{CResult, ResultMemory};
 use crate::view::table::{Metric, MetricTable};
-use crate::view::types::{pmdaFetchCallBack, timeval};
-use crate::view::value::{Atom, ResultWriter, time_from};
+use crate::view::types::{pmID, pmdaFetchCallBack, pmdaResult, timeval};
+use crate::view::value::{Atom, time_from};
 use pmda_core::constants::{PMDA_EXT_FLAG_HASHED, PMDA_FETCH_STATIC};
 use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{self, CHANGE_FLAGS, Encoding, FetchStatus};
@@ -46,22 +47,36 @@ pub(crate) struct PendingCallback<'call> {
     pub(crate) method: Option<(DescMethod, MetricId)>,
 }
 
-/// A fetch of the metrics of a list.
-pub(crate) struct Fetch<'call, L, O> {
+/// The metric that is being fetched, as its description was when its value set was started.
+#[derive(Clone, Copy)]
+struct Current {
+    pmid: MetricId,
+    /// The type of its values.
+    kind: c_int,
+    /// True if it has one value and no instances.
+    singular: bool,
+}
+
+/// A fetch of the metrics of a list. It has nothing to drop, as a callback may leave by `longjmp`.
+pub(crate) struct Fetch<'call> {
     ext: Ext<'call>,
     agent: &'static AgentRecord,
-    list: L,
-    pub(crate) output: O,
-    steps: &'call mut InstanceCursor,
+    /// The list as C has handed it over: an element is read when its turn comes.
+    list: Array<'call, pmID>,
+    output: CResult<'call>,
+    /// The position in the instances of the current metric.
+    steps: InstanceCursor,
     asked: PendingCallback<'call>,
     /// Stands in for a metric that is not in the agent's table (FETCH-21).
     spare: Metric<'call>,
     /// The place in the list.
     place: usize,
     current: Current,
+    /// The result of `pmdaFetch`, once there is no more call to be made.
     pub(crate) outcome: Result<()>,
 }
 
+/// How the fetch goes on.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
     /// With the value of an instance.
@@ -133,23 +148,35 @@ pub(crate) fn enter_context(ext: Ext<'_>, interface: Interface) {
     }
 }
 
-impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
-    /// A fetch that is still to begin; `agent` is what [`agent::of_any`] says.
+impl<'call> Fetch<'call> {
+    /// Begins a fetch: checks the agent's record, which is the one that [`agent::of_any`] finds,
+    /// sets the context (FETCH-11) and writes the head of the result.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     #[inline(always)]
     pub(crate) fn new(
+        token: &mut Token,
         ext: Ext<'call>,
         agent: &'static AgentRecord,
-        list: L,
-        output: O,
-        steps: &'call mut InstanceCursor,
+        list: Array<'call, pmID>,
+        place: Out<'call, *mut pmdaResult>,
+        memory: ResultMemory<'call>,
         spare: Metric<'call>,
-    ) -> Self {
-        Fetch {
+    ) -> Result<Self> {
+        if log::debug(Debug::Libpmda) && log::debug(Debug::Desperate) {
+            messages::trace_call(list);
+        }
+        let interface = agent.interface();
+        agent::check_botch(ext, agent);
+        enter_context(ext, interface);
+        let output = CResult::new(token, place, memory, list.len(), || stamp(ext, interface))?;
+        Ok(Fetch {
             ext,
             agent,
             list,
             output,
-            steps,
+            steps: InstanceCursor::new(Ordinal::Any),
             asked: PendingCallback {
                 callback: None,
                 metric: spare,
@@ -165,31 +192,25 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
                 singular: false,
             },
             outcome: Ok(()),
-        }
+        })
     }
 
-    /// Prepares the fetch: checks the agent's record, sets the context (FETCH-11) and writes the
-    /// head of the result.
-    fn begin(&mut self, token: &mut Token) -> Result<()> {
-        if log::debug(Debug::Libpmda) && log::debug(Debug::Desperate) {
-            messages::trace_call(&self.list);
-        }
-        let (ext, interface) = (self.ext, self.agent.interface());
-        agent::check_botch(ext, self.agent);
-        enter_context(ext, interface);
-        self.output.begin(token, self.list.len(), || stamp(ext, interface))
-    }
-
+    /// The call that is to be made next.
     #[inline(always)]
     pub(crate) fn asked(&self) -> PendingCallback<'call> {
         self.asked
     }
 
+    /// The metric of the list whose turn it is; `None` at the end.
+    #[inline(always)]
+    fn wanted(&self) -> Option<MetricId> {
+        self.list.get(self.place).map(MetricId)
+    }
+
     /// Goes on with the next metric of the list.
     #[inline(always)]
     fn next_metric(&mut self, token: &mut Token) -> Next {
-        while self.place < self.list.len() {
-            let wanted = self.list.pmid(self.place);
+        while let Some(wanted) = self.wanted() {
             let next = match find(token, self.agent, self.ext, wanted).0 {
                 Some(metric) => self.open(token, wanted, metric),
                 None => self.absent(token, wanted),
@@ -211,9 +232,11 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
         self.open(token, wanted, self.spare)
     }
 
+    /// Goes on with the description that the desc method has stored. Only its PMID tells whether
+    /// there is one, whatever the method has returned (F-13).
     #[cold]
     fn described(&mut self, token: &mut Token) -> Next {
-        self.open(token, self.list.pmid(self.place), self.spare)
+        self.open(token, self.wanted().unwrap_or(MetricId::NULL), self.spare)
     }
 
     /// Starts the set of a metric, up to its first value.
@@ -283,7 +306,7 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
     fn shown_pass(&mut self, token: &mut Token, indom: InDom) -> bool {
         iterate::start(token, self.agent, indom, self.ext);
         self.steps.reset(Ordinal::Examined);
-        let mut next = || iterate::next(token, self.agent, self.ext, self.steps);
+        let mut next = || iterate::next(token, self.agent, self.ext, &mut self.steps);
         let any = next().is_some();
         while any && next().is_some() {}
         any
@@ -291,7 +314,7 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
 
     #[inline(always)]
     fn next_instance(&mut self, token: &mut Token) -> Next {
-        let Some(inst) = iterate::next(token, self.agent, self.ext, self.steps) else {
+        let Some(inst) = iterate::next(token, self.agent, self.ext, &mut self.steps) else {
             self.close();
             return Next::Metric;
         };
@@ -332,7 +355,8 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
         if !self.output.is_open() {
             return Err(error);
         }
-        messages::value_failed(self.current, self.asked.inst, error);
+        let Current { pmid, kind, .. } = self.current;
+        messages::value_failed(pmid, kind, self.asked.inst, error);
         self.output.failed(Err(error));
         Ok(())
     }
@@ -349,12 +373,12 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
                 let stored = self.output.add(self.current.kind, inst, &atom);
                 let noted = stored.or_else(|error| self.not_stored(error));
                 if status == FetchStatus::ValueToFree && !atom.free() {
-                    messages::not_freed(self.current);
+                    messages::not_freed(self.current.pmid, self.current.kind);
                 }
                 return noted;
             }
             Err(error) => {
-                messages::callback_failed(self.current, inst, error);
+                messages::callback_failed(self.current.pmid, inst, error);
                 self.output.failed(Err(error));
             }
         }
@@ -391,7 +415,7 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
             }
             Next::Finish => {
                 self.ext.set_flags(self.ext.flags() & !CHANGE_FLAGS);
-                self.outcome = self.output.finish(token);
+                self.output.finish(token);
             }
             Next::Metric | Next::End => {}
         }
@@ -405,10 +429,9 @@ impl<'call, L: MetricList, O: ResultWriter> Fetch<'call, L, O> {
         Next::End
     }
 
-    /// Starts the fetch. Returns whether there is a call to be made.
+    /// Goes to the first call. Returns whether there is one.
     pub(crate) fn start(&mut self, token: &mut Token) -> bool {
-        self.outcome = self.begin(token);
-        self.outcome.is_ok() && self.step(token, Next::Metric)
+        self.step(token, Next::Metric)
     }
 
     /// Goes on with the answer to the last call. Returns whether there is another one.

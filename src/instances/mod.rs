@@ -12,7 +12,7 @@ use crate::cache::cached_indom;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::lock::Token;
 use crate::view::interface::Ext;
-pub(crate) use crate::view::names::InstanceSink;
+use crate::view::names::InstanceList;
 use crate::view::table::{Indom, InstanceTable};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
@@ -29,7 +29,7 @@ pub(crate) fn list(
     inst: c_int,
     name: Option<&[u8]>,
     ext: Option<Ext<'_>>,
-    sink: impl InstanceSink,
+    sink: InstanceList<'_>,
 ) -> Result<()> {
     let request = InstanceQuery::new(inst, name);
     if indom.is_null() {
@@ -55,7 +55,7 @@ pub(crate) fn list(
 ///
 /// # Errors
 /// As [`list`].
-fn from_cache(token: &mut Token, indom: InDom, request: InstanceQuery<'_>, sink: impl InstanceSink) -> Result<()> {
+fn from_cache(token: &mut Token, indom: InDom, request: InstanceQuery<'_>, sink: InstanceList<'_>) -> Result<()> {
     match request {
         InstanceQuery::All => cached_indom::with_all(token, indom, |cache| sink.all(cache.active(), cache.actives())),
         InstanceQuery::NameOf(inst) => cached_indom::with_name(token, indom, inst, |name| sink.name(name)),
@@ -73,7 +73,7 @@ fn from_table(
     idp: Indom<'_>,
     request: InstanceQuery<'_>,
     name: Option<&[u8]>,
-    sink: impl InstanceSink,
+    sink: InstanceList<'_>,
 ) -> Result<()> {
     let (instances, count) = (idp.instances(), idp.numinst());
     match request {

@@ -10,14 +10,11 @@ pub(crate) mod exports;
 mod requests;
 
 use std::ffi::c_int;
-use std::{fmt, iter};
+use std::fmt;
 
 use crate::agent::{self, LoopState};
-use crate::boundary::{NoDropCell, inner};
-use crate::fetch::Fetch;
-use crate::fetch::metric::MetricList;
-use crate::instances::iterate::InstanceCursor;
-use crate::instances::{self, InstanceSink, selection};
+use crate::boundary::NoDropCell;
+use crate::instances::selection;
 use crate::mainloop::connection::{Incoming, Outgoing, SendPurpose};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::{PMAPI, SINCE_6_0_5};
@@ -25,15 +22,13 @@ use crate::sys::lock::Token;
 use crate::sys::pdu_trace;
 use crate::view::from_wire::OwnedProfile;
 use crate::view::interface::{Check, Dispatch, EndContext, Ext};
-use crate::view::table::Metric;
 use crate::view::types::Comm;
-use crate::view::value::WireResult;
 use pmda_core::error::{Error, Result};
-use pmda_core::ident::{InDom, Interface, MetricId};
+use pmda_core::ident::Interface;
 use pmda_core::log::{Bytes, Level};
 use pmda_core::wire::encode::{Reply, ResultBuilder};
 use pmda_core::wire::receive::{Failure, Pdu, ReadMode};
-use pmda_core::wire::{self, Kind, decode};
+use pmda_core::wire::{Kind, decode};
 
 /// The result of a loop that cannot start (MAIN-3).
 const NO_START: c_int = -1;
@@ -210,12 +205,7 @@ impl<'call> MainLoop<'call> {
     /// [`MainLoop::reply`] with values.
     fn reply_values(&mut self, token: &mut Token, fill: impl FnOnce(&mut ResultBuilder) -> Result<()>) {
         let mut reply = self.agent.loop_state.take_reply(token);
-        let outcome = fill(&mut reply);
-        self.answer(reply, outcome);
-    }
-
-    fn answer(&mut self, mut reply: ResultBuilder, outcome: Result<()>) {
-        let code = outcome.err().map(Error::code);
+        let code = fill(&mut reply).err().map(Error::code);
         if let Some(code) = code {
             reply.reply().error(code);
         }
@@ -231,47 +221,6 @@ impl<'call> MainLoop<'call> {
         if let Some(profile) = profile.filter(|_| status >= 0) {
             self.agent.loop_state.keep_profile(token, profile);
         }
-    }
-
-    /// FETCH with the library's own method.
-    fn fetch<'f>(
-        &'f self,
-        token: &mut Token,
-        steps: &'f mut InstanceCursor,
-        spare: Metric<'f>,
-    ) -> Result<Fetch<'f, FetchList<'f>, WireResult>>
-    where
-        'call: 'f,
-    {
-        let Agent { ext, loop_state, .. } = self.agent;
-        let known = agent::of_any(token, ext)?;
-        let pdu = self.pdu.peek().ok_or(Error::GENERIC)?;
-        let list = FetchList(decode::fetch_ids(pdu.bytes())?);
-        let draft = WireResult::new(loop_state.take_reply(token));
-        Ok(Fetch::new(ext, known, list, draft, steps, spare))
-    }
-
-    /// INSTANCE_REQ with the library's own method.
-    fn list_instances(&mut self, token: &mut Token) {
-        let mut reply = self.agent.loop_state.take_reply(token);
-        let listed = self.find(|agent, pdu| {
-            let decode::InstanceRequest { indom, inst, name } = decode::instance_request(pdu)?;
-            // Up to the first NUL, as the method would see it.
-            let name = name.and_then(|name| name.split(|byte| *byte == 0).next());
-            let reply = reply.reply();
-            // A panic is an error reply, as a method's error.
-            Error::check(inner(|| {
-                instances::list(
-                    token,
-                    indom,
-                    inst,
-                    name,
-                    Some(agent.ext),
-                    InstanceReply { reply, indom },
-                )
-            }))
-        });
-        self.answer(reply, listed.map(drop));
     }
 
     fn context(&self) -> c_int {
@@ -335,38 +284,5 @@ fn lost(error: Error) -> c_int {
 fn log_kind(kind: Kind) {
     if log::debug(Debug::Pdu) && log::debug(Debug::Desperate) {
         log::trace!("__pmdaMainPDU: got PDU type {kind} from pmcd\n");
-    }
-}
-
-struct InstanceReply<'a> {
-    reply: &'a mut Reply,
-    indom: InDom,
-}
-
-impl InstanceSink for InstanceReply<'_> {
-    fn name(self, name: &[u8]) -> Result<()> {
-        self.reply.instances(self.indom, iter::once((None, Some(name))))
-    }
-
-    fn id(self, inst: c_int) -> Result<()> {
-        self.reply.instances(self.indom, iter::once((Some(inst), None)))
-    }
-
-    fn all<'n>(self, _room: usize, all: impl Iterator<Item = (c_int, &'n [u8])>) -> Result<()> {
-        self.reply
-            .instances(self.indom, all.map(|(inst, name)| (Some(inst), Some(name))))
-    }
-}
-
-/// The metrics of a FETCH, in wire order.
-struct FetchList<'a>(&'a [u8]);
-
-impl MetricList for FetchList<'_> {
-    fn len(&self) -> usize {
-        self.0.len() / 4
-    }
-
-    fn pmid(&self, place: usize) -> MetricId {
-        MetricId(wire::word(self.0, place * 4).unwrap_or(0))
     }
 }

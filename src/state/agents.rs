@@ -6,7 +6,7 @@ use crate::sys::descriptor::StreamId;
 use crate::sys::lock::{Mutex, Token};
 use crate::view::from_wire::OwnedProfile;
 use crate::view::interface::{Ext, SeenDispatch};
-use crate::view::memory::Lasting;
+use crate::view::memory::{Arena, Lasting};
 use crate::view::result_block::Results;
 use crate::view::table::Metric;
 use crate::view::types::{pmdaExt, pmdaMetric};
@@ -204,6 +204,8 @@ pub(crate) struct LoopState {
     ahead: Mutex<Vec<(Option<StreamId>, Receiver)>>,
     /// The buffer for replies.
     reply: Mutex<ResultBuilder>,
+    /// The memory for the values of a fetch; nothing is in it between fetches.
+    values: Mutex<Arena>,
     /// The profile that the agent has accepted last. The agent may keep its address, so it stays
     /// until the next one.
     profile: Mutex<Option<OwnedProfile>>,
@@ -218,6 +220,7 @@ impl LoopState {
             idle: Mutex::new(Receiver::new()),
             ahead: Mutex::new(Vec::new()),
             reply: Mutex::new(ResultBuilder::new()),
+            values: Mutex::new(Arena::new()),
             profile: Mutex::new(None),
         }
     }
@@ -294,6 +297,19 @@ impl LoopState {
     pub(crate) fn give_reply(&self, token: &mut Token, mut reply: ResultBuilder) {
         reply.trim();
         let other = std::mem::replace(&mut *self.reply.lock(token), reply);
+        drop(other);
+    }
+
+    /// Takes the arena for the values of a fetch; a second one is made when the first is in use.
+    pub(crate) fn take_arena(&self, token: &mut Token) -> Arena {
+        std::mem::take(&mut *self.values.lock(token))
+    }
+
+    /// Clears the arena and gives it back. A fetch that a callback has started inside of this one
+    /// has left its own, which goes then.
+    pub(crate) fn give_arena(&self, token: &mut Token, mut values: Arena) {
+        values.clear();
+        let other = std::mem::replace(&mut *self.values.lock(token), values);
         drop(other);
     }
 

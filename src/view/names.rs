@@ -220,28 +220,6 @@ fn add(parent: NodeRef<'_>, name: &[u8], pmid: MetricId) -> Result<()> {
     Ok(())
 }
 
-/// The receiver of the instances that a request asks for, one of three forms. No C code runs while
-/// it takes them: names are borrowed from C's memory.
-pub(crate) trait InstanceSink {
-    /// Takes the name that belongs to the requested id.
-    ///
-    /// # Errors
-    /// `-ENOMEM`, and errors of the receiver.
-    fn name(self, name: &[u8]) -> Result<()>;
-
-    /// Takes the id that belongs to the requested name.
-    ///
-    /// # Errors
-    /// As [`InstanceSink::name`].
-    fn id(self, inst: c_int) -> Result<()>;
-
-    /// Takes all ids and names of a domain, `room` of them at most.
-    ///
-    /// # Errors
-    /// As [`InstanceSink::name`].
-    fn all<'n>(self, room: usize, all: impl Iterator<Item = (c_int, &'n [u8])>) -> Result<()>;
-}
-
 /// The place where C wants a list of instances. The structure, the list of ids, the list of names
 /// and each name are blocks of their own, which C frees one by one (INST-5).
 pub(crate) struct InstanceList<'call> {
@@ -264,23 +242,34 @@ impl<'call> InstanceList<'call> {
         });
         self.place.hand_over(shell);
     }
-}
 
-impl InstanceSink for InstanceList<'_> {
-    fn name(self, name: &[u8]) -> Result<()> {
+    /// Gives the name that belongs to the requested id.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; nothing is handed over then, here as in the functions that follow.
+    pub(crate) fn name(self, name: &[u8]) -> Result<()> {
         let (shell, mut names) = (Block::room(1)?, Block::room(1)?);
         names.put(string(name)?.into_raw());
         self.give(shell, 1, ptr::null_mut(), names.into_raw());
         Ok(())
     }
 
-    fn id(self, inst: c_int) -> Result<()> {
+    /// Gives the id that belongs to the requested name.
+    ///
+    /// # Errors
+    /// As [`InstanceList::name`].
+    pub(crate) fn id(self, inst: c_int) -> Result<()> {
         let (shell, ids) = (Block::room(1)?, Block::holding(inst)?);
         self.give(shell, 1, ids.into_raw(), ptr::null_mut());
         Ok(())
     }
 
-    fn all<'n>(self, room: usize, all: impl Iterator<Item = (c_int, &'n [u8])>) -> Result<()> {
+    /// Gives all ids and names of a domain, `room` of them at most. No code of C runs meanwhile, as
+    /// the names are borrowed from the agent's memory.
+    ///
+    /// # Errors
+    /// As [`InstanceList::name`].
+    pub(crate) fn all<'n>(self, room: usize, all: impl Iterator<Item = (c_int, &'n [u8])>) -> Result<()> {
         let shell = Block::room(1)?;
         let mut ids = CVec::with_capacity(room)?;
         let mut names = Names(CVec::with_capacity(room)?);

@@ -1,8 +1,11 @@
-//! The result of `pmdaFetch`: one block an agent, used again by each fetch (FETCH-12), and value
-//! sets, each in a block from malloc that the caller frees (FETCH-71).
+//! The result of `pmdaFetch` under construction.
 //!
-//! The block begins with what C sees, as callers may free the result with `pmFreeResult` or `free`
-//! (dbpmda does after a store that was refused). So its size is elsewhere.
+//! A result consists of one block with the time stamp and pointers to value sets, the value sets,
+//! and the blocks of values that do not fit in place (FETCH-1 to FETCH-4). Where they come from,
+//! [`ResultMemory`] tells.
+//!
+//! A block that an agent gets begins with what C sees, as callers may free the result with
+//! `pmFreeResult` or `free` (dbpmda does after a store that was refused). So its size is elsewhere.
 
 use std::ffi::c_int;
 use std::mem::offset_of;
@@ -10,47 +13,57 @@ use std::ptr;
 
 use crate::sys::lock::{Mutex, Token};
 use crate::view::arg::Out;
-use crate::view::memory::Block;
+use crate::view::memory::{Arena, Block};
 use crate::view::types::{pmValue, pmValueSet, pmdaResult, timeval};
-use crate::view::value::{Atom, ResultWriter, format};
+use crate::view::value::{Atom, format};
 use pmda_core::constants::{PM_VAL_DPTR, PM_VAL_INSITU};
 use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{Encoding, Tally};
 use pmda_core::ident::MetricId;
 
+/// A block for a result, which C frees if it is from malloc.
+#[derive(Clone, Copy)]
 struct ResultBlock {
     result: *mut pmdaResult,
     /// Number of value sets that fit in.
     capacity: usize,
 }
 
-// SAFETY: the block is memory from malloc, which any thread may use, and has one owner.
+// SAFETY: the block is memory from malloc, which any thread may use, and has one owner. One in an
+// arena does not leave its fetch.
 unsafe impl Send for ResultBlock {}
 
 impl ResultBlock {
-    const NONE: ResultBlock = ResultBlock {
-        result: ptr::null_mut(),
-        capacity: 0,
-    };
-
-    /// A new block, for one value set at least.
+    /// A block from malloc.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     fn new(sets: usize) -> Result<ResultBlock> {
+        ResultBlock::in_memory(sets, |size| Ok(Block::<u8>::room(size)?.into_raw()))
+    }
+
+    /// A block in memory that `room` gives, for one value set at least: so it is no smaller than
+    /// the structure.
+    fn in_memory(sets: usize, room: impl FnOnce(usize) -> Result<*mut u8>) -> Result<ResultBlock> {
         let capacity = sets.max(1);
         let more = (capacity - 1).checked_mul(size_of::<*mut pmValueSet>());
         let size = more.and_then(|more| more.checked_add(size_of::<pmdaResult>()));
-        let result = Block::<u8>::room(size.ok_or(Error::ENOMEM)?)?.into_raw().cast();
+        let result = room(size.ok_or(Error::ENOMEM)?)?.cast();
         Ok(ResultBlock { result, capacity })
     }
 }
 
-/// The spare blocks of an agent: one, and more if fetches were inside of each other. A fetch takes
-/// the last one, and puts it back; when a callback leaves by `longjmp`, the block is lost.
+/// The blocks of an agent that no fetch works on: one, and more if fetches were inside of each
+/// other. A fetch takes the last one, and puts it back at its end; when a callback leaves by
+/// `longjmp`, the block is lost.
 #[derive(Default)]
 pub(crate) struct Results(Mutex<Vec<ResultBlock>>);
 
 impl Results {
-    /// Takes a block with room for `sets` value sets; without memory the agent keeps its block
-    /// (F-5).
+    /// Takes a block with room for `sets` value sets.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; the agent keeps the block that it has (F-5).
     fn take(&self, token: &mut Token, sets: usize) -> Result<ResultBlock> {
         let block = self.0.lock(token).pop();
         match block {
@@ -59,7 +72,7 @@ impl Results {
         }
     }
 
-    /// A block with room for more value sets.
+    /// A new block with room for more value sets than the old one, which is freed.
     #[cold]
     fn larger(&self, token: &mut Token, old: Option<ResultBlock>, sets: usize) -> Result<ResultBlock> {
         let made = ResultBlock::new(sets);
@@ -73,8 +86,8 @@ impl Results {
         made
     }
 
-    /// Puts a block back for the next fetch; without memory for the list it is lost. The list is
-    /// short: it stays when the library is unloaded.
+    /// Gives a block back: the next fetch uses it. Without memory for the list it is lost. The list
+    /// is no longer than it has to be, as it stays when the library is unloaded.
     fn put_back(&self, token: &mut Token, block: ResultBlock) {
         let mut blocks = self.0.lock(token);
         if blocks.try_reserve_exact(1).is_ok() {
@@ -83,14 +96,43 @@ impl Results {
     }
 }
 
-/// The output of `pmdaFetch`.
+/// Where the parts of a result come from.
+pub(crate) enum ResultMemory<'call> {
+    /// For code of the agent: one block an agent, used again by each fetch (FETCH-12); each value
+    /// set and each value in a block from malloc, which whoever has got the result frees
+    /// (FETCH-71).
+    Malloc(&'static Results),
+    /// For code of ours alone: all of it in one arena, which is cleared when the result is encoded.
+    Arena(&'call mut Arena),
+}
+
+impl ResultMemory<'_> {
+    /// The result's own block.
+    fn block(&mut self, token: &mut Token, sets: usize) -> Result<ResultBlock> {
+        match self {
+            ResultMemory::Malloc(results) => results.take(token, sets),
+            ResultMemory::Arena(arena) => ResultBlock::in_memory(sets, |size| arena.room(size)),
+        }
+    }
+
+    /// Room for a value set or a value, aligned as by malloc.
+    #[inline(always)]
+    fn room(&mut self, size: usize) -> Result<*mut u8> {
+        match self {
+            ResultMemory::Malloc(_) => Ok(Block::<u8>::room(size)?.into_raw()),
+            ResultMemory::Arena(arena) => arena.room(size),
+        }
+    }
+}
+
+/// The result of `pmdaFetch` under construction. It has nothing to drop: when a callback leaves by
+/// `longjmp`, what was allocated for it is lost.
 pub(crate) struct CResult<'call> {
     /// The place for the finished result.
     place: Out<'call, *mut pmdaResult>,
-    /// The owner of the block.
-    results: &'static Results,
+    memory: ResultMemory<'call>,
     block: ResultBlock,
-    /// The final number of value sets.
+    /// The number of value sets that there will be.
     sets: usize,
     /// The number of finished value sets.
     filled: usize,
@@ -99,15 +141,35 @@ pub(crate) struct CResult<'call> {
 }
 
 impl<'call> CResult<'call> {
-    pub(crate) const fn new(place: Out<'call, *mut pmdaResult>, results: &'static Results) -> CResult<'call> {
-        CResult {
+    /// Starts a result of `sets` value sets with the time `stamp`. Nothing of the head is touched
+    /// later, as an agent's block may be somebody else's memory by then: dbpmda frees it after a
+    /// store that was refused, and fetches again.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; the agent keeps the block that it has (F-5).
+    #[inline(always)]
+    pub(crate) fn new(
+        token: &mut Token,
+        place: Out<'call, *mut pmdaResult>,
+        mut memory: ResultMemory<'call>,
+        sets: usize,
+        stamp: impl FnOnce() -> timeval,
+    ) -> Result<CResult<'call>> {
+        let block = memory.block(token, sets)?;
+        let stamp = stamp();
+        // SAFETY: a block of ours, which has room for a result.
+        unsafe {
+            (*block.result).timestamp = stamp;
+            (*block.result).numpmid = c_int::try_from(sets).unwrap_or(c_int::MAX);
+        }
+        Ok(CResult {
             place,
-            results,
-            block: ResultBlock::NONE,
-            sets: 0,
+            memory,
+            block,
+            sets,
             filled: 0,
             set: ValueSetBuilder::NONE,
-        }
+        })
     }
 
     /// The address of a value set in the block, whose place is less than `sets`.
@@ -129,99 +191,98 @@ impl<'call> CResult<'call> {
         unsafe { self.at(self.filled).write(self.set.start) };
     }
 
-    fn put_back(&mut self, token: &mut Token) {
-        if !self.block.result.is_null() {
-            self.results
-                .put_back(token, std::mem::replace(&mut self.block, ResultBlock::NONE));
-        }
-    }
-}
-
-impl ResultWriter for CResult<'_> {
-    /// Fills in the head, with the number of value sets. It is not touched later, as the block may
-    /// be somebody else's memory by then: dbpmda frees it after a store that was refused, and
-    /// fetches again.
-    fn begin(&mut self, token: &mut Token, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()> {
-        self.block = self.results.take(token, metrics)?;
-        self.sets = metrics;
-        let stamp = stamp();
-        // SAFETY: a block of ours, which has room for a result.
-        unsafe {
-            (*self.block.result).timestamp = stamp;
-            (*self.block.result).numpmid = c_int::try_from(metrics).unwrap_or(c_int::MAX);
-        }
-        Ok(())
-    }
-
+    /// Starts the set of a metric with about `values` values, all of one encoding.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; there is no set then.
     #[inline(always)]
-    fn open(&mut self, pmid: MetricId, values: usize, encoding: Encoding) -> Result<()> {
-        self.set = ValueSetBuilder::new(pmid, values, encoding)?;
+    pub(crate) fn open(&mut self, pmid: MetricId, values: usize, encoding: Encoding) -> Result<()> {
+        self.set = ValueSetBuilder::new(&mut self.memory, pmid, values, encoding)?;
         self.put();
         Ok(())
     }
 
+    /// Adds the value in an atom of type `kind`.
+    ///
+    /// # Errors
+    /// What is wrong with the value, or `-ENOMEM` for its block (FETCH-53): the set is as before
+    /// then. Or `-ENOMEM` as the set cannot grow: then it is gone, with its values (F-6), and
+    /// [`CResult::is_open`] is false.
     #[inline(always)]
-    fn add(&mut self, kind: c_int, inst: c_int, atom: &Atom) -> Result<()> {
+    pub(crate) fn add(&mut self, kind: c_int, inst: c_int, atom: &Atom) -> Result<()> {
         let before = self.set.start;
-        let added = self.set.add(kind, inst, atom);
+        let added = self.set.add(&mut self.memory, kind, inst, atom);
         if self.set.start != before {
             self.put();
         }
         added
     }
 
-    fn is_open(&self) -> bool {
+    /// Returns whether there is a set under construction.
+    pub(crate) fn is_open(&self) -> bool {
         self.set.is_open()
     }
 
-    fn failed(&mut self, status: Result<()>) {
+    /// Notes that an instance has no value, or what is wrong with it (FETCH-36).
+    pub(crate) fn failed(&mut self, status: Result<()>) {
         self.set.tally.failed(status);
     }
 
+    /// Ends the set with its `numval`: the number of its values or, without any, what has become of
+    /// the last instance (FETCH-36).
     #[inline(always)]
-    fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         self.set.close();
         self.filled += 1;
     }
 
-    fn finish(&mut self, token: &mut Token) -> Result<()> {
-        // SAFETY: a block of ours with a result, which stays until the next fetch (FETCH-12).
+    /// Hands the result over. An agent's block stays the agent's: it is good until the next fetch
+    /// (FETCH-12).
+    pub(crate) fn finish(&mut self, token: &mut Token) {
+        // SAFETY: a block of ours with a result, which stays until the next fetch, or until the
+        // arena is cleared.
         unsafe { self.place.put(self.block.result) };
-        self.put_back(token);
-        Ok(())
+        if let ResultMemory::Malloc(results) = self.memory {
+            results.put_back(token, self.block);
+        }
     }
 
-    /// Frees the value sets; `numpmid` is the number of finished ones (FETCH-74).
+    /// Gives up the result, and frees what was made for it. In the agent's block, `numpmid` is then
+    /// the number of value sets that were finished (FETCH-74).
     #[cold]
-    fn abandon(&mut self, token: &mut Token) {
-        self.set.discard();
-        // SAFETY: a block of ours with as many sets as were finished, which nobody else has got.
-        unsafe {
-            (*self.block.result).numpmid = c_int::try_from(self.filled).unwrap_or(c_int::MAX);
-            (0..self.filled).for_each(|place| free_set(self.at(place).read()));
+    pub(crate) fn abandon(&mut self, token: &mut Token) {
+        self.set.discard(&self.memory);
+        if let ResultMemory::Malloc(results) = self.memory {
+            // SAFETY: a block of ours with as many sets as were finished, which nobody else has
+            // got.
+            unsafe {
+                (*self.block.result).numpmid = c_int::try_from(self.filled).unwrap_or(c_int::MAX);
+                (0..self.filled).for_each(|place| free_set(self.at(place).read()));
+            }
+            results.put_back(token, self.block);
         }
-        self.put_back(token);
     }
 }
 
 /// Bytes of a value set in front of its values (FETCH-2): fewer where pointers have 32 bits.
 const SET_HEADER: usize = offset_of!(pmValueSet, vlist);
 
-/// First capacity of a set whose number of values is not known.
+/// The capacity of a set that was started without one, when it gets its first value.
 const FIRST_VALUES: usize = 16;
 
-/// A value set under construction, in one block from malloc that the caller of the fetch frees
-/// (FETCH-71). It has no destructor: when a callback leaves by `longjmp`, it is lost.
+/// A value set under construction, in a block of its own. It has no destructor: when a callback
+/// leaves by `longjmp`, it is lost.
 struct ValueSetBuilder {
     /// NULL without a set. Adding a value may move it.
     start: *mut pmValueSet,
     /// The number of values that fit in.
     capacity: usize,
-    /// The number of values.
+    /// The number of values, and the status of the last instance without one.
     tally: Tally,
 }
 
 impl ValueSetBuilder {
+    /// No set.
     const NONE: ValueSetBuilder = ValueSetBuilder {
         start: ptr::null_mut(),
         capacity: 0,
@@ -229,10 +290,17 @@ impl ValueSetBuilder {
     };
 
     /// An empty set with room for values of an encoding (FETCH-33).
-    fn new(pmid: MetricId, values: usize, encoding: Encoding) -> Result<ValueSetBuilder> {
-        let start = Block::<u8>::room(ValueSetBuilder::size(values)?)?
-            .into_raw()
-            .cast::<pmValueSet>();
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    #[inline(always)]
+    fn new(
+        memory: &mut ResultMemory<'_>,
+        pmid: MetricId,
+        values: usize,
+        encoding: Encoding,
+    ) -> Result<ValueSetBuilder> {
+        let start = memory.room(ValueSetBuilder::size(values)?)?.cast::<pmValueSet>();
         // SAFETY: the new block has room for the head of a set and some values, as `size` says, and
         // nobody else has its address yet.
         unsafe {
@@ -247,6 +315,7 @@ impl ValueSetBuilder {
         })
     }
 
+    /// The size in bytes of a set with room for some values. More than fit in `numval` have none.
     fn size(values: usize) -> Result<usize> {
         let size = values
             .checked_mul(size_of::<pmValue>())
@@ -258,31 +327,56 @@ impl ValueSetBuilder {
         !self.start.is_null()
     }
 
-    /// Makes room for one more value; without memory the set is gone, with its values (F-6).
+    /// Makes room for more values.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; the set is gone then, with its values (F-6).
     #[cold]
-    fn grow(&mut self) -> Result<()> {
-        let values = self.capacity.saturating_mul(2).max(FIRST_VALUES);
-        // SAFETY: the block is ours, from malloc or NULL; it stays as it is when realloc fails.
-        let larger = ValueSetBuilder::size(values).map_or(ptr::null_mut(), |size| unsafe {
-            libc::realloc(self.start.cast(), size)
-        });
-        if larger.is_null() {
-            self.discard();
-            return Err(Error::ENOMEM);
+    fn grow(&mut self, memory: &mut ResultMemory<'_>) -> Result<()> {
+        let capacity = self.capacity.saturating_mul(2).max(FIRST_VALUES);
+        match self.moved(memory, capacity) {
+            Ok(start) => {
+                (self.start, self.capacity) = (start, capacity);
+                Ok(())
+            }
+            Err(error) => {
+                self.discard(memory);
+                Err(error)
+            }
         }
-        (self.start, self.capacity) = (larger.cast(), values);
-        Ok(())
     }
 
-    /// Adds the value in an atom of type `kind`. Errors are those of [`Atom::stored`], which leave
-    /// the set as before, and `-ENOMEM`, after which it is gone.
+    /// The set in a larger block. Without one, the old block stays as it is.
+    fn moved(&self, memory: &mut ResultMemory<'_>, capacity: usize) -> Result<*mut pmValueSet> {
+        let (before, size) = (ValueSetBuilder::size(self.capacity)?, ValueSetBuilder::size(capacity)?);
+        let start = match memory {
+            // SAFETY: the block is ours, from malloc; it stays as it is when realloc fails.
+            ResultMemory::Malloc(_) => unsafe { libc::realloc(self.start.cast(), size) },
+            ResultMemory::Arena(arena) => {
+                let start = arena.room(size)?;
+                // SAFETY: the old block has `before` bytes, the new one more, and they are two.
+                unsafe { ptr::copy_nonoverlapping(self.start.cast(), start, before) };
+                start.cast()
+            }
+        };
+        if start.is_null() {
+            return Err(Error::ENOMEM);
+        }
+        Ok(start.cast())
+    }
+
+    /// Adds the value in an atom of type `kind` to a set.
+    ///
+    /// # Errors
+    /// Those of [`Atom::stored`], which leave the set as before; those of
+    /// [`ValueSetBuilder::grow`], after which it is gone.
     #[inline(always)]
-    fn add(&mut self, kind: c_int, inst: c_int, atom: &Atom) -> Result<()> {
+    fn add(&mut self, memory: &mut ResultMemory<'_>, kind: c_int, inst: c_int, atom: &Atom) -> Result<()> {
         let stored = self.tally.count();
         if stored >= self.capacity {
-            self.grow()?;
+            self.grow(memory)?;
         }
-        let value = atom.stored(kind)?;
+        let value = atom.stored(kind, |size| memory.room(size))?;
         // SAFETY: the block has room for `capacity` values, of which more are left, as was looked
         // at just now; when there were none, `grow` has made some.
         unsafe {
@@ -298,7 +392,8 @@ impl ValueSetBuilder {
     fn close(&mut self) -> *mut pmValueSet {
         let start = std::mem::replace(&mut self.start, ptr::null_mut());
         if !start.is_null() {
-            // SAFETY: not NULL, hence the block that `new` has made: nobody has got it before this.
+            // SAFETY: not NULL, hence the block that `new` or `grow` has made: nobody has got it
+            // before this.
             unsafe {
                 (*start).numval = self.tally.numval();
                 if self.tally.count() == 0 {
@@ -310,11 +405,12 @@ impl ValueSetBuilder {
         start
     }
 
-    fn discard(&mut self) {
+    /// Gives up the set. What is in an arena stays there until that is cleared.
+    fn discard(&mut self, memory: &ResultMemory<'_>) {
         let set = self.close();
-        if !set.is_null() {
+        if !set.is_null() && matches!(memory, ResultMemory::Malloc(_)) {
             // SAFETY: `close` has given the set out, here and nowhere else, with as many values as
-            // were written; it is not looked at again.
+            // were written, in blocks from malloc; it is not looked at again.
             unsafe { free_set(set) };
         }
     }
@@ -323,7 +419,7 @@ impl ValueSetBuilder {
 /// Frees a value set as the caller of a fetch does (FETCH-71).
 ///
 /// # Safety
-/// The set is one that a fetch has made, and is not used any more.
+/// The set is one that a fetch has made with malloc, and is not used any more.
 unsafe fn free_set(set: *mut pmValueSet) {
     // SAFETY: the set and its values are in blocks from malloc that nobody uses any more, as the
     // caller promises: each is freed once. Values with a block of their own are marked PM_VAL_DPTR.

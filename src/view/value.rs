@@ -1,21 +1,18 @@
-//! Values in atoms, and their receivers: the library's own fetch writes its reply with them, or
-//! makes one of another method's result.
+//! Values: in atoms, as a fetch callback stores them, and in results, as the main loop encodes
+//! them.
 
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
-use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 
 /// The form of a value in a result: the value itself, or a pointer to its block.
 use crate::sys::libpcp::bindings::pmValue__bindgen_ty_1 as Stored;
-use crate::sys::lock::Token;
 use crate::sys::slice;
 use crate::view::arg::view;
-use crate::view::memory::Block;
 use crate::view::types::{pmAtomValue, pmValue, pmValueBlock, pmValueSet, pmdaResult, timeval};
 use pmda_core::constants::{PM_VAL_DPTR, PM_VAL_INSITU, PM_VAL_SPTR, PMDA_FETCH_DYNAMIC};
 use pmda_core::error::{Error, Result};
-use pmda_core::fetch::{self, Encoding, Tally};
+use pmda_core::fetch::{self, Encoding};
 use pmda_core::ident::MetricId;
 use pmda_core::wire::block;
 use pmda_core::wire::encode::ResultBuilder;
@@ -29,8 +26,8 @@ pub(crate) fn format(encoding: Encoding) -> i32 {
     }
 }
 
-/// The value of a fetch callback, for the type of the metric. It may own memory, so it cannot be
-/// copied: [`Atom::free`] takes it.
+/// A value as a fetch callback has stored it, for the type of the metric that it was asked for. It
+/// may own memory, so it cannot be copied: [`Atom::free`] takes it.
 pub(crate) struct Atom {
     value: pmAtomValue,
     encoding: Encoding,
@@ -53,17 +50,20 @@ impl Atom {
         }
     }
 
+    /// The return value of the callback.
     #[inline(always)]
     pub(crate) fn returned(&self) -> c_int {
         self.returned
     }
 
+    /// The value of a type of 32 bits.
     #[inline(always)]
     fn word(&self) -> u32 {
         let [a, b, c, d, ..] = self.wide().to_ne_bytes();
         u32::from_ne_bytes([a, b, c, d])
     }
 
+    /// The value of a type of 64 bits.
     #[inline(always)]
     fn wide(&self) -> u64 {
         // SAFETY: every byte of the atom was written, so that any member that is a number may be
@@ -71,7 +71,10 @@ impl Atom {
         unsafe { self.value.ull }
     }
 
-    /// The text of a value ([`Encoding::Text`]) with its NUL, good until control goes back to C.
+    /// The text of a value that is one ([`Encoding::Text`]), with its NUL, good until control goes
+    /// back to C.
+    ///
+    /// # Errors
     /// `PM_ERR_VALUE` for NULL.
     fn text(&self) -> Result<&[u8]> {
         // SAFETY: a pointer was stored, or nothing, which is NULL. If not, it is a C string for as
@@ -85,8 +88,10 @@ impl Atom {
         }
     }
 
-    /// The block of a value ([`Encoding::Copy`], [`Encoding::Borrowed`]). `PM_ERR_VALUE` for NULL
-    /// and for an impossible length.
+    /// The block of a value that has one ([`Encoding::Copy`], [`Encoding::Borrowed`]).
+    ///
+    /// # Errors
+    /// `PM_ERR_VALUE` for NULL and for an impossible length.
     fn checked_block(&self) -> Result<ValueBlock<'_>> {
         // SAFETY: a pointer was stored, or nothing, which is NULL. If not, it is a value block by
         // the contract of `new`, for as long as C does not run.
@@ -96,18 +101,22 @@ impl Atom {
     }
 
     /// The data in the block of a value, good until control goes back to C.
+    ///
+    /// # Errors
+    /// As [`Atom::checked_block`].
     fn data(&self) -> Result<&[u8]> {
         let block = self.checked_block()?;
         block.bytes().get(fetch::HEADER..).ok_or(Error::VALUE)
     }
 
-    /// The value, of type `kind`, as a result holds it.
+    /// The value, of type `kind`, as a result holds it: itself, or in a block for which `room`
+    /// gives so many bytes, aligned as by malloc.
     ///
     /// # Errors
     /// `PM_ERR_TYPE` for what is no type, `PM_ERR_VALUE` for a NULL pointer or an impossible
-    /// length, `PM_ERR_TOOBIG`, `-ENOMEM`.
+    /// length, `PM_ERR_TOOBIG`, and those of `room`.
     #[inline(always)]
-    pub(super) fn stored(&self, kind: i32) -> Result<Stored> {
+    pub(super) fn stored(&self, kind: i32, room: impl FnOnce(usize) -> Result<*mut u8>) -> Result<Stored> {
         let pval = match self.encoding {
             Encoding::InSitu => {
                 return Ok(Stored {
@@ -115,18 +124,18 @@ impl Atom {
                 });
             }
             // A copy of a constant size is one instruction.
-            Encoding::Wide => new_block(kind, &self.wide().to_ne_bytes())?,
-            Encoding::Narrow => new_block(kind, &self.word().to_ne_bytes())?,
-            Encoding::Text => new_block(kind, self.text()?)?,
-            Encoding::Copy => new_block(kind, self.data()?)?,
+            Encoding::Wide => new_block(room, kind, &self.wide().to_ne_bytes())?,
+            Encoding::Narrow => new_block(room, kind, &self.word().to_ne_bytes())?,
+            Encoding::Text => new_block(room, kind, self.text()?)?,
+            Encoding::Copy => new_block(room, kind, self.data()?)?,
             Encoding::Borrowed => self.checked_block()?.as_ptr(),
             Encoding::Unknown => return Err(Error::TYPE),
         };
         Ok(Stored { pval })
     }
 
-    /// Frees the memory of a `PMDA_FETCH_DYNAMIC` value of a type that has such; returns whether it
-    /// did (FETCH-42).
+    /// Frees the memory that the agent has handed over with the value by `PMDA_FETCH_DYNAMIC`, if
+    /// it is of a type that has such; returns whether it is (FETCH-42).
     pub(crate) fn free(self) -> bool {
         if !self.encoding.can_free() || self.returned != PMDA_FETCH_DYNAMIC {
             return false;
@@ -174,47 +183,22 @@ impl<'b> ValueBlock<'b> {
     }
 }
 
-/// A new value block with some data (FETCH-50).
+/// A new value block with some data, for which `room` gives memory (FETCH-50).
+///
+/// # Errors
+/// `PM_ERR_TOOBIG` for more data than a block may have; those of `room`.
 #[inline(always)]
-fn new_block(kind: i32, data: &[u8]) -> Result<*mut pmValueBlock> {
+fn new_block(room: impl FnOnce(usize) -> Result<*mut u8>, kind: i32, data: &[u8]) -> Result<*mut pmValueBlock> {
     let header = fetch::header(kind, data.len())?;
     let length = fetch::HEADER + data.len();
-    let block = Block::<u8>::room(length.max(size_of::<pmValueBlock>()))?.into_raw();
+    let block = room(length.max(size_of::<pmValueBlock>()))?;
     // SAFETY: the new block has room for header and data, is aligned for the header as all that
-    // comes from malloc, and overlaps with nothing.
+    // comes from malloc or an arena, and overlaps with nothing.
     unsafe {
         block.cast::<u32>().write(header);
         ptr::copy_nonoverlapping(data.as_ptr(), block.add(fetch::HEADER), data.len());
     }
     Ok(block.cast())
-}
-
-/// The receiver of the value sets of a fetch. It has nothing to drop: a callback may leave by
-/// `longjmp`.
-pub(crate) trait ResultWriter {
-    /// Starts a result of `metrics` sets with the time `stamp`.
-    fn begin(&mut self, token: &mut Token, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()>;
-
-    /// Starts the set of a metric with about `values` values, all of one encoding.
-    fn open(&mut self, pmid: MetricId, values: usize, encoding: Encoding) -> Result<()>;
-
-    /// Adds the value in an atom of type `kind`.
-    ///
-    /// # Errors
-    /// What is wrong with the value; the set is as before then. Or there is no room for it: then
-    /// the set is gone, with its values (F-6).
-    fn add(&mut self, kind: c_int, inst: c_int, atom: &Atom) -> Result<()>;
-
-    fn is_open(&self) -> bool;
-
-    fn failed(&mut self, status: Result<()>);
-
-    /// Ends the set (FETCH-36).
-    fn close(&mut self);
-
-    fn finish(&mut self, token: &mut Token) -> Result<()>;
-
-    fn abandon(&mut self, token: &mut Token);
 }
 
 /// A time that begins with these bytes, and is zero behind them (FETCH-60).
@@ -273,7 +257,7 @@ impl<'call> MethodResult<'call> {
         for set in sets {
             set.ok_or(Error::GENERIC)?.encode(result)?;
         }
-        result.finish(|_| None)
+        result.finish()
     }
 }
 
@@ -304,84 +288,4 @@ impl ValueSet<'_> {
         result.close(self.count());
         Ok(())
     }
-}
-
-/// The reply under construction, to which the library's own fetch writes its values. When a
-/// callback leaves by `longjmp` it is lost.
-pub(crate) struct WireResult {
-    draft: ManuallyDrop<ResultBuilder>,
-    /// The outcome of the set so far.
-    tally: Tally,
-}
-
-impl WireResult {
-    /// An empty result.
-    pub(crate) fn new(draft: ResultBuilder) -> WireResult {
-        WireResult {
-            draft: ManuallyDrop::new(draft),
-            tally: Tally::EMPTY,
-        }
-    }
-
-    /// The finished reply.
-    pub(crate) fn into_reply(self) -> ResultBuilder {
-        ManuallyDrop::into_inner(self.draft)
-    }
-}
-
-impl ResultWriter for WireResult {
-    /// Starts the reply. Of the time stamp's seconds, which report changes, 32 bits are sent
-    /// (MAIN-20).
-    fn begin(&mut self, _: &mut Token, metrics: usize, stamp: impl FnOnce() -> timeval) -> Result<()> {
-        self.draft.begin(stamp().tv_sec as u32, metrics)
-    }
-
-    fn open(&mut self, pmid: MetricId, values: usize, _encoding: Encoding) -> Result<()> {
-        self.tally = Tally::EMPTY;
-        self.draft.open(pmid, values)
-    }
-
-    fn add(&mut self, kind: c_int, inst: c_int, atom: &Atom) -> Result<()> {
-        let draft = &mut *self.draft;
-        match atom.encoding {
-            Encoding::InSitu => draft.word(inst, atom.word()),
-            Encoding::Wide => draft.wide(inst, fetch::header(kind, 8)?, atom.wide()),
-            Encoding::Narrow => draft.block(inst, fetch::header(kind, 4)?, &atom.word().to_be_bytes()),
-            Encoding::Text => {
-                let text = atom.text()?;
-                draft.block(inst, fetch::header(kind, text.len())?, text)
-            }
-            Encoding::Copy => {
-                let data = atom.data()?;
-                draft.block(inst, fetch::header(kind, data.len())?, data)
-            }
-            Encoding::Borrowed => draft.deferred(inst, atom.checked_block()?.as_ptr().expose_provenance()),
-            Encoding::Unknown => Err(Error::TYPE),
-        }?;
-        self.tally.stored();
-        Ok(())
-    }
-
-    fn is_open(&self) -> bool {
-        true
-    }
-
-    fn failed(&mut self, status: Result<()>) {
-        self.tally.failed(status);
-    }
-
-    fn close(&mut self) {
-        self.draft.close(self.tally.numval());
-    }
-
-    /// Completes the reply with copies of the agent's own blocks (FETCH-52).
-    fn finish(&mut self, _: &mut Token) -> Result<()> {
-        self.draft.finish(|block| {
-            // SAFETY: what was noted in `add` are addresses of blocks that were not NULL, and that
-            // their agent keeps until the fetch is done, as `Atom::new` demands.
-            unsafe { ValueBlock::new(ptr::with_exposed_provenance_mut(block)) }.map(ValueBlock::bytes)
-        })
-    }
-
-    fn abandon(&mut self, _: &mut Token) {}
 }

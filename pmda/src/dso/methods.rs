@@ -180,7 +180,7 @@ pub(super) extern "C" fn store<A: Agent>(result: Option<&ResultHead>, ext: Given
             // SAFETY: a set has as many values as it says, in the format that it says.
             unsafe { add_values(set, &mut store)? };
         }
-        store.finish(|_| None)?;
+        store.finish()?;
         dso.send(store.reply().bytes(), |reply| reply.status())
     })
 }

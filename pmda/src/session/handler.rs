@@ -175,7 +175,7 @@ impl<A: Agent> Handler<A> {
         let client = self.clients.get(from);
         let mut reply = ResultSink::Reply(&mut self.reply);
         self.state.fetch(&self.asked, client, &self.profile, &mut reply)?;
-        self.reply.finish(|_| None)
+        self.reply.finish()
     }
 
     /// Puts the values of metrics into a sink.

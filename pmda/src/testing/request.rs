@@ -62,6 +62,6 @@ pub(super) fn store(client: ClientId, desc: &Desc, inst: i32, value: &StoreValue
         (_, StoreValue::Aggregate(bytes)) => block(Type::Aggregate, bytes)?,
     }
     store.close(1);
-    store.finish(|_| None)?;
+    store.finish()?;
     Ok(store.reply().bytes().to_vec())
 }

@@ -398,6 +398,6 @@ fn store(set: MetricValues<'_>) -> Result<Vec<u8>> {
         }
     }
     store.close(set.numval);
-    store.finish(|_| None)?;
+    store.finish()?;
     Ok(store.reply().bytes().to_vec())
 }

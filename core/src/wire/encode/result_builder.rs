@@ -1,4 +1,4 @@
-//! A RESULT that is written while its values are being asked for.
+//! A RESULT that is written value by value: the number of values is known only at its end.
 
 use super::{Reply, put_block};
 use crate::constants::{PM_VAL_DPTR, PM_VAL_INSITU, PM_VAL_SPTR};
@@ -20,26 +20,12 @@ const HEAD: usize = 12;
 pub struct ResultBuilder {
     reply: Reply,
     blocks: Vec<u8>,
-    /// Blocks that belong to the agent, and are copied in the end.
-    deferred: Vec<DeferredBlock>,
     /// The start of the entry that is being written.
     entry: usize,
-    /// Bytes of blocks and number of deferred blocks at the entry's start.
-    before: (usize, usize),
-    /// Its `valfmt`: blocks that are copied at once are `PM_VAL_DPTR`, those that are copied in the
-    /// end `PM_VAL_SPTR`, unless the caller says otherwise.
-    format: i32,
-}
-
-/// A block that is copied in the end.
-#[derive(Debug)]
-struct DeferredBlock {
-    /// The place of its value.
-    pair: usize,
-    /// Bytes of blocks in front of it.
+    /// Bytes of blocks at the entry's start.
     before: usize,
-    /// What the caller calls it.
-    block: usize,
+    /// Its `valfmt`: `PM_VAL_DPTR` for blocks, unless [`ResultBuilder::set_format`] says otherwise.
+    format: i32,
 }
 
 impl ResultBuilder {
@@ -49,9 +35,8 @@ impl ResultBuilder {
         ResultBuilder {
             reply: Reply::new(),
             blocks: Vec::new(),
-            deferred: Vec::new(),
             entry: 0,
-            before: (0, 0),
+            before: 0,
             format: PM_VAL_INSITU,
         }
     }
@@ -60,9 +45,6 @@ impl ResultBuilder {
     pub fn trim(&mut self) {
         if self.blocks.capacity() > KEPT {
             self.blocks = Vec::new();
-        }
-        if self.deferred.capacity() > KEPT / size_of::<DeferredBlock>() {
-            self.deferred = Vec::new();
         }
         self.reply.trim();
     }
@@ -85,7 +67,6 @@ impl ResultBuilder {
 
     fn begin_from(&mut self, from: i32, first: u32, metrics: usize) -> Result<()> {
         self.blocks.clear();
-        self.deferred.clear();
         self.trim();
         self.reply.begin(Kind::PDU_RESULT, from);
         self.reply.pdu.word(first);
@@ -105,7 +86,7 @@ impl ResultBuilder {
         let room = values.checked_mul(8).and_then(|room| room.checked_add(HEAD));
         reserve(&mut self.reply.pdu.bytes, room.ok_or(Error::ENOMEM)?)?;
         self.entry = self.reply.pdu.bytes.len();
-        self.before = (self.blocks.len(), self.deferred.len());
+        self.before = self.blocks.len();
         self.format = PM_VAL_INSITU;
         let mut head = [0; HEAD];
         head[..4].copy_from_slice(&metric.0.to_be_bytes());
@@ -192,26 +173,13 @@ impl ResultBuilder {
         self.pair(inst, place)
     }
 
-    /// Adds a block of the agent's, which may fill it until it is copied by
-    /// [`ResultBuilder::finish`].
-    ///
-    /// # Errors
-    /// As [`ResultBuilder::word`].
-    pub fn deferred(&mut self, inst: i32, block: usize) -> Result<()> {
-        self.deferred.try_reserve(1).map_err(|_| Error::ENOMEM)?;
-        let (pair, before) = (self.reply.pdu.bytes.len(), self.blocks.len());
-        self.pair(inst, 0)?;
-        self.deferred.push(DeferredBlock { pair, before, block });
-        self.format = PM_VAL_SPTR;
-        Ok(())
-    }
-
     /// Gives the set another `valfmt` than its values have.
     pub fn set_format(&mut self, format: i32) {
         self.format = format;
     }
 
-    /// Ends the set with its `numval`: the number of its values, or an error.
+    /// Ends the set with its `numval`: the number of values that were added or, without any, 0 or
+    /// an error.
     pub fn close(&mut self, numval: i32) {
         let bytes = &mut self.reply.pdu.bytes;
         let words = u64::from(numval as u32) << 32 | u64::from(self.format as u32);
@@ -225,41 +193,24 @@ impl ResultBuilder {
         }
     }
 
-    /// Ends the set without values: `code` is the error, or 0.
+    /// Ends the set without values, whatever was added: `code` is the error, or 0.
     pub fn fail(&mut self, code: i32) {
-        let (blocks, deferred) = self.before;
-        self.blocks.truncate(blocks);
-        self.deferred.truncate(deferred);
+        self.blocks.truncate(self.before);
         self.close(code.min(0));
     }
 
-    /// Puts the blocks behind the entries. `find` returns the bytes of a deferred block.
+    /// Puts the blocks behind the entries, and adds the bytes of these to the blocks' places.
     ///
     /// # Errors
-    /// `PM_ERR_GENERIC` for a block that is missing or shorter than its type or than what it says
-    /// (WIRE-74 to WIRE-76); `PM_ERR_TOOBIG`; `-ENOMEM`.
-    pub fn finish<'b>(&mut self, find: impl Fn(usize) -> Option<&'b [u8]>) -> Result<()> {
-        let end = self.reply.pdu.bytes.len();
-        let blocks = std::mem::take(&mut self.blocks);
-        let outcome = self.place_blocks(&blocks, end, find);
-        self.blocks = blocks;
-        outcome?;
-        self.reply.pdu.finish()
-    }
-
-    fn place_blocks<'b>(&mut self, blocks: &[u8], end: usize, find: impl Fn(usize) -> Option<&'b [u8]>) -> Result<()> {
-        if blocks.is_empty() && self.deferred.is_empty() {
-            return Ok(());
-        }
-        let total = end.checked_add(blocks.len());
+    /// `PM_ERR_TOOBIG`; `-ENOMEM`.
+    pub fn finish(&mut self) -> Result<()> {
+        let bytes = &mut self.reply.pdu.bytes;
+        let end = bytes.len();
+        let total = end.checked_add(self.blocks.len());
         if total.is_none_or(|total| i32::try_from(total).is_err()) {
             return Err(Error::TOOBIG);
         }
-        let bytes = &mut self.reply.pdu.bytes;
-        reserve(bytes, blocks.len())?;
-        let mut deferred = self.deferred.iter().peekable();
-        let mut copied = 0;
-        let mut entry = FIRST;
+        let mut entry = if self.blocks.is_empty() { end } else { FIRST };
         while entry < end {
             let values = usize::try_from(number(bytes, entry + 4).unwrap_or(0)).unwrap_or(0);
             if values == 0 {
@@ -269,27 +220,12 @@ impl ResultBuilder {
             let format = number(bytes, entry + 8).unwrap_or(PM_VAL_INSITU);
             let pairs = entry + HEAD..entry + HEAD + values * 8;
             entry = pairs.end;
-            if format != PM_VAL_DPTR && format != PM_VAL_SPTR {
-                continue;
-            }
-            if deferred.peek().is_none_or(|next| next.pair != pairs.start) {
-                // Deferred blocks in front push these back.
-                let shift = bytes.len() - copied;
-                add_to_places(bytes.get_mut(pairs).ok_or(Error::GENERIC)?, shift)?;
-                continue;
-            }
-            // All blocks of a set are of one kind.
-            for pair in pairs.step_by(8) {
-                let DeferredBlock { before, block, .. } = *deferred.next().ok_or(Error::GENERIC)?;
-                append(bytes, blocks.get(copied..before).ok_or(Error::GENERIC)?)?;
-                copied = before;
-                let place = u32::try_from(bytes.len() / 4).map_err(|_| Error::TOOBIG)?;
-                put_block(bytes, find(block).ok_or(Error::GENERIC)?)?;
-                let word = bytes.get_mut(pair + 4..).and_then(|rest| rest.first_chunk_mut::<4>());
-                *word.ok_or(Error::GENERIC)? = place.to_be_bytes();
+            if format == PM_VAL_DPTR || format == PM_VAL_SPTR {
+                add_to_places(bytes.get_mut(pairs).ok_or(Error::GENERIC)?, end)?;
             }
         }
-        append(bytes, blocks.get(copied..).ok_or(Error::GENERIC)?)
+        append(bytes, &self.blocks)?;
+        self.reply.pdu.finish()
     }
 
     /// The finished reply.
@@ -298,6 +234,7 @@ impl ResultBuilder {
     }
 }
 
+/// Adds `bytes` to the places of the blocks of one set, which are in words.
 fn add_to_places(pairs: &mut [u8], bytes: usize) -> Result<()> {
     let words = u32::try_from(bytes / 4).map_err(|_| Error::TOOBIG)?;
     for pair in pairs.chunks_exact_mut(8) {
@@ -308,6 +245,10 @@ fn add_to_places(pairs: &mut [u8], bytes: usize) -> Result<()> {
     Ok(())
 }
 
+/// Makes room for more bytes.
+///
+/// # Errors
+/// `-ENOMEM`.
 fn reserve(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
     if bytes.capacity() - bytes.len() < more {
         return bytes.try_reserve(more).map_err(|_| Error::ENOMEM);
@@ -315,11 +256,15 @@ fn reserve(bytes: &mut Vec<u8>, more: usize) -> Result<()> {
     Ok(())
 }
 
+/// Adds a few bytes.
+///
+/// # Errors
+/// `-ENOMEM`.
 fn append(bytes: &mut Vec<u8>, more: &[u8]) -> Result<()> {
     if bytes.capacity() - bytes.len() < more.len() {
         return append_to_full(bytes, more);
     }
-    // Room: there is, see above.
+    // Room: there is, as was just seen.
     bytes.extend_from_slice(more);
     Ok(())
 }

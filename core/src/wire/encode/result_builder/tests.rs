@@ -3,14 +3,14 @@
 use super::*;
 use crate::wire::encode::tests::hex;
 
-fn check(fill: impl FnOnce(&mut ResultBuilder) -> Result<()>, blocks: &[&[u8]], expected: &str) {
+fn check(fill: impl FnOnce(&mut ResultBuilder) -> Result<()>, expected: &str) {
     let mut builder = ResultBuilder::new();
     // Leaves something in the buffers.
     builder.begin(9, 3).expect("small");
     builder.open(MetricId(3), 1).expect("memory");
-    builder.deferred(0, 1).expect("memory");
+    builder.wide(0, 0x0300_000c, 1).expect("memory");
     fill(&mut builder).expect("memory");
-    builder.finish(|name| blocks.get(name).copied()).expect("well formed");
+    builder.finish().expect("well formed");
     assert_eq!(builder.reply().bytes(), hex(expected));
 }
 
@@ -52,7 +52,6 @@ fn mixed() {
         };
         check(
             fill,
-            &[],
             "000000ac 00007001 00000000 00000000 00000000 00000005 3f400000 00000001 00000000 ffffffff 01020304 \
              3f400001 00000003 00000000 00000000 ffffffff 00000001 fffffffe 00000002 fffffffd \
              3f400002 00000001 00000001 ffffffff 00000023 3f400003 00000001 00000001 ffffffff 00000026 \
@@ -80,7 +79,7 @@ fn without_values() {
         Ok(())
     };
     let expected = "00000028 00007001 00000000 00000018 00000000 00000002 3f400009 ffffcf9b 3f402409 ffffcfba";
-    check(fill, &[], expected);
+    check(fill, expected);
 }
 
 /// Buffers stay for the next reply, unless they are large.
@@ -100,17 +99,11 @@ fn large_buffers_go() {
     assert_eq!(room_after(KEPT).1, 0);
     builder.begin(0, 1).expect("small");
     builder.open(MetricId(1), KEPT / 8).expect("memory");
-    for value in 0..=KEPT / size_of::<DeferredBlock>() {
-        builder.deferred(0, value).expect("memory");
-    }
     builder.trim();
-    assert_eq!(
-        (builder.reply.pdu.bytes.capacity(), builder.deferred.capacity()),
-        (0, 0)
-    );
+    assert_eq!(builder.reply.pdu.bytes.capacity(), 0);
 }
 
-/// Blocks stand in the order of their values, whenever they are copied. A set whose values have all
+/// Blocks stand in the order of their values. A set whose values have all
 /// failed is an error. A caller may choose the format (WIRE-50, WIRE-52).
 #[test]
 fn in_order() {
@@ -121,8 +114,9 @@ fn in_order() {
         builder.block(7, 0x0600_0006, b"x\0")?;
         builder.close(1);
         builder.open(MetricId(2), 2)?;
-        builder.deferred(8, 0)?;
-        builder.deferred(9, 1)?;
+        builder.host_block(8, &first)?;
+        builder.host_block(9, &second)?;
+        builder.set_format(PM_VAL_SPTR);
         builder.close(2);
         builder.open(MetricId(3), 2)?;
         builder.close(-12358);
@@ -134,7 +128,6 @@ fn in_order() {
     };
     check(
         fill,
-        &[&first, &second],
         "00000088 00007001 00000000 00000018 00000000 00000004 \
          00000001 00000001 00000001 00000007 00000019 \
          00000002 00000002 00000002 00000008 0000001b 00000009 0000001d \
@@ -150,7 +143,6 @@ fn failed() {
         builder.begin(0, 2)?;
         builder.open(MetricId(1), 2)?;
         builder.text(7, 0x0600_0008, b"abc")?;
-        builder.deferred(8, 0)?;
         builder.fail(-12358);
         builder.open(MetricId(2), 1)?;
         builder.text(9, 0x0600_0007, b"hi")?;
@@ -159,23 +151,14 @@ fn failed() {
     };
     check(
         fill,
-        &[],
         "0000003c 00007001 00000000 00000000 00000000 00000002 00000001 ffffcfba \
          00000002 00000001 00000001 00000009 0000000d 06000007 6869007e",
     );
 }
 
-/// A block that is missing, or shorter than its type, is refused (WIRE-74 to WIRE-76).
+/// A block that is shorter than its type is refused (WIRE-75, WIRE-76).
 #[test]
 fn refused() {
-    for block in [None, Some(&[0_u8, 0][..]), Some(&[4, 0, 0, 9])] {
-        let mut builder = ResultBuilder::default();
-        builder.begin(0, 1).expect("small");
-        builder.open(MetricId(1), 1).expect("memory");
-        builder.deferred(0, 5).expect("memory");
-        builder.close(1);
-        assert_eq!(builder.finish(|_| block), Err(Error::GENERIC));
-    }
     for block in [vec![0, 0], host_block(3, b"short"), host_block(9, b"no")] {
         assert_eq!(ResultBuilder::default().host_block(0, &block), Err(Error::GENERIC));
     }
