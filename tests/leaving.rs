@@ -58,9 +58,9 @@ fn cancelled_waits() {
     assert_eq!(told.lines().collect::<Vec<_>>(), expected);
 }
 
-/// MAIN-57: a thread that is cancelled while lines and files are written ends, as with the C library,
-/// and all goes on without it. With the C library it does not always: libpcp's log may stay locked
-/// for good.
+/// MAIN-57: a thread that is cancelled while lines and files are written ends, as with the C
+/// library, and all goes on without it. With the C library it does not always: libpcp's log may
+/// stay locked for good.
 #[test]
 fn pending_cancellation() {
     let program = compiled("pending");

@@ -72,7 +72,7 @@ pub(super) struct Hosted<A: Agent> {
     /// `Send`.
     thread: ThreadNumber,
     domain: c_int,
-    /// The agent; another one after the host has opened it again.
+    /// The agent; another one after the host has opened it again, none if that one could not start.
     pub(super) dso: RefCell<Option<Dso<A>>>,
 }
 
@@ -107,6 +107,19 @@ pub(super) fn hosted<A: Agent>(domain: c_int, thread: ThreadNumber, ended: exter
     })
 }
 
+/// Takes the agent of this type and domain on this thread from its place, unless it is serving a
+/// request.
+pub(super) fn take<A: Agent>(domain: c_int) -> Option<Dso<A>> {
+    let agents = AGENTS
+        .with(|agents| agents.try_borrow().map(|agents| agents.clone()))
+        .ok()?;
+    agents
+        .into_iter()
+        .filter_map(<dyn Any>::downcast_ref::<Hosted<A>>)
+        .filter(|hosted| hosted.domain == domain)
+        .find_map(|hosted| hosted.dso.try_borrow_mut().ok()?.take())
+}
+
 /// Sends a request to the agent of this extension and gives its reply to `read`. Returns what
 /// `read` returns, or the status of an error.
 pub(super) fn ask<A: Agent>(
@@ -119,7 +132,8 @@ pub(super) fn ask<A: Agent>(
 
 /// Calls a function with the agent of this extension and the client that the host has named there.
 /// Returns what it returns, or the status of an error: `PM_ERR_THREAD` on another thread than the
-/// agent's, or if the agent is serving a request.
+/// agent's, or if the agent is serving a request; `PM_ERR_NOAGENT` if
+/// another one could not start in its place.
 #[inline]
 pub(super) fn with<A: Agent>(ext: GivenExt, call: impl FnOnce(&mut Dso<A>, ClientId) -> Result<c_int>) -> c_int {
     // SAFETY: a host gives NULL, or what `init` has given it together with the methods of the same
@@ -140,7 +154,8 @@ pub(super) fn with<A: Agent>(ext: GivenExt, call: impl FnOnce(&mut Dso<A>, Clien
                 dso.session.look();
                 call(dso, ClientId(client))
             }
-            _ => Ok(PM_ERR_THREAD),
+            Ok(None) => Err(Error::NOAGENT),
+            Err(_) => Ok(PM_ERR_THREAD),
         }
     });
     served.unwrap_or_else(Error::code)

@@ -29,7 +29,7 @@ mod stay;
 
 pub use abi::Interface;
 use abi::Methods;
-use hosted::{Dso, hosted};
+use hosted::{Dso, hosted, take};
 
 /// The version of the interface with labels.
 const PMDA_INTERFACE_7: u8 = 7;
@@ -204,6 +204,11 @@ pub fn init<A: Agent>(interface: &mut Interface) {
     let domain = interface.domain;
     let started = catch_unwind(|| {
         let number = u32::try_from(domain).map_err(|_| Error::EINVAL)?;
+        // A host that opens the object again, as pmcd after SIGHUP, is done with the agent that is
+        // there. It ends first: the new one may need the port or the file that it holds.
+        if let Some(before) = take::<A>(domain) {
+            before.session.end();
+        }
         let session = Session::<A>::start(&Env::installed(A::NAME, number, true))?;
         guard::serve(|thread| Ok((session, thread)))
     });
@@ -221,14 +226,8 @@ pub fn init<A: Agent>(interface: &mut Interface) {
         }
     };
     let hosted = hosted::<A>(domain, thread, methods::ended::<A>);
-    let before = hosted
-        .dso
-        .try_borrow_mut()
-        .ok()
-        .and_then(|mut place| place.replace(Dso::new(session)));
-    // pmcd opens the object again after SIGHUP.
-    if let Some(before) = before {
-        before.session.end();
+    if let Ok(mut place) = hosted.dso.try_borrow_mut() {
+        *place = Some(Dso::new(session));
     }
     interface.interface = PMDA_INTERFACE_7;
     interface.pmapi_version = PMAPI_VERSION_2;
@@ -248,7 +247,9 @@ fn host() -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
     use std::mem::MaybeUninit;
+    use std::net::TcpListener;
 
     use super::abi::GivenExt;
     use super::hosted::{AGENTS, Hosted, PM_ERR_THREAD, with};
@@ -297,40 +298,88 @@ mod tests {
         }
     }
 
-    /// The extension of a new agent, as a number for other threads.
-    fn opened() -> usize {
+    /// Opens an agent. Returns the extension of the one that is there, as a number for other
+    /// threads, and the status.
+    fn open<A: Agent>(domain: c_int) -> (usize, c_int) {
         let mut interface = Interface {
-            domain: 250,
+            domain,
             interface: 0,
             pmapi_version: 0,
             flags: 0,
             status: -1,
             methods: MaybeUninit::uninit(),
         };
-        init::<Small>(&mut interface);
-        assert_eq!(interface.status, 0);
-        AGENTS.with(|agents| {
+        init::<A>(&mut interface);
+        let ext = AGENTS.with(|agents| {
             let agents = agents.borrow();
-            let hosted = agents.last().and_then(|last| last.downcast_ref::<Hosted<Small>>());
-            ptr::from_ref(hosted.expect("the new one")).expose_provenance()
-        })
+            let hosted = agents.last().and_then(|last| last.downcast_ref::<Hosted<A>>());
+            ptr::from_ref(hosted.expect("it was opened before, or now")).expose_provenance()
+        });
+        (ext, interface.status)
     }
 
-    fn served(ext: usize) -> c_int {
-        with::<Small>(GivenExt::of(ptr::with_exposed_provenance(ext)), |_, _| Ok(0))
+    /// Returns the result of a call of the host that does nothing.
+    fn served<A: Agent>(ext: usize) -> c_int {
+        with::<A>(GivenExt::of(ptr::with_exposed_provenance(ext)), |_, _| Ok(0))
+    }
+
+    /// An agent that holds a port.
+    struct Listening {
+        _socket: TcpListener,
+    }
+
+    thread_local! {
+        /// The port that the agent of this thread needs; 0 for any, none if the agent cannot start.
+        static PORT: Cell<Option<u16>> = const { Cell::new(Some(0)) };
+    }
+
+    impl Agent for Listening {
+        const NAME: &'static str = "listening";
+        const DOMAIN: u32 = 251;
+
+        fn start(_: &Env) -> Result<Listening> {
+            let port = PORT.get().ok_or(Error::EPERM)?;
+            let socket = TcpListener::bind(("127.0.0.1", port))?;
+            PORT.set(Some(socket.local_addr()?.port()));
+            Ok(Listening { _socket: socket })
+        }
+
+        fn metrics(_: &mut Metrics<Listening>) {}
+    }
+
+    /// The agent that is there ends before the next one starts. If that fails, none is left, and
+    /// the next opening has one again.
+    #[test]
+    fn one_agent_at_a_time() {
+        let (first, status) = open::<Listening>(251);
+        assert_eq!((status, served::<Listening>(first)), (0, 0));
+        let port = PORT.get();
+        let (second, status) = open::<Listening>(251);
+        assert_eq!((status, first == second, served::<Listening>(second)), (0, true, 0));
+        PORT.set(None);
+        let (_, status) = open::<Listening>(251);
+        assert_eq!(
+            (status, served::<Listening>(first)),
+            (Error::EPERM.code(), Error::NOAGENT.code())
+        );
+        PORT.set(port);
+        let (third, status) = open::<Listening>(251);
+        assert_eq!((status, first == third, served::<Listening>(third)), (0, true, 0));
     }
 
     /// An agent serves its own thread, until its host opens it again: then it is dropped.
     #[test]
     fn threads_and_openings() {
-        let first = opened();
-        let other = std::thread::spawn(move || served(first)).join().expect("no panic");
-        assert_eq!((served(first), other), (0, PM_ERR_THREAD));
+        let (first, status) = open::<Small>(250);
+        let other = std::thread::spawn(move || served::<Small>(first))
+            .join()
+            .expect("no panic");
+        assert_eq!((status, served::<Small>(first), other), (0, 0, PM_ERR_THREAD));
         CAUGHT.set(0);
-        let second = opened();
-        assert_eq!(CAUGHT.replace(0), 1);
+        let (second, status) = open::<Small>(250);
+        assert_eq!((status, CAUGHT.replace(0)), (0, 1));
         assert_eq!(
-            (first == second, served(second), served(0)),
+            (first == second, served::<Small>(second), served::<Small>(0)),
             (true, 0, Error::EINVAL.code())
         );
     }
