@@ -6,6 +6,7 @@ use std::{fmt, io, thread};
 
 use parking_lot::{Condvar, Mutex};
 
+use crate::logger::capture::Reader;
 use crate::{Error, Result, guard};
 
 /// A value that a thread of its own reads again and again. An agent keeps it in its state, and
@@ -52,9 +53,11 @@ impl<T: Send + Sync + 'static> Background<T> {
             end: Condvar::new(),
         });
         let reader = Arc::clone(&shared);
+        let log_reader = Reader::current();
         let spawned = thread::Builder::new()
             .name("pmda-background".to_owned())
             .spawn(move || {
+                log_reader.take_over();
                 guard::install();
                 // An error that repeats is logged once.
                 let mut failed = false;

@@ -155,6 +155,10 @@ fn change(array: &mut Result<EventArray>, change: impl FnOnce(&mut EventArray) -
 impl Record<'_> {
     /// Adds a parameter.
     pub fn add<V: EventValue + ?Sized>(&mut self, parameter: Param<V>, value: &V) -> &mut Self {
+        // The parameter could not be declared, which is logged: clients could not tell what it is.
+        if parameter.metric == MetricId::NULL {
+            return self;
+        }
         let metric = parameter.metric.0;
         change(self.records, |records| value.add(metric, records));
         self
@@ -206,7 +210,8 @@ impl<const HIGHRES: bool> fmt::Debug for Events<HIGHRES> {
 }
 
 impl<S: 'static> Metrics<S> {
-    /// Declares a parameter of event records; `V` is `str` for texts and `[u8]` for bytes.
+    /// Declares a parameter of event records; `V` is `str` for texts and `[u8]` for bytes. A
+    /// parameter that cannot be declared is left out of records.
     pub fn parameter<V: EventValue + ?Sized>(&mut self, name: &str, describe: impl FnOnce(Def<'_, S, S>)) -> Param<V> {
         let metric = self.define_parameter(name, V::TYPE, describe);
         Param {

@@ -1,7 +1,9 @@
 //! Labels: names with values that describe a domain, a cluster, a metric or an instance.
 
 use pmda_core::constants::{PM_LABEL_COMPOUND, PM_LABEL_OPTIONAL};
-use pmda_core::labels::{JsonLabels, Label, MAX_NAME, merge};
+use std::collections::BTreeSet;
+
+use pmda_core::labels::{JsonLabels, Label, MAX_LABELS, MAX_MERGED, MAX_NAME, merge};
 
 use crate::{Error, Result};
 
@@ -11,6 +13,13 @@ const COMPOUND: u8 = PM_LABEL_COMPOUND as u8;
 const OPTIONAL: u8 = PM_LABEL_OPTIONAL as u8;
 
 /// A set of labels.
+///
+/// A set that is shown to clients has at most 255 labels, and 65530 bytes of JSON. Labels beyond
+/// that, and those with a name that is not allowed, are left out, and reported: by
+/// [`Def::declare`], or by a line in the log where nothing is returned. The other labels of the set
+/// are shown.
+///
+/// [`Def::declare`]: crate::Def::declare
 ///
 /// ```
 /// use pmda::Labels;
@@ -29,6 +38,15 @@ struct LabelEntry {
     /// As JSON.
     value: String,
     flags: u8,
+}
+
+/// What has become of labels that were given to something.
+#[derive(PartialEq, Eq, Debug)]
+pub(crate) struct Given {
+    /// The labels are others than before.
+    pub(crate) is_changed: bool,
+    /// What is wrong with one of them, in words; it is left out.
+    pub(crate) problem: Option<String>,
 }
 
 /// The value of a label: a text, a number or a truth value.
@@ -57,14 +75,14 @@ impl From<String> for LabelValue {
     }
 }
 
+/// JSON has no numbers that are not finite: they become the texts `NaN`, `inf` and `-inf`.
 impl From<f64> for LabelValue {
     fn from(number: f64) -> LabelValue {
-        // JSON has no others.
-        LabelValue(if number.is_finite() {
-            number.to_string()
+        if number.is_finite() {
+            LabelValue(number.to_string())
         } else {
-            "null".to_owned()
-        })
+            LabelValue::from(number.to_string())
+        }
     }
 }
 
@@ -87,8 +105,8 @@ impl Labels {
         Labels(Vec::new())
     }
 
-    /// Adds a label. A name is a letter and then letters, digits and underscores; of two labels
-    /// with one name the later one counts.
+    /// Adds a label. A name consists of parts between dots, each a letter and then letters, digits
+    /// and underscores, of 254 bytes at most. Of two labels with one name the later one counts.
     #[must_use]
     pub fn add(mut self, name: &str, value: impl Into<LabelValue>) -> Labels {
         self.push(name, value.into(), 0);
@@ -134,32 +152,83 @@ impl Labels {
     }
 
     /// Sets a label to a text, in place of the one with this name; `optional` as in
-    /// [`Labels::optional`]. Returns whether that changes anything.
-    ///
-    /// # Errors
-    /// What is wrong with it, in words; it is not set.
-    pub(crate) fn give(&mut self, name: &str, value: &str, optional: bool) -> std::result::Result<bool, String> {
-        let mut changed = self.clone();
-        changed.0.retain(|entry| entry.name != name);
-        changed.push(name, LabelValue::from(value), if optional { OPTIONAL } else { 0 });
-        self.replace(changed)
+    /// [`Labels::optional`]. Nothing changes if there is a problem.
+    pub(crate) fn give(&mut self, name: &str, value: &str, optional: bool) -> Given {
+        let mut labels = self.clone();
+        labels.0.retain(|entry| entry.name != name);
+        labels.push(name, LabelValue::from(value), if optional { OPTIONAL } else { 0 });
+        let (labels, problem) = labels.split();
+        if problem.is_some() {
+            return Given {
+                is_changed: false,
+                problem,
+            };
+        }
+        self.change(labels, None)
     }
 
-    /// Sets all labels. Returns whether that changes anything.
-    ///
-    /// # Errors
-    /// What is wrong with them, in words; nothing is changed.
-    pub(crate) fn replace(&mut self, labels: Labels) -> std::result::Result<bool, String> {
-        if let Some(entry) = labels.0.iter().find(|entry| !is_name(&entry.name)) {
-            return Err(format!(
-                "label \"{}\": a name is made of parts between dots, each a letter and then letters, digits and underscores, of {MAX_NAME} bytes at most",
-                entry.name
-            ));
-        }
-        labels.set(0).map_err(|error| format!("labels {labels:?}: {error}"))?;
+    /// Sets all labels to those of others that can be shown.
+    pub(crate) fn replace(&mut self, labels: Labels) -> Given {
+        let (labels, problem) = labels.split();
+        self.change(labels, problem)
+    }
+
+    fn change(&mut self, labels: Labels, problem: Option<String>) -> Given {
         let is_changed = *self != labels;
         *self = labels;
-        Ok(is_changed)
+        Given { is_changed, problem }
+    }
+
+    /// The labels that can be shown to clients, and what is wrong with the others, in words.
+    pub(crate) fn split(mut self) -> (Labels, Option<String>) {
+        let mut problem = None;
+        self.0.retain(|entry| {
+            let is_name = is_name(&entry.name);
+            if !is_name {
+                problem.get_or_insert_with(|| {
+                    format!(
+                        "label {}: a name is made of parts between dots, each a letter and then letters, digits and underscores, of {MAX_NAME} bytes at most",
+                        excerpt(&entry.name)
+                    )
+                });
+            }
+            is_name
+        });
+        let size = |entry: &LabelEntry| {
+            // Quotes, colon and comma; in front of the first label the brace takes its place.
+            entry.name.len() + entry.value.len() + 4
+        };
+        let fits = self.0.len() <= MAX_LABELS && self.0.iter().map(size).sum::<usize>() < MAX_MERGED;
+        if !fits {
+            self.keep_last_of_each_name();
+            let (mut count, mut left) = (MAX_LABELS, MAX_MERGED);
+            self.0.retain(|entry| {
+                let fits = count > 0 && size(entry) < left;
+                if fits {
+                    (count, left) = (count - 1, left - size(entry));
+                } else {
+                    problem.get_or_insert_with(|| {
+                        format!(
+                            "label {}: a set has at most {MAX_LABELS} labels and {} bytes of JSON",
+                            excerpt(&entry.name),
+                            MAX_MERGED - 1
+                        )
+                    });
+                }
+                fits
+            });
+        }
+        (self, problem)
+    }
+
+    /// Removes labels that do not count, as a later one has the same name.
+    fn keep_last_of_each_name(&mut self) {
+        let mut names = BTreeSet::new();
+        let mut entries: Vec<LabelEntry> = std::mem::take(&mut self.0);
+        entries.reverse();
+        entries.retain(|entry| names.insert(entry.name.clone()));
+        entries.reverse();
+        self.0 = entries;
     }
 
     /// The set as it goes to clients, with `level` (`PM_LABEL_*`) in each label's flags.
@@ -186,14 +255,24 @@ impl Labels {
     }
 }
 
-/// The JSON text.
+/// The JSON text of what clients see.
 impl std::fmt::Display for Labels {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self.set(0) {
+        match self.clone().split().0.set(0) {
             Ok(set) if set.labels.is_empty() => out.write_str("{}"),
             Ok(set) => out.write_str(&String::from_utf8_lossy(&set.json)),
             Err(error) => write!(out, "{error}"),
         }
+    }
+}
+
+/// A name for a line of the log: quoted, and its first characters only, as a user may have chosen
+/// it.
+pub(crate) fn excerpt(name: &str) -> String {
+    const LONGEST: usize = 64;
+    match name.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{:?}...", &name[..end]),
+        None => format!("{name:?}"),
     }
 }
 
@@ -230,7 +309,11 @@ mod tests {
     fn texts() {
         let json = Labels::new().add("a", "q\"b\\s\nü").to_string();
         assert_eq!(json, r#"{"a":"q\"b\\s\u000aü"}"#);
-        assert_eq!(Labels::new().add("a", f64::NAN).to_string(), r#"{"a":null}"#);
+        let odd = Labels::new()
+            .add("a", f64::NAN)
+            .add("b", f64::INFINITY)
+            .add("c", -f64::INFINITY);
+        assert_eq!(odd.to_string(), r#"{"a":"NaN","b":"inf","c":"-inf"}"#);
         assert_eq!(Labels::new().to_string(), "{}");
     }
 
@@ -241,5 +324,39 @@ mod tests {
             assert_eq!(Labels::new().add(bad, 1).set(2), Err(Error::EINVAL), "{bad}");
         }
         assert_eq!(Labels::new().add("a", 1).add("a", 2).to_string(), r#"{"a":2}"#);
+    }
+
+    /// A label that cannot be shown costs no other one.
+    #[test]
+    fn what_can_be_shown() {
+        let (shown, problem) = Labels::new().add("a", 1).add("0k", 2).add("b", 3).split();
+        assert_eq!(shown.to_string(), r#"{"a":1,"b":3}"#);
+        assert!(
+            problem
+                .expect("a wrong name")
+                .starts_with("label \"0k\": a name is made")
+        );
+        // LABEL-31, L-5: one too many, and one that is too long.
+        let many = |count: usize| (0..count).fold(Labels::new(), |labels, number| labels.add(&format!("n{number}"), 1));
+        assert_eq!(many(255).add("n7", 8).split().1, None);
+        let (shown, problem) = many(256).split();
+        assert_eq!((shown.0.len(), shown.set(0).is_ok()), (255, true));
+        assert!(problem.expect("one too many").starts_with("label \"n255\": a set has"));
+        let value = |len: usize| "x".repeat(len);
+        // {"a":"…","b":1}: the brace at the end does not count.
+        let longest = 65530 - 13;
+        let long = |len: usize| Labels::new().add("a", value(len).as_str()).add("b", 1);
+        assert_eq!(long(longest).split().1, None);
+        let (shown, problem) = long(longest + 1).split();
+        assert_eq!((shown.0.len(), problem.is_some()), (1, true));
+        assert_eq!(
+            (long(longest).set(0).is_ok(), long(longest + 1).set(0)),
+            (true, Err(Error::E2BIG))
+        );
+        let (shown, _) = Labels::new().add("a", value(70_000).as_str()).add("b", 1).split();
+        assert_eq!(shown.to_string(), r#"{"b":1}"#);
+        let name = value(1000);
+        let (_, problem) = Labels::new().add(&format!("{name}-"), 1).split();
+        assert!(problem.expect("a wrong name").len() < 300);
     }
 }

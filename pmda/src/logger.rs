@@ -18,6 +18,8 @@ use tz::{DateTime, TimeZone};
 
 use crate::Error;
 
+pub(crate) mod capture;
+
 /// Writes messages to stderr.
 struct Logger {
     program: String,
@@ -95,10 +97,15 @@ impl Log for Logger {
             Level::Debug | Level::Trace => "Debug",
         };
         let (date, program, process) = (now(&self.zone, false), &self.program, process::id());
-        write(format_args!(
-            "[{date}] {program}({process}) {severity}: {}\n",
-            record.args()
-        ));
+        if capture::keep(severity, record.args()) {
+            // The test runner shows it if the test fails.
+            eprintln!("[{date}] {program}({process}) {severity}: {}", record.args());
+        } else {
+            write(format_args!(
+                "[{date}] {program}({process}) {severity}: {}\n",
+                record.args()
+            ));
+        }
     }
 
     fn flush(&self) {}

@@ -1,5 +1,6 @@
 //! Instance domains: rows of the agent, each with a name and a stable number.
 
+mod file;
 #[cfg(test)]
 mod tests;
 mod update;
@@ -7,14 +8,14 @@ mod update;
 use std::fmt;
 use std::num::NonZeroU32;
 
-use pmda_core::cache::{Cache, CacheFile, EntryState, Write, directory_below};
+use pmda_core::cache::{Cache, EntryState};
 use pmda_core::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 use pmda_core::ident::InDom;
 use pmda_core::index::Seed;
 use pmda_core::instances::matches;
-use pmda_core::log::{Bytes, Message};
-use pmda_core::path::FilePath;
+use pmda_core::log::Bytes;
 
+use file::File;
 pub use update::Update;
 
 use crate::logger::describe;
@@ -67,13 +68,6 @@ struct Row<T> {
     /// The last update that has set it. Never 0, so that a free slot takes no more room.
     generation: NonZeroU32,
     value: T,
-}
-
-/// The file of a persistent domain.
-enum File {
-    /// Its directory is not known yet: the agent is starting.
-    Wanted,
-    At(InDom, FilePath),
 }
 
 impl<T> Indom<T> {
@@ -295,59 +289,6 @@ impl<T> Indom<T> {
         }
     }
 
-    /// Tells the domain its number and the directory of files. A persistent domain gets its numbers
-    /// from its file, also for instances that the agent has set while it started.
-    pub(crate) fn bind(&mut self, indom: InDom, variable: Option<&std::path::Path>) {
-        use std::os::unix::ffi::OsStrExt;
-        if !matches!(self.file, Some(File::Wanted)) {
-            return;
-        }
-        let Some(variable) = variable else { return };
-        match directory_below(variable.as_os_str().as_bytes()) {
-            Ok(directory) => {
-                self.file = Some(File::At(indom, directory));
-                self.renumber();
-                self.save();
-            }
-            Err(error) => log::warn!("instance domain {indom}: {}: {}", variable.display(), describe(error)),
-        }
-    }
-
-    /// Numbers all instances anew, after those in the file. Numbers that the agent has chosen stay,
-    /// whatever the file says.
-    fn renumber(&mut self) {
-        let (indom, directory) = match &self.file {
-            Some(File::At(indom, directory)) => (*indom, Some(directory)),
-            _ => (InDom::NULL, None),
-        };
-        let mut cache = Cache::new(indom, Seed::process());
-        if self.whole_names && cache.use_strings().is_err() {
-            log::error!("instance domain {indom}: no memory");
-        }
-        if let Some(limit) = self.limit.and_then(|limit| i32::try_from(limit).ok()) {
-            // The cache is empty, so this cannot fail.
-            let _ = cache.resize(limit);
-        }
-        if let Some(directory) = directory {
-            load(&mut cache, directory);
-        }
-        let old = std::mem::replace(&mut self.cache, cache);
-        for (inst, slot) in std::mem::take(&mut self.order) {
-            let Ok(hit) = old.lookup(inst) else { continue };
-            let stored = if self.own_numbers {
-                self.store_at(inst, hit.name(), slot).map(|()| inst)
-            } else {
-                self.cache.store(PMDA_CACHE_ADD, Some(hit.name()), Some(Slot(slot)))
-            };
-            match stored {
-                Ok(inst) => self.order.push((inst, slot)),
-                Err(_) => self.vacate(slot),
-            }
-        }
-        self.order.sort_unstable();
-        say(&mut self.cache);
-    }
-
     /// Makes an instance active under the number that the agent has chosen. Inactive instances give
     /// up their number or name for it.
     ///
@@ -402,33 +343,6 @@ impl<T> Indom<T> {
             self.free.push(slot);
         }
     }
-
-    /// Saves a persistent domain if its instances have changed.
-    pub(crate) fn save(&mut self) {
-        let Some(File::At(_, directory)) = &self.file else {
-            return;
-        };
-        if !self.cache.is_due(Write::Save) {
-            return;
-        }
-        let now = std::time::SystemTime::now();
-        let now = now.duration_since(std::time::UNIX_EPOCH).map_or(0, |now| now.as_secs());
-        let path = self.cache.path(directory);
-        let saved = match path.and_then(|path| self.cache.begin_save(Write::Save, path, now as i64)) {
-            Ok(Some(snapshot)) => self.cache.saved(&snapshot, snapshot.write()).map(|_| ()),
-            Ok(None) => Ok(()),
-            Err(error) => Err(error),
-        };
-        // An error that repeats is logged once.
-        if saved.err() != self.unsaved {
-            self.unsaved = saved.err();
-            let directory = String::from_utf8_lossy(directory.bytes());
-            if let Err(error) = saved {
-                log::warn!("an instance domain is not saved in {directory}: {}", describe(error));
-            }
-        }
-        say(&mut self.cache);
-    }
 }
 
 /// As a list of names with numbers, without rows.
@@ -452,42 +366,6 @@ impl Indom<()> {
     pub(crate) fn drop_name(&mut self, name: &str) {
         // This fails only for a name that the list does not have.
         let _ = self.cache.store(PMDA_CACHE_HIDE, Some(name.as_bytes()), None);
-    }
-}
-
-/// Reads the file of a domain, if there is one.
-fn load(cache: &mut Cache<Slot>, directory: &FilePath) {
-    let loaded = cache.path(directory).and_then(|path| match CacheFile::open(path) {
-        Ok(mut file) => loop {
-            file.read();
-            if cache.load(&mut file)?.is_some() {
-                break Ok(());
-            }
-        },
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error.into()),
-    });
-    if let Err(error) = loaded {
-        log::warn!(
-            "the file of an instance domain is not loaded to its end: {}",
-            describe(error)
-        );
-    }
-}
-
-/// Logs the messages that the cache has collected.
-fn say(cache: &mut Cache<Slot>) {
-    use pmda_core::log::Level;
-    for message in cache.journal.messages.drain(..) {
-        if let Message::Notify(level, text) = message {
-            let level = match level {
-                Level::Crit | Level::Err => log::Level::Error,
-                Level::Warning => log::Level::Warn,
-                Level::Info => log::Level::Info,
-                Level::Debug => log::Level::Debug,
-            };
-            log::log!(level, "{}", String::from_utf8_lossy(&text));
-        }
     }
 }
 

@@ -3,7 +3,8 @@
 use pmda_core::cache::{Added, EntryState};
 use pmda_core::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 
-use super::{Indom, REMEMBERED, Row, Slot, say};
+use super::file::say;
+use super::{Indom, REMEMBERED, Row, Slot};
 use crate::{Error, Result};
 
 /// An update of an instance domain, by [`Indom::update`] or [`Indom::change`]; it ends when it is

@@ -3,6 +3,7 @@
 use super::domain::Rows;
 use super::metric::{ITEMS, Metric, MetricRef, Problem};
 use super::{LABEL_CHANGE, Metrics, is_name};
+use crate::labels::Given;
 use crate::value::{FromStore, Semantics};
 use crate::{Client, Error, Labels, Result, Unit};
 
@@ -144,11 +145,15 @@ impl<S> Metrics<S> {
 impl<'m, S, T> Def<'m, S, T> {
     /// A metric that is not declared yet.
     pub(super) fn new(metrics: &'m mut Metrics<S>, metric: Box<Metric<S>>, target: Target<S, T>) -> Def<'m, S, T> {
+        let problem = metrics
+            .misplaced
+            .as_ref()
+            .map(|text| Problem(format!("metric {}: {text}", metric.name)));
         Def {
             metrics,
             stage: Stage::New(metric, None),
             target,
-            problem: None,
+            problem,
         }
     }
 
@@ -266,19 +271,16 @@ impl<'m, S, T> Def<'m, S, T> {
         self.relabel(|old| old.replace(labels))
     }
 
-    fn relabel(mut self, change: impl FnOnce(&mut Labels) -> std::result::Result<bool, String>) -> Self {
+    fn relabel(mut self, change: impl FnOnce(&mut Labels) -> Given) -> Self {
         let Some(metric) = self.metric_mut() else { return self };
-        match change(&mut metric.labels) {
-            Ok(is_changed) => {
-                if is_changed && matches!(self.stage, Stage::Edited(_)) {
-                    self.metrics.changes |= LABEL_CHANGE;
-                }
-                self
-            }
-            Err(text) => {
-                let name = metric.name.clone();
-                self.wrong(format!("metric {name}: {text}"))
-            }
+        let Given { is_changed, problem } = change(&mut metric.labels);
+        let problem = problem.map(|text| format!("metric {}: {text}", metric.name));
+        if is_changed && matches!(self.stage, Stage::Edited(_)) {
+            self.metrics.changes |= LABEL_CHANGE;
+        }
+        match problem {
+            Some(text) => self.wrong(text),
+            None => self,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Declared instance domains, with rows of any type.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,8 +12,9 @@ use pmda_core::ident::InDom;
 use pmda_core::labels::JsonLabels;
 
 use super::{LABEL_CHANGE, Metrics};
+use crate::labels::excerpt;
 use crate::profile::Selection;
-use crate::{Indom, Labels, Result, guard};
+use crate::{Error, Indom, Labels, Result, guard};
 
 /// One more than the greatest serial of an instance domain.
 const SERIALS: u32 = 1 << 22;
@@ -89,8 +91,36 @@ pub(crate) trait Instances<S> {
 
 /// An instance domain with rows of one type.
 struct Typed<S, T> {
+    serial: u32,
     rows: Rows<S, T>,
     labels: Option<RowLabels<T>>,
+    /// A label that cannot be shown was logged. There may be such labels at each request, so others
+    /// are logged at level `debug`.
+    has_warned: Cell<bool>,
+}
+
+impl<S, T> Typed<S, T> {
+    /// The labels of an instance as they go to clients, without those that cannot be shown.
+    fn shown(&self, instance: &str, labels: Labels, level: u8) -> Result<JsonLabels> {
+        match labels.set(level) {
+            Err(Error::EINVAL | Error::E2BIG) => {}
+            set => return set,
+        }
+        let (labels, problem) = labels.split();
+        if let Some(problem) = problem {
+            let log_level = if self.has_warned.replace(true) {
+                log::Level::Debug
+            } else {
+                log::Level::Warn
+            };
+            let (serial, instance) = (self.serial, excerpt(instance));
+            log::log!(
+                log_level,
+                "instance {instance} of instance domain {serial}: {problem}; it is left out"
+            );
+        }
+        labels.set(level)
+    }
 }
 
 impl<S: 'static, T: 'static> Instances<S> for Typed<S, T> {
@@ -123,7 +153,7 @@ impl<S: 'static, T: 'static> Instances<S> for Typed<S, T> {
             };
             let name = String::from_utf8_lossy(indom.name_bytes(inst).unwrap_or_default());
             let set = guard::call(format_args!("labels of instance {inst} (\"{name}\")"), || {
-                labels(&name, row).set(level)
+                self.shown(&name, labels(&name, row), level)
             });
             sets.push((inst, set));
         });
@@ -168,12 +198,16 @@ impl<S: 'static> Metrics<S> {
                 cluster: self.cluster,
                 users: BTreeMap::new(),
                 instances: Box::new(Typed {
+                    serial,
                     rows: Rc::new(rows),
                     labels: None,
+                    has_warned: Cell::new(false),
                 }),
             };
             self.indoms.insert(serial, domain);
-            self.current().indoms.push(serial);
+            if let Some(cluster) = self.current() {
+                cluster.indoms.push(serial);
+            }
             self.unbound.push(serial);
         }
         IndomRef::of(serial)
@@ -203,43 +237,58 @@ impl<S: 'static> Metrics<S> {
 
     /// Gives an instance domain a label, in place of one with this name.
     pub fn indom_label<T>(&mut self, indom: IndomRef<S, T>, name: &str, value: &str) -> &mut Self {
-        if let Some(domain) = self.indoms.get_mut(&indom.serial) {
-            let outcome = domain.labels.give(name, value, false);
-            self.labelled(outcome, format_args!("instance domain {}", indom.serial));
+        if let Some(domain) = self.declared_indom(indom.serial) {
+            let given = domain.labels.give(name, value, false);
+            self.labelled(given, format_args!("instance domain {}", indom.serial));
         }
         self
     }
 
     /// Gives an instance domain these labels, in place of all that it had.
     pub fn set_indom_labels<T>(&mut self, indom: IndomRef<S, T>, labels: Labels) -> &mut Self {
-        if let Some(domain) = self.indoms.get_mut(&indom.serial) {
-            let outcome = domain.labels.replace(labels);
-            self.labelled(outcome, format_args!("instance domain {}", indom.serial));
+        if let Some(domain) = self.declared_indom(indom.serial) {
+            let given = domain.labels.replace(labels);
+            self.labelled(given, format_args!("instance domain {}", indom.serial));
         }
         self
     }
 
     /// Sets the help text of an instance domain.
     pub fn set_indom_help<T>(&mut self, indom: IndomRef<S, T>, help: &str) -> &mut Self {
-        if let Some(domain) = self.indoms.get_mut(&indom.serial) {
+        if let Some(domain) = self.declared_indom(indom.serial) {
             help.clone_into(&mut domain.help);
         }
         self
     }
 
-    /// Gives the instances of a domain labels, by name and row, in place of all that they had.
+    /// Gives the instances of a domain labels, by name and row, in place of all that they had. A
+    /// label that cannot be shown is left out; the first one is logged, others at level `debug`.
     pub fn instance_labels<T: 'static>(
         &mut self,
         indom: IndomRef<S, T>,
         labels: impl Fn(&str, &T) -> Labels + 'static,
     ) -> &mut Self {
-        let domain = self.indoms.get_mut(&indom.serial);
-        let typed = domain.and_then(|domain| domain.instances.as_any_mut().downcast_mut::<Typed<S, T>>());
-        if let Some(typed) = typed {
-            typed.labels = Some(Box::new(labels));
-            self.changes |= LABEL_CHANGE;
+        let serial = indom.serial;
+        let Some(domain) = self.declared_indom(serial) else {
+            return self;
+        };
+        match domain.instances.as_any_mut().downcast_mut::<Typed<S, T>>() {
+            Some(typed) => {
+                typed.labels = Some(Box::new(labels));
+                typed.has_warned.set(false);
+                self.changes |= LABEL_CHANGE;
+            }
+            None => self.problem(format!("labels of instance domain {serial}: it has other rows")),
         }
         self
+    }
+
+    /// The instance domain with a serial. If it is not declared, that is a problem.
+    fn declared_indom(&mut self, serial: u32) -> Option<&mut Domain<S>> {
+        if !self.indoms.contains_key(&serial) {
+            self.problem(format!("instance domain {serial} is not declared"));
+        }
+        self.indoms.get_mut(&serial)
     }
 }
 

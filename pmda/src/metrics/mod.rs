@@ -23,6 +23,7 @@ pub(crate) use metric::{Metric, is_name};
 pub use metric::{MetricRef, Problem};
 pub(crate) use table::Child;
 
+use crate::labels::Given;
 use crate::{Env, Error, Labels, Request, Result};
 use clusters::Clusters;
 use numbers::Numbers;
@@ -58,6 +59,8 @@ pub struct Metrics<S> {
     unbound: Vec<u32>,
     /// The cluster of the next metric.
     cluster: u32,
+    /// What is wrong with the place of the next metrics, which cannot be declared then.
+    misplaced: Option<String>,
     /// The serial of the file with the numbers of the next metrics.
     cache: Option<u32>,
     numbers: Numbers,
@@ -102,6 +105,7 @@ impl<S> Metrics<S> {
             labels: Labels::new(),
             unbound: Vec::new(),
             cluster: 0,
+            misplaced: None,
             cache: None,
             numbers: Numbers::default(),
             is_dynamic: false,
@@ -116,44 +120,55 @@ impl<S> Metrics<S> {
 
     /// Gives the whole agent a label, in place of one with this name.
     pub fn label(&mut self, name: &str, value: &str) -> &mut Self {
-        let outcome = self.labels.give(name, value, false);
-        self.labelled(outcome, "the agent")
+        let given = self.labels.give(name, value, false);
+        self.labelled(given, "the agent")
     }
 
     /// Gives the whole agent these labels, in place of all that it had.
     pub fn set_labels(&mut self, labels: Labels) -> &mut Self {
-        let outcome = self.labels.replace(labels);
-        self.labelled(outcome, "the agent")
+        let given = self.labels.replace(labels);
+        self.labelled(given, "the agent")
     }
 
     /// Makes what follows part of this cluster, whose metrics are read together. The first cluster
-    /// is 0.
+    /// is 0, the last possible one 4095: behind a greater number no metric can be declared.
     pub fn cluster(&mut self, number: u32) -> &mut Self {
-        if number >= CLUSTERS {
-            self.problem(format!("cluster {number}: the last possible one is {}", CLUSTERS - 1));
-            return self;
+        (self.cluster, self.cache, self.misplaced) = (number, None, None);
+        if number < CLUSTERS {
+            self.clusters.at(number);
+        } else {
+            self.misplace(format!("cluster {number}: the last possible one is {}", CLUSTERS - 1));
         }
-        self.cluster = number;
-        self.cache = None;
-        self.clusters.at(number);
         self
     }
 
-    /// The cluster that is being declared.
-    fn current(&mut self) -> &mut Cluster<S> {
-        self.clusters.at(self.cluster)
+    /// Takes note that the next metrics have no place.
+    fn misplace(&mut self, text: String) {
+        self.misplaced = Some(text.clone());
+        self.problem(text);
+    }
+
+    /// The cluster that is being declared, if it can be.
+    fn current(&mut self) -> Option<&mut Cluster<S>> {
+        (self.cluster < CLUSTERS).then(|| self.clusters.at(self.cluster))
     }
 
     /// Gives the cluster a label, in place of one with this name.
     pub fn cluster_label(&mut self, name: &str, value: &str) -> &mut Self {
-        let (number, outcome) = (self.cluster, self.current().labels.give(name, value, false));
-        self.labelled(outcome, format_args!("cluster {number}"))
+        let number = self.cluster;
+        match self.current().map(|cluster| cluster.labels.give(name, value, false)) {
+            Some(given) => self.labelled(given, format_args!("cluster {number}")),
+            None => self,
+        }
     }
 
     /// Gives the cluster these labels, in place of all that it had.
     pub fn set_cluster_labels(&mut self, labels: Labels) -> &mut Self {
-        let (number, outcome) = (self.cluster, self.current().labels.replace(labels));
-        self.labelled(outcome, format_args!("cluster {number}"))
+        let number = self.cluster;
+        match self.current().map(|cluster| cluster.labels.replace(labels)) {
+            Some(given) => self.labelled(given, format_args!("cluster {number}")),
+            None => self,
+        }
     }
 
     /// Reads what the metrics of the cluster show: called before a request that needs one of them,
@@ -164,14 +179,18 @@ impl<S> Metrics<S> {
     /// [`Agent::dynamic`](crate::Agent::dynamic) take the place of all earlier ones.
     pub fn refresh(&mut self, refresh: impl Fn(&mut S, &Request<'_>) -> Result<()> + 'static) -> &mut Self {
         let round = self.round;
-        self.current().add_refresh(round, Box::new(refresh));
+        if let Some(cluster) = self.current() {
+            cluster.add_refresh(round, Box::new(refresh));
+        }
         self
     }
 
     /// Sets the time for which the values of the cluster are valid: requests within it get the same
     /// values, without another reading. After a failure the next request reads again.
     pub fn valid_for(&mut self, time: Duration) -> &mut Self {
-        self.current().valid_for = Some(time);
+        if let Some(cluster) = self.current() {
+            cluster.valid_for = Some(time);
+        }
         self
     }
 
@@ -180,7 +199,8 @@ impl<S> Metrics<S> {
     /// which no domain of the agent may have. Numbers of [`Def::item`] are kept there, too.
     pub fn numbered_by(&mut self, cache: u32) -> &mut Self {
         if self.indoms.contains_key(&cache) {
-            self.problem(format!("the numbers of metrics cannot be in instance domain {cache}"));
+            self.cache = None;
+            self.misplace(format!("the numbers of metrics cannot be in instance domain {cache}"));
         } else {
             self.cache = Some(cache);
             self.is_dynamic = true;
@@ -307,10 +327,10 @@ impl<S> Metrics<S> {
     }
 
     /// Takes note that labels were given to something, or of what is wrong with them.
-    fn labelled(&mut self, outcome: std::result::Result<bool, String>, of: impl Display) -> &mut Self {
-        match outcome {
-            Ok(is_changed) => self.changes |= if is_changed { LABEL_CHANGE } else { 0 },
-            Err(text) => self.problem(format!("{of}: {text}")),
+    fn labelled(&mut self, given: Given, of: impl Display) -> &mut Self {
+        self.changes |= if given.is_changed { LABEL_CHANGE } else { 0 };
+        if let Some(text) = given.problem {
+            self.problem(format!("{of}: {text}"));
         }
         self
     }
@@ -318,7 +338,7 @@ impl<S> Metrics<S> {
     /// Begins a call of the agent that declares something.
     pub(crate) fn begin(&mut self) {
         self.round += 1;
-        (self.cluster, self.cache) = (0, None);
+        (self.cluster, self.cache, self.misplaced) = (0, None, None);
     }
 
     /// Ends such a call. Returns the serials of new domains.

@@ -8,6 +8,7 @@ use pmda_core::wire::encode::Reply;
 use pmda_core::wire::{Kind, number};
 
 use super::handler::Handler;
+use crate::logger::capture::Reader;
 use crate::reactor::Reactor;
 use crate::{Agent, ClientId, Env, Error, Result};
 
@@ -50,7 +51,9 @@ impl AgentThread {
             return Err(Error::ENOMEM);
         }
         let env = env.clone();
+        let log_reader = Reader::current();
         let serve = move || {
+            log_reader.take_over();
             let mut handler = match Handler::<A>::start(&env) {
                 Ok(handler) => handler,
                 Err(error) => {

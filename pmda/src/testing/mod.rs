@@ -33,6 +33,7 @@ mod request;
 use std::path::Path;
 use std::time::Duration;
 
+use log::LevelFilter;
 use pmda_core::constants::*;
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::wire::client::{self as wire, ClientRequest, InDomProfile};
@@ -42,8 +43,9 @@ pub use reply::{Desc, EventRecord, Fetched};
 pub use request::StoreValue;
 
 use crate::client::attribute;
+use crate::logger::capture::Lines;
 use crate::session::Session;
-use crate::{Agent, ClientId, Env, Error, Metrics, Result};
+use crate::{Agent, ClientId, Env, Error, Metrics, Result, logger};
 use folder::Folder;
 
 /// pmcd, as an agent sees it, with clients that fetch and store.
@@ -54,6 +56,7 @@ use folder::Folder;
 pub struct Harness<A: Agent> {
     // Dropped before its folder, in the order of fields.
     session: Option<Session<A>>,
+    lines: Lines,
     env: Env,
     folder: Folder,
     client: ClientId,
@@ -104,9 +107,12 @@ impl<A: Agent> Harness<A> {
             .map(|(name, value)| (*name, (*value).to_owned()))
             .collect();
         let env = Env::in_folder(A::NAME, A::DOMAIN, folder.path()).with_options(options, Vec::new());
+        logger::start(A::NAME, LevelFilter::Info);
+        let lines = Lines::of_this_thread();
         let session = Some(start(&env)?);
         let mut harness = Harness {
             session,
+            lines,
             env,
             folder,
             client: ClientId(0),
@@ -120,6 +126,7 @@ impl<A: Agent> Harness<A> {
     /// # Errors
     /// As for [`Harness::new`].
     pub fn restart(mut self) -> Result<Harness<A>> {
+        self.lines.follow();
         self.session = None;
         self.env = self.env.anew();
         self.session = Some(Session::start_here(&self.env)?);
@@ -134,7 +141,18 @@ impl<A: Agent> Harness<A> {
         self.folder.path()
     }
 
+    /// The lines that the agent has logged so far, as `Warning: text`, from level `info` on. Those
+    /// of threads that the agent has started itself are those of other tests, too.
+    ///
+    /// The first harness of a process installs the logger of this crate. It is empty if the test
+    /// has installed another one.
+    #[must_use]
+    pub fn log(&self) -> String {
+        self.lines.text()
+    }
+
     fn session(&mut self) -> &mut Session<A> {
+        self.lines.follow();
         self.session.as_mut().expect("the agent has been started")
     }
 
