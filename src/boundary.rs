@@ -1,12 +1,12 @@
 //! Calls into C, and the panic guard.
 //!
-//! What calls functions of an agent, or waits, consists of steps ([`guarded`]), and the exported
-//! function makes the calls between them. During a call its frame holds no lock, borrow or
-//! destructor. So a callback may call the library again, and may leave by returning, `longjmp`, an
-//! exception, `pthread_exit` or a cancellation.
+//! A function that calls the agent, or waits, consists of steps ([`guarded`]); the exported
+//! function makes the calls between them. During a call only the frames of such functions are on
+//! the stack. They hold no lock, borrow or destructor. So a callback may call the library again,
+//! and may leave by return, `longjmp`, an exception, `pthread_exit` or a cancellation.
 //!
-//! Each step runs under the panic guard, as every exported function does, and gets a [`Token`], by
-//! which it may take the lock.
+//! Each step runs under the panic guard, as the body of every exported function does, and gets a
+//! [`Token`], with which it may take the lock.
 
 use std::any::Any;
 use std::ffi::c_int;
@@ -20,23 +20,27 @@ use crate::sys::reentrancy::ReentrancyGuard;
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;
 
-/// Something that is owned across a call into C. It leaks when the call does not return.
+/// Something that is owned across a call into C. It has no destructor. If the call does not return,
+/// the value leaks: no code of the library runs then that could free it.
 pub(crate) struct NoDropCell<T>(ManuallyDrop<Option<T>>);
 
 impl<T> NoDropCell<T> {
+    /// A cell with a value.
     pub(crate) const fn new(value: T) -> NoDropCell<T> {
         NoDropCell(ManuallyDrop::new(Some(value)))
     }
 
+    /// An empty cell.
     pub(crate) const fn none() -> NoDropCell<T> {
         NoDropCell(ManuallyDrop::new(None))
     }
 
-    /// Puts a value in, and drops the one before.
+    /// Puts a value into the cell, and drops the one before.
     pub(crate) fn set(&mut self, value: T) {
         *self.0 = Some(value);
     }
 
+    /// A shared reference to the value, if it was not taken.
     pub(crate) fn peek(&self) -> Option<&T> {
         self.0.as_ref()
     }
@@ -46,14 +50,14 @@ impl<T> NoDropCell<T> {
         self.0.as_mut()
     }
 
-    /// Takes the value out.
+    /// Takes the value out: it is dropped like any other from now on.
     pub(crate) fn take(&mut self) -> Option<T> {
         self.0.take()
     }
 }
 
-/// Names of functions in which debug builds panic, separated by blanks: for the tests of this
-/// guard.
+/// The environment variable with the names of functions in which debug builds panic, separated by
+/// blanks: for the tests of the guard.
 #[cfg(debug_assertions)]
 const PROVOKE: &str = "PCP_PMDA_PANIC";
 
@@ -62,11 +66,11 @@ static PROVOKED: std::sync::LazyLock<Option<String>> = std::sync::LazyLock::new(
 
 /// Runs the body of an exported function and turns its result into what C gets.
 ///
-/// A panic must not cross the edge, as pmcd loads this library. It is logged, and the caller sees
-/// `PM_ERR_GENERIC` or NULL (MAIN-54).
+/// A panic must not reach C: pmcd loads this library into its own process. It is logged, and the
+/// caller gets the failure value of the type, `PM_ERR_GENERIC` or NULL (MAIN-54).
 ///
-/// A call in a signal handler on top of a call of the same thread gets `-EBUSY` (or NULL, or
-/// nothing) at once: nothing is allocated, locked, waited for or said.
+/// A signal handler may call the library on top of a call of the same thread. It gets `-EBUSY` (or
+/// NULL, or nothing) at once: nothing is allocated, locked, waited for or logged.
 pub(crate) fn guard<R: CReturn>(body: impl FnOnce(&mut Token) -> R) -> R::C {
     let Some(mut entered) = ReentrancyGuard::enter() else {
         return R::BUSY;
@@ -76,10 +80,11 @@ pub(crate) fn guard<R: CReturn>(body: impl FnOnce(&mut Token) -> R) -> R::C {
     outcome
 }
 
-/// Does a call of some ten instructions, with the lock, and without what [`guard`] has for a panic:
-/// the work has none, allocates nothing and calls nobody (`tests/short.rs` proves it). `None` if
-/// the work gives that, with several threads, on top of another call, or where a handler has left
-/// one: then [`guard_apart`] does it.
+/// Does a short call: `work` of some ten instructions, with the lock, and without a panic guard.
+/// The work cannot panic, allocates nothing and calls nothing, which `tests/short.rs` proves of the
+/// finished library. Returns `None` if the work does, and if it was not done: with several threads,
+/// on top of another call, or where a handler has left one. Then the caller does it by
+/// [`guard_apart`].
 #[inline(always)]
 pub(crate) fn short<T, R>(state: &Mutex<T>, work: impl FnOnce(&mut T) -> Option<R>) -> Option<R> {
     #[cfg(debug_assertions)]
@@ -92,19 +97,24 @@ pub(crate) fn short<T, R>(state: &Mutex<T>, work: impl FnOnce(&mut T) -> Option<
     outcome
 }
 
-/// [`guard`] in a frame of its own, so that a short call need not save what only the other way
-/// uses. It never unwinds, so its callers have no landing pad.
+/// [`guard`] in a frame of its own, so that a function with a short call need not save the
+/// registers that only the other way uses. It is `extern "C"`, which never unwinds, so that its
+/// callers have no landing pads.
 #[inline(never)]
 pub(crate) extern "C" fn guard_apart<R: CReturn>(body: impl FnOnce(&mut Token) -> R) -> R::C {
     guard(body)
 }
 
-/// The result of a step, or the exported function's return value without it.
+/// The result of a step, or the value that the exported function returns if there is none.
 pub(crate) type Guarded<T> = std::result::Result<T, c_int>;
 
-/// [`guard`] for a step. Its frame has nothing to drop, to unlock or to catch: what the steps own
-/// meanwhile is in a [`NoDropCell`]. The result stays in registers, as it does not pass through the
-/// catcher.
+/// [`guard`] for a step of a function that makes calls into C between its steps. After the step the
+/// frame of that function has nothing to drop, to unlock or to catch: what it owns is in a
+/// [`NoDropCell`], and the result has no destructor, as is asserted. The result is not passed
+/// through `catch_unwind`, so that it can stay in registers.
+///
+/// # Errors
+/// The return value after a panic, or on top of another call.
 pub(crate) fn guarded<T>(body: impl FnOnce(&mut Token) -> T) -> Guarded<T> {
     const { assert!(!std::mem::needs_drop::<T>()) };
     let Some(mut entered) = ReentrancyGuard::enter() else {
@@ -122,7 +132,10 @@ pub(crate) fn guarded<T>(body: impl FnOnce(&mut Token) -> T) -> Guarded<T> {
     outcome
 }
 
-/// [`guarded`] for a step that may fail: then the exported function returns the error.
+/// [`guarded`] for a step that may fail.
+///
+/// # Errors
+/// As [`guarded`]; the code of the step's error.
 pub(crate) fn try_guarded<T>(body: impl FnOnce(&mut Token) -> Result<T>) -> Guarded<T> {
     guarded(body)?.map_err(Error::code)
 }
@@ -132,7 +145,8 @@ pub(crate) fn returned(outcome: Guarded<c_int>) -> c_int {
     outcome.unwrap_or_else(|code| code)
 }
 
-/// [`guard`] for what is already inside of the library.
+/// [`guard`] for code that is already inside of the library: it catches panics, and does nothing
+/// else.
 pub(crate) fn inner<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
     // Unwind safety: what a panic may leave half done is behind locks that are released while
     // unwinding, and every core module keeps its invariants at each point where it can panic.
@@ -145,6 +159,7 @@ pub(crate) fn inner<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
     }
 }
 
+/// Runs the body.
 #[cfg(not(debug_assertions))]
 #[inline(always)]
 fn run_body<R>(body: impl FnOnce() -> R) -> R {
@@ -165,6 +180,7 @@ fn run_body<R, F: FnOnce() -> R>(body: F) -> R {
     body()
 }
 
+/// Logs a panic.
 #[cold]
 #[inline(never)]
 #[expect(
@@ -190,10 +206,11 @@ pub(crate) trait CReturn {
     type C;
     /// The value that C sees after a panic.
     const FAILED: Self::C;
-    /// The value of a call in a signal handler on top of another one: not `-EAGAIN`, which asks to
-    /// be tried again.
+    /// The value that C sees of a call in a signal handler on top of another call. It is not
+    /// `-EAGAIN`, after which callers try again: in the handler that would not end.
     const BUSY: Self::C;
 
+    /// The value that C sees.
     fn into_c(self) -> Self::C;
 }
 
@@ -219,6 +236,7 @@ impl CReturn for Result<()> {
     }
 }
 
+/// A number that is not a status is passed on unchanged.
 impl CReturn for c_int {
     type C = c_int;
     const FAILED: c_int = Error::GENERIC.code();
@@ -229,7 +247,8 @@ impl CReturn for c_int {
     }
 }
 
-/// A number that callers take for a count, a flag or the end of a list: `NONE` says "no more".
+/// A number that callers take for a count, a flag or the end of a list. `NONE` means "no more": it
+/// is returned after any failure, as callers do not expect an error code.
 pub(crate) struct Plain<const NONE: c_int>(pub(crate) c_int);
 
 impl<const NONE: c_int> CReturn for Plain<NONE> {
@@ -261,7 +280,8 @@ impl<T> CReturn for *mut T {
     }
 }
 
-/// Something that the exported function turns into what C gets.
+/// A result for the exported function itself, which turns it into what C gets; `None` after a panic
+/// and on top of another call.
 impl<T> CReturn for Option<T> {
     type C = Self;
     const FAILED: Self = None;
@@ -277,7 +297,7 @@ impl<T> CReturn for Option<T> {
 mod tests {
     use super::*;
 
-    /// MAIN-54.
+    /// A panic ends at the guard, as the failure of the type (MAIN-54).
     #[test]
     fn panics_become_failures() {
         assert_eq!(guard(|_| -> Result<c_int> { panic!("a text") }), Error::GENERIC.code());
@@ -289,6 +309,7 @@ mod tests {
         guard(|_| -> () { panic!("nothing to return") });
     }
 
+    /// A result passes the guard unchanged.
     #[test]
     fn results_pass() {
         assert_eq!(guard(|_| -> Result<c_int> { Ok(5) }), 5);

@@ -1,11 +1,12 @@
 //! A drop-in replacement for libpcp_pmda, the library of Performance Co-Pilot's agents. It is
 //! called from C; agents in Rust are written with the crate `pmda`.
 //!
-//! A family of functions has one room, under PCP's name: what is exported (`exports.rs`, the only
-//! file of a room with unsafe code), the work behind it, and its messages. C pointers come in as
-//! views ([`view`]), become safe Rust values once, and are served by these rooms and by
-//! `pmda_core`, which knows nothing of C. `docs/ARCHITECTURE.md` shows the house; the numbers in
-//! the documentation (CACHE-10, WIRE-51 …) are those of facts in `docs/spec`.
+//! Each family of functions has a module under PCP's name for it: the exported functions
+//! (`exports.rs`, the only file of the module with unsafe code), the work behind them, and their
+//! messages. C pointers arrive as views ([`view`]). The modules turn them into safe Rust values,
+//! and do the work with `pmda_core`, which knows nothing of C. `docs/ARCHITECTURE.md` describes the
+//! parts and the order between them. A number such as CACHE-10 or WIRE-51 behind a sentence is that
+//! of a fact in `docs/spec`, which the tests cite.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_macros, clippy::disallowed_methods))]
 #[cfg(panic = "abort")]

@@ -735,9 +735,6 @@ PMDA_CALL extern int pmdaStore(pmdaResult *__result, pmdaExt *__pmda);
  *
  * Returns:
  * PM_ERR_NAME.
- *
- * Pointers:
- * Nothing is read or written.
  */
 PMDA_CALL extern int pmdaPMID(const char *__name, pmID *__pmid, pmdaExt *__pmda);
 
@@ -746,9 +743,6 @@ PMDA_CALL extern int pmdaPMID(const char *__name, pmID *__pmid, pmdaExt *__pmda)
  *
  * Returns:
  * PM_ERR_PMID.
- *
- * Pointers:
- * Nothing is read or written.
  */
 PMDA_CALL extern int pmdaName(pmID __pmid, char ***__nameset, pmdaExt *__pmda);
 
@@ -757,9 +751,6 @@ PMDA_CALL extern int pmdaName(pmID __pmid, char ***__nameset, pmdaExt *__pmda);
  *
  * Returns:
  * PM_ERR_NAME.
- *
- * Pointers:
- * Nothing is read or written.
  */
 PMDA_CALL extern int pmdaChildren(const char *__name, int __traverse, char ***__offspring, int **__status,
         pmdaExt *__pmda);
@@ -1169,9 +1160,6 @@ PMDA_CALL extern int pmdaCacheLookupKey(pmInDom __indom, const char *__name, int
  *
  * Returns:
  * The number of culled instances; PM_ERR_INDOM for PM_INDOM_NULL, -ENOMEM.
- *
- * Pointers:
- * None of its own.
  */
 PMDA_CALL extern int pmdaCachePurge(pmInDom __indom, time_t __recent);
 
@@ -1193,9 +1181,6 @@ PMDA_CALL extern int pmdaCachePurgeCallback(pmInDom __indom, time_t __recent, vo
  *
  * Returns:
  * 0; PM_ERR_SIGN for a negative number, PM_ERR_TOOBIG if an instance has a greater id.
- *
- * Pointers:
- * None of its own.
  */
 PMDA_CALL extern int pmdaCacheResize(pmInDom __indom, int __maximum);
 
@@ -1216,15 +1201,13 @@ PMDA_CALL extern void __pmdaCacheDump(FILE *__stream, pmInDom __indom, int __do_
 PMDA_CALL extern void __pmdaCacheDumpAll(FILE *__stream, int __do_hash);
 
 /*
- * Does an operation on the whole cache: one of the PMDA_CACHE_* macros from LOAD on.
+ * Does an operation on the whole cache: one of the PMDA_CACHE_* macros from LOAD on. It may
+ * write to stderr and to libpcp's log.
  *
  * Returns:
  * What the operation counts or finds; -1 at the end of a walk; -EINVAL for an unknown operation,
  * PM_ERR_INDOM for PM_INDOM_NULL, -errno or PM_ERR_GENERIC when a file cannot be read or
  * written.
- *
- * Pointers:
- * None of its own; it writes to stderr and to libpcp's log.
  */
 PMDA_CALL extern int pmdaCacheOp(pmInDom __indom, int __op);
 
@@ -1255,7 +1238,12 @@ PMDA_CALL extern int pmdaCacheOp(pmInDom __indom, int __op);
  * The client context of a request
  */
 
-/* Returns the client context that the current request belongs to, -1 before the first one. */
+/*
+ * Returns the client context of the request that is being served.
+ *
+ * Returns:
+ * The context; -1 before the first request.
+ */
 PMDA_CALL extern int pmdaGetContext(void);
 
 /* Sets what pmdaGetContext returns. */
@@ -1282,7 +1270,12 @@ typedef int (*pmdaEventDecodeCallBack)(int, void*, size_t, struct timeval*, void
  */
 PMDA_CALL extern int pmdaEventNewArray(void);
 
-/* The same as pmdaEventNewArray: the records decide the form. */
+/*
+ * The same as pmdaEventNewArray: the records decide the form.
+ *
+ * Returns:
+ * As pmdaEventNewArray.
+ */
 PMDA_CALL extern int pmdaEventNewHighResArray(void);
 
 /*
@@ -1293,7 +1286,12 @@ PMDA_CALL extern int pmdaEventNewHighResArray(void);
  */
 PMDA_CALL extern int pmdaEventResetArray(int __idx);
 
-/* The same as pmdaEventResetArray. */
+/*
+ * The same as pmdaEventResetArray.
+ *
+ * Returns:
+ * As pmdaEventResetArray.
+ */
 PMDA_CALL extern int pmdaEventResetHighResArray(int __idx);
 
 /*
@@ -1304,7 +1302,12 @@ PMDA_CALL extern int pmdaEventResetHighResArray(int __idx);
  */
 PMDA_CALL extern int pmdaEventReleaseArray(int __idx);
 
-/* The same as pmdaEventReleaseArray. */
+/*
+ * The same as pmdaEventReleaseArray.
+ *
+ * Returns:
+ * As pmdaEventReleaseArray.
+ */
 PMDA_CALL extern int pmdaEventReleaseHighResArray(int __idx);
 
 /*
@@ -1395,10 +1398,20 @@ PMDA_CALL extern int pmdaEventHighResAddParam(int __idx, pmID __pmid, int __type
  */
 PMDA_CALL extern pmEventArray *pmdaEventGetAddr(int __idx);
 
-/* The same as pmdaEventGetAddr, of the type PM_TYPE_HIGHRES_EVENT. */
+/*
+ * The same as pmdaEventGetAddr, of the type PM_TYPE_HIGHRES_EVENT.
+ *
+ * Returns:
+ * As pmdaEventGetAddr.
+ */
 PMDA_CALL extern pmHighResEventArray *pmdaEventGetHighResAddr(int __idx);
 
-/* An older name of pmdaEventGetHighResAddr. */
+/*
+ * An older name of pmdaEventGetHighResAddr.
+ *
+ * Returns:
+ * As pmdaEventGetAddr.
+ */
 PMDA_CALL extern pmHighResEventArray *pmdaEventHighResGetAddr(int __idx);
 
 /*

@@ -84,11 +84,20 @@ typedef struct {
     int			zeroed;
 } __pmdaRootPDUStop;
 
-/* Sends the introduction of a server. */
+/*
+ * Sends the introduction of a server.
+ *
+ * Returns:
+ * The number of bytes sent, or -1 with errno set.
+ */
 PMDA_CALL extern int __pmdaSendRootPDUInfo(int __fd, int __features, int __status);
 
 /*
  * Receives the introduction of a server.
+ *
+ * Returns:
+ * The number of bytes received; the status of the message if that is not 0; a negative code for
+ * another or a damaged message, with both places untouched.
  *
  * Pointers:
  * version and features are each NULL or valid for one write.
@@ -98,6 +107,10 @@ PMDA_CALL extern int __pmdaRecvRootPDUInfo(int __fd, int *__version, int *__feat
 /*
  * Sends a request or an answer about a container: exactly namelen bytes of name.
  *
+ * Returns:
+ * The number of bytes sent; -1 with errno set when sending fails; -EINVAL or
+ * -E2BIG for an impossible length.
+ *
  * Pointers:
  * name is NULL or readable for namelen bytes or up to a NUL.
  */
@@ -106,6 +119,9 @@ PMDA_CALL extern int __pmdaSendRootPDUContainer(int __fd, int __type, int __pid,
 
 /*
  * Receives a message about a container into buf.
+ *
+ * Returns:
+ * As __pmdaRecvRootPDUInfo; -EINVAL without a buffer.
  *
  * Pointers:
  * buf is NULL or writable for buflen bytes.
@@ -129,6 +145,9 @@ PMDA_CALL extern int __pmdaDecodeRootPDUContainer(void *__buf, int __blen, int *
 /*
  * Asks for an agent to be started.
  *
+ * Returns:
+ * As __pmdaSendRootPDUContainer.
+ *
  * Pointers:
  * name and args are each NULL or readable for their lengths or up to a NUL.
  */
@@ -138,6 +157,9 @@ PMDA_CALL extern int __pmdaSendRootPDUStartReq(int __fd, int __ipctype, const ch
 /*
  * Receives a request to start an agent into buf.
  *
+ * Returns:
+ * As __pmdaRecvRootPDUContainer.
+ *
  * Pointers:
  * buf is NULL or writable for buflen bytes.
  */
@@ -145,6 +167,9 @@ PMDA_CALL extern int __pmdaRecvRootPDUStartReq(int __fd, void *__buf, int __bufl
 
 /*
  * Tells that an agent was started, and passes its descriptors on; the caller still owns them.
+ *
+ * Returns:
+ * As __pmdaSendRootPDUContainer.
  *
  * Pointers:
  * name is NULL or readable for namelen bytes or up to a NUL.
@@ -156,6 +181,9 @@ PMDA_CALL extern int __pmdaSendRootPDUStart(int __fd, int __pid, int __infd, int
  * Receives the answer to a request to start an agent into buf, with the descriptors that came
  * along, or -1, in its fields infd and outfd. They are the caller's, and
  * closed on exec.
+ *
+ * Returns:
+ * As __pmdaRecvRootPDUContainer.
  *
  * Pointers:
  * buf is NULL or writable for buflen bytes.
@@ -176,12 +204,20 @@ PMDA_CALL extern int __pmdaRecvRootPDUStart(int __fd, void *__buf, int __buflen)
 PMDA_CALL extern int __pmdaDecodeRootPDUStart(void *__buf, int __blen, int *__pid, int *__infd, int *__outfd,
         int *__ipctype, char *__name, int __namesz, char *__args, int __argssz);
 
-/* Sends a request or an answer about the end of an agent. */
+/*
+ * Sends a request or an answer about the end of an agent.
+ *
+ * Returns:
+ * As __pmdaSendRootPDUInfo.
+ */
 PMDA_CALL extern int __pmdaSendRootPDUStop(int __fd, int __type, int __pid, int __code, int __force,
         int __status);
 
 /*
  * Receives a message about the end of an agent into buf.
+ *
+ * Returns:
+ * As __pmdaRecvRootPDUContainer.
  *
  * Pointers:
  * buf is NULL or writable for buflen bytes.

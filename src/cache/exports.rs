@@ -168,11 +168,8 @@ pub unsafe extern "C" fn pmdaCacheLookupKey(
 ///
 /// # Returns
 /// The number of culled instances; `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-ENOMEM`.
-///
-/// # Safety
-/// None of its own.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaCachePurge(indom: pmInDom, recent: time_t) -> c_int {
+pub extern "C" fn pmdaCachePurge(indom: pmInDom, recent: time_t) -> c_int {
     guard(|token| cache::purge(token, InDom(indom), wide(recent), None))
 }
 
@@ -208,11 +205,8 @@ pub unsafe extern "C-unwind" fn pmdaCachePurgeCallback(
 ///
 /// # Returns
 /// 0; `PM_ERR_SIGN` for a negative number, `PM_ERR_TOOBIG` if an instance has a greater id.
-///
-/// # Safety
-/// None of its own.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaCacheResize(indom: pmInDom, maximum: c_int) -> c_int {
+pub extern "C" fn pmdaCacheResize(indom: pmInDom, maximum: c_int) -> c_int {
     guard(|token| with(token, InDom(indom), |cache| cache.resize(maximum)))
 }
 
@@ -242,17 +236,15 @@ pub unsafe extern "C" fn __pmdaCacheDumpAll(stream: Option<CFile>, do_hash: c_in
     });
 }
 
-/// Does an operation on the whole cache: one of the `PMDA_CACHE_*` macros from LOAD on.
+/// Does an operation on the whole cache: one of the `PMDA_CACHE_*` macros from LOAD on. It may
+/// write to stderr and to libpcp's log.
 ///
 /// # Returns
 /// What the operation counts or finds; -1 at the end of a walk; `-EINVAL` for an unknown operation,
 /// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-errno` or `PM_ERR_GENERIC` when a file cannot be read or
 /// written.
-///
-/// # Safety
-/// None of its own; it writes to stderr and to libpcp's log.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaCacheOp(indom: pmInDom, op: c_int) -> c_int {
+pub extern "C" fn pmdaCacheOp(indom: pmInDom, op: c_int) -> c_int {
     let indom = InDom(indom);
     // Agents call this operation once for each instance, the others once for a whole cache.
     if op == PMDA_CACHE_WALK_NEXT {

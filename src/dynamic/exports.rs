@@ -44,6 +44,9 @@ fn update(ext: Ext<'_>, callbacks: &Callbacks) -> bool {
 
 /// A lookup: has all trees updated, makes a new metric table if metrics have changed (DYN-10), and
 /// searches the trees. Without an agent nothing is found.
+///
+/// # Errors
+/// Those of [`guarded`].
 fn lookup(ext: Option<Ext<'_>>, key: LookupKey<'_>) -> Guarded<Option<&'static Callbacks>> {
     let Some(ext) = ext else { return Ok(None) };
     let registrations = guarded(|token| registered(token, ext))?;
@@ -58,6 +61,9 @@ fn lookup(ext: Option<Ext<'_>>, key: LookupKey<'_>) -> Guarded<Option<&'static C
 }
 
 /// Makes a new metric table for an agent, and frees the old one if it was made here.
+///
+/// # Errors
+/// Those of [`guarded`].
 fn rebuild(ext: Ext<'_>, registrations: CallbacksIter) -> Guarded<()> {
     let new = guarded(|token| { registrations }.next(token).map(NewTable::new))?;
     let Some(mut table) = new else { return Ok(()) };
@@ -72,6 +78,9 @@ fn rebuild(ext: Ext<'_>, registrations: CallbacksIter) -> Guarded<()> {
 
 /// Asks all registrations for their counts (DYN-20). If there are any, makes the table, and has
 /// each registration update its tree once more and fill in its copies.
+///
+/// # Errors
+/// Those of [`guarded`]; `-ENOMEM`.
 fn fill(table: &mut NewTable, ext: Ext<'_>, registrations: CallbacksIter) -> Guarded<()> {
     let mut walk = registrations;
     while let Some(callbacks) = guarded(|token| walk.next(token))? {

@@ -25,6 +25,9 @@ pub extern "C" fn pmdaEventNewArray() -> c_int {
 }
 
 /// The same as `pmdaEventNewArray`: the records decide the form (EVENT-11).
+///
+/// # Returns
+/// As `pmdaEventNewArray`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventNewHighResArray() -> c_int {
     pmdaEventNewArray()
@@ -45,6 +48,9 @@ pub extern "C" fn pmdaEventResetArray(idx: c_int) -> c_int {
 }
 
 /// The same as `pmdaEventResetArray`.
+///
+/// # Returns
+/// As `pmdaEventResetArray`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventResetHighResArray(idx: c_int) -> c_int {
     pmdaEventResetArray(idx)
@@ -60,6 +66,9 @@ pub extern "C" fn pmdaEventReleaseArray(idx: c_int) -> c_int {
 }
 
 /// The same as `pmdaEventReleaseArray`.
+///
+/// # Returns
+/// As `pmdaEventReleaseArray`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventReleaseHighResArray(idx: c_int) -> c_int {
     pmdaEventReleaseArray(idx)
@@ -252,12 +261,18 @@ pub extern "C" fn pmdaEventGetAddr(idx: c_int) -> *mut pmEventArray {
 }
 
 /// The same as `pmdaEventGetAddr`, of the type `PM_TYPE_HIGHRES_EVENT`.
+///
+/// # Returns
+/// As `pmdaEventGetAddr`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventGetHighResAddr(idx: c_int) -> *mut pmHighResEventArray {
     guard(|token| address(token, idx, Form::High).cast())
 }
 
 /// An older name of `pmdaEventGetHighResAddr` (EVENT-23).
+///
+/// # Returns
+/// As `pmdaEventGetAddr`.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventHighResGetAddr(idx: c_int) -> *mut pmHighResEventArray {
     pmdaEventGetHighResAddr(idx)

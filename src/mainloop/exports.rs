@@ -450,8 +450,10 @@ pub unsafe extern "C-unwind" fn pmdaSendError(dispatch: Option<Dispatch<'_>>, er
     }
 }
 
-/// Returns the client context that the current request belongs to, -1 before the first one
-/// (MAIN-25).
+/// Returns the client context of the request that is being served (MAIN-25).
+///
+/// # Returns
+/// The context; -1 before the first request.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaGetContext() -> c_int {
     inner(ident::current_context)

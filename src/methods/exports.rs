@@ -62,15 +62,8 @@ pub unsafe extern "C-unwind" fn pmdaStore(result: *mut pmdaResult, pmda: Option<
 ///
 /// # Returns
 /// `PM_ERR_NAME`.
-///
-/// # Safety
-/// Nothing is read or written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaPMID(
-    _name: Option<CText<'_>>,
-    _pmid: Out<'_, pmID>,
-    _pmda: Option<Ext<'_>>,
-) -> c_int {
+pub extern "C-unwind" fn pmdaPMID(_name: Option<CText<'_>>, _pmid: Out<'_, pmID>, _pmda: Option<Ext<'_>>) -> c_int {
     Error::NAME.code()
 }
 
@@ -78,15 +71,8 @@ pub unsafe extern "C-unwind" fn pmdaPMID(
 ///
 /// # Returns
 /// `PM_ERR_PMID`.
-///
-/// # Safety
-/// Nothing is read or written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaName(
-    _pmid: pmID,
-    _nameset: Out<'_, *mut *mut c_char>,
-    _pmda: Option<Ext<'_>>,
-) -> c_int {
+pub extern "C-unwind" fn pmdaName(_pmid: pmID, _nameset: Out<'_, *mut *mut c_char>, _pmda: Option<Ext<'_>>) -> c_int {
     Error::PMID.code()
 }
 
@@ -94,11 +80,8 @@ pub unsafe extern "C-unwind" fn pmdaName(
 ///
 /// # Returns
 /// `PM_ERR_NAME`.
-///
-/// # Safety
-/// Nothing is read or written.
 #[unsafe(no_mangle)]
-pub unsafe extern "C-unwind" fn pmdaChildren(
+pub extern "C-unwind" fn pmdaChildren(
     _name: Option<CText<'_>>,
     _traverse: c_int,
     _offspring: Out<'_, *mut *mut c_char>,

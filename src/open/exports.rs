@@ -203,6 +203,9 @@ pub unsafe extern "C-unwind" fn pmdaConnect(dispatch: Option<Dispatch<'_>>) {
 }
 
 /// The steps of `pmdaConnect`, and the calls that wait between them.
+///
+/// # Errors
+/// Those of [`guarded`].
 fn connect(dispatch: Option<Dispatch<'_>>) -> Guarded<()> {
     const { assert!(!std::mem::needs_drop::<Connect>()) };
     let Some(mut connect) = guarded(|token| Connect::new(token, dispatch?))? else {
@@ -354,6 +357,9 @@ const PM_OPTFLAG_POSIX: c_int = 1 << 6;
 
 /// The letter of the next option that is the agent's own, or [`END`]. The `override` function of
 /// the options sees each one first.
+///
+/// # Errors
+/// Those of [`guarded`].
 fn search(
     arguments: Option<Arguments<'_>>,
     options: Option<Options<'_>>,

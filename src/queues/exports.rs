@@ -16,6 +16,9 @@ use pmda_core::error::{Error, Result};
 use pmda_core::queue::{Event, FetchState};
 
 /// Calls the release function of each filter that `begin` has ended.
+///
+/// # Errors
+/// Those of `begin` and of [`guarded`].
 fn release_filters(begin: impl FnOnce(&mut Token) -> Result<Release>) -> Guarded<c_int> {
     let mut filters = try_guarded(begin)?;
     while let Some((release, filter)) = guarded(|token| filters.next(token))? {
@@ -248,6 +251,9 @@ pub unsafe extern "C-unwind" fn pmdaEventQueueRecords(
 }
 
 /// Shows the events of a fetch to filter and decoder, one after the other.
+///
+/// # Errors
+/// Those of [`guarded`].
 #[inline(always)]
 fn show_all(fetch: &mut QueueFetch, decoder: pmdaEventDecodeCallBack, data: *mut c_void) -> Guarded<c_int> {
     const { assert!(!std::mem::needs_drop::<QueueFetch>()) };

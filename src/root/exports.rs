@@ -157,6 +157,9 @@ pub extern "C-unwind" fn pmdaRootProcessTerminate(fd: c_int, pid: c_int) -> c_in
 }
 
 /// Sends a message, with two descriptors, or with none if one of them is negative (ROOT-24).
+///
+/// # Errors
+/// Those of `message`, of the send, and of [`guarded`].
 fn send(fd: c_int, descriptors: [RawFd; 2], message: impl FnOnce() -> Result<Vec<u8>>) -> Guarded<c_int> {
     let mut sent = NoDropCell::none();
     let (start, size) = try_guarded(|_| {
@@ -186,6 +189,9 @@ fn receive(fd: c_int, expected: Expected, buffer: CBuffer<'_>) -> c_int {
 }
 
 /// Receives an answer, or the introduction of a server.
+///
+/// # Errors
+/// Those of the receive, of the answer, and of [`guarded`].
 fn answer(fd: c_int, purpose: RootAnswer<'_>) -> Guarded<c_int> {
     let mut reply = NoDropCell::none();
     let (start, size) = try_guarded(|_| {
@@ -205,6 +211,9 @@ fn ask(fd: c_int, purpose: RootAnswer<'_>, request: impl FnOnce() -> Result<Vec<
 }
 
 /// Connects, and waits for the introduction of the server. Returns the descriptor.
+///
+/// # Errors
+/// Those of [`Connecting`], and of [`guarded`].
 fn connect(connecting: &mut Connecting) -> Guarded<c_int> {
     let (fd, address) = try_guarded(|_| connecting.open())?;
     let connected = root_socket::connect(fd, &address);
@@ -216,12 +225,19 @@ fn connect(connecting: &mut Connecting) -> Guarded<c_int> {
 }
 
 /// Sends the introduction of a server (ROOT-20).
+///
+/// # Returns
+/// The number of bytes sent, or -1 with errno set.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn __pmdaSendRootPDUInfo(fd: c_int, features: c_int, status: c_int) -> c_int {
     returned(send(fd, NONE, || root::info(features, status)))
 }
 
 /// Receives the introduction of a server (ROOT-12).
+///
+/// # Returns
+/// The number of bytes received; the status of the message if that is not 0; a negative code for
+/// another or a damaged message, with both places untouched.
 ///
 /// # Safety
 /// `version` and `features` are each NULL or valid for one write.
@@ -235,6 +251,10 @@ pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUInfo(
 }
 
 /// Sends a request or an answer about a container (ROOT-21): exactly `namelen` bytes of name.
+///
+/// # Returns
+/// The number of bytes sent; -1 with errno set when sending fails; `-EINVAL` or
+/// `-E2BIG` for an impossible length.
 ///
 /// # Safety
 /// `name` is NULL or readable for `namelen` bytes or up to a NUL.
@@ -255,6 +275,9 @@ pub unsafe extern "C-unwind" fn __pmdaSendRootPDUContainer(
 }
 
 /// Receives a message about a container into `buf` (ROOT-12, R-2).
+///
+/// # Returns
+/// As `__pmdaRecvRootPDUInfo`; `-EINVAL` without a buffer.
 ///
 /// # Safety
 /// `buf` is NULL or writable for `buflen` bytes.
@@ -299,6 +322,9 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUContainer(
 
 /// Asks for an agent to be started (ROOT-23).
 ///
+/// # Returns
+/// As `__pmdaSendRootPDUContainer`.
+///
 /// # Safety
 /// `name` and `args` are each NULL or readable for their lengths or up to a NUL.
 #[unsafe(no_mangle)]
@@ -318,6 +344,9 @@ pub unsafe extern "C-unwind" fn __pmdaSendRootPDUStartReq(
 
 /// Receives a request to start an agent into `buf` (ROOT-12, R-1).
 ///
+/// # Returns
+/// As `__pmdaRecvRootPDUContainer`.
+///
 /// # Safety
 /// `buf` is NULL or writable for `buflen` bytes.
 #[unsafe(no_mangle)]
@@ -329,6 +358,9 @@ pub unsafe extern "C-unwind" fn __pmdaRecvRootPDUStartReq(fd: c_int, buf: *mut c
 
 /// Tells that an agent was started, and passes its descriptors on; the caller still owns them
 /// (ROOT-24).
+///
+/// # Returns
+/// As `__pmdaSendRootPDUContainer`.
 ///
 /// # Safety
 /// `name` is NULL or readable for `namelen` bytes or up to a NUL.
@@ -352,6 +384,9 @@ pub unsafe extern "C-unwind" fn __pmdaSendRootPDUStart(
 /// Receives the answer to a request to start an agent into `buf`, with the descriptors that came
 /// along, or -1, in its fields `infd` and `outfd` (ROOT-25, R-6, R-7). They are the caller's, and
 /// closed on exec.
+///
+/// # Returns
+/// As `__pmdaRecvRootPDUContainer`.
 ///
 /// # Safety
 /// `buf` is NULL or writable for `buflen` bytes.
@@ -415,6 +450,9 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUStart(
 }
 
 /// Sends a request or an answer about the end of an agent (ROOT-27).
+///
+/// # Returns
+/// As `__pmdaSendRootPDUInfo`.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn __pmdaSendRootPDUStop(
     fd: c_int,
@@ -428,6 +466,9 @@ pub extern "C-unwind" fn __pmdaSendRootPDUStop(
 }
 
 /// Receives a message about the end of an agent into `buf` (ROOT-12).
+///
+/// # Returns
+/// As `__pmdaRecvRootPDUContainer`.
 ///
 /// # Safety
 /// `buf` is NULL or writable for `buflen` bytes.
