@@ -7,6 +7,7 @@
 
 #![allow(unsafe_code)]
 
+pub(crate) mod arena;
 pub(crate) mod arg;
 pub(crate) mod buffer;
 pub(crate) mod event_block;

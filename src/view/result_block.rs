@@ -12,8 +12,9 @@ use std::mem::offset_of;
 use std::ptr;
 
 use crate::sys::lock::{Mutex, Token};
+use crate::view::arena::Arena;
 use crate::view::arg::Out;
-use crate::view::memory::{Arena, Block};
+use crate::view::memory::Block;
 use crate::view::types::{pmValue, pmValueSet, pmdaResult, timeval};
 use crate::view::value::{Atom, format};
 use pmda_core::constants::{PM_VAL_DPTR, PM_VAL_INSITU};
