@@ -526,7 +526,8 @@ PMDA_CALL extern void *pmdaExtGetData(pmdaExt *__pmda);
 PMDA_CALL extern void pmdaMain(pmdaInterface *__dispatch);
 
 /*
- * Sends a status to pmcd that is no reply, or instead of one. The outcome is ignored.
+ * Sends a status to pmcd, in place of a reply or without a request. A failure is
+ * ignored.
  *
  * Pointers:
  * dispatch is NULL or a dispatch table with a valid extension.
@@ -620,10 +621,11 @@ PMDA_CALL extern void pmdaSetEndContextCallBack(pmdaInterface *__dispatch, pmdaE
 PMDA_CALL extern void pmdaSetLabelCallBack(pmdaInterface *__dispatch, pmdaLabelCallBack __callback);
 
 /*
- * Reads one PDU and serves it, and touches no byte beyond it.
+ * Reads one PDU and serves it. No byte behind the PDU is read, since the agent may wait on the
+ * descriptor.
  *
  * Returns:
- * 0 for a PDU that was served, whatever came of it; PM_ERR_EOF at the end of the stream; another
+ * 0 for a PDU that was served, also with an error; PM_ERR_EOF at the end of the stream; another
  * negative number when the stream cannot be read, or the agent was not set up.
  *
  * Pointers:
@@ -633,7 +635,7 @@ PMDA_CALL extern void pmdaSetLabelCallBack(pmdaInterface *__dispatch, pmdaLabelC
 PMDA_CALL extern int __pmdaMainPDU(pmdaInterface *__dispatch);
 
 /*
- * The descriptor that PDUs arrive on, for agents that wait on several.
+ * Returns the descriptor that PDUs arrive on, for agents that wait on several descriptors.
  *
  * Returns:
  * The descriptor; -1 for an interface version that does not exist.
@@ -648,7 +650,7 @@ PMDA_CALL extern int __pmdaInFd(pmdaInterface *__dispatch);
  */
 
 /*
- * Fetches the values of metrics through the agent's fetch callback.
+ * Fetches the values of metrics by calls of the agent's fetch callback.
  *
  * Returns:
  * 0, whatever became of each metric, with *resp set to a result that the library keeps and uses

@@ -1,4 +1,5 @@
-//! `pmdaFetch`.
+//! `pmdaFetch`: the default method for fetches, and the calls into the agent that a fetch consists
+//! of.
 
 #![allow(unsafe_code)]
 
@@ -17,27 +18,30 @@ use crate::view::types::{pmAtomValue, pmID, pmdaMetric, pmdaResult};
 use crate::view::value::Atom;
 use pmda_core::error::Error;
 
-/// Makes the next call of a fetch.
+/// Makes the next call of a fetch: of the fetch callback for a value, or of the `desc` method for a
+/// description, which goes into `spare`.
 fn make(asked: PendingCallback<'_>, spare: Metric<'_>, agent: Option<Ext<'_>>) -> FetchAnswer {
     if let Some(callback) = asked.callback {
         let inst = asked.inst as c_uint;
         // Zero before each call (F-9).
         let mut atom = pmAtomValue::zeroed();
-        // SAFETY: the callback was read from the agent's own structure, whose view demands that it
-        // does what its type says, and it gets what it expects (FETCH-22): the atom is ours.
+        // SAFETY: the callback was read from the agent's extension, whose contract says that it
+        // does what its type says. It gets a metric of the agent's table, or ours, and an atom in
+        // this frame (FETCH-22). This frame has nothing to drop.
         let returned = unsafe { callback(asked.metric.as_ptr(), inst, &raw mut atom) };
-        // SAFETY: zero, or what the callback has stored for a metric of this encoding.
+        // SAFETY: the atom was zero. The callback has stored nothing, or what its type demands for
+        // a metric with this type of values, and `returned` says whether it is from malloc.
         return FetchAnswer::Value(unsafe { Atom::new(atom, asked.encoding, returned) });
     }
     if let Some((method, wanted)) = asked.method {
-        // SAFETY: the method was read from the agent's own structure, whose view demands that it
-        // does what its type says, and the description is ours to be written.
+        // SAFETY: the method was read from the agent's dispatch table, whose contract says that it
+        // does what its type says. The description is in a frame of ours.
         unsafe { method(wanted.0, spare.desc_place(), agent) };
     }
     FetchAnswer::Described
 }
 
-/// Fetches the values of metrics through the agent's fetch callback.
+/// Fetches the values of metrics by calls of the agent's fetch callback.
 ///
 /// # Returns
 /// 0, whatever became of each metric, with `*resp` set to a result that the library keeps and uses
@@ -54,19 +58,23 @@ pub unsafe extern "C-unwind" fn pmdaFetch(
     resp: Out<'_, *mut pmdaResult>,
     pmda: Option<Ext<'_>>,
 ) -> c_int {
-    // SAFETY: the list is as long as the caller says for the time of the call.
+    // SAFETY: a list of that length for the time of the call, as the caller promises.
     let list = unsafe { Array::new(pmidlist, numpmid) };
     returned(fetch(list, resp, pmda, None))
 }
 
-/// The body of `pmdaFetch`. With an arena, the result and all its parts are there.
+/// The body of `pmdaFetch`: the steps of a fetch, and the calls between them. With an arena, the
+/// result and all its parts are in that.
+///
+/// # Errors
+/// Those of [`guarded`], `-EINVAL` for a bad argument, `-ENOMEM`.
 pub(crate) fn fetch(
     list: Array<'_, pmID>,
     resp: Out<'_, *mut pmdaResult>,
     pmda: Option<Ext<'_>>,
     arena: Option<&mut Arena>,
 ) -> Guarded<c_int> {
-    // A callback may leave with longjmp.
+    // A callback may leave by longjmp.
     const { assert!(!std::mem::needs_drop::<Fetch<'_>>()) };
     let mut spare = pmdaMetric::zeroed();
     let spare = Metric::in_frame(&mut spare);

@@ -1,4 +1,5 @@
-//! The log messages of a fetch (section 4 of the specification: the log table).
+//! The messages of a fetch: text and severity of each (the log table in `docs/spec/fetch.md`,
+//! section 4).
 
 use std::ffi::c_int;
 
@@ -25,7 +26,7 @@ pub(super) fn trace_call(list: Array<'_, pmID>) {
     }
 }
 
-/// Debug output for changes that are reported with the values (FETCH-60).
+/// Shows which changes are reported with the values (FETCH-60).
 #[cold]
 pub(super) fn trace_report(flags: u32, report: u8) {
     if log::debug(Debug::Libpmda) {
@@ -33,19 +34,19 @@ pub(super) fn trace_report(flags: u32, report: u8) {
     }
 }
 
-/// An unknown metric, for agents of interface 2 and 3 (FETCH-23, FETCH-80).
+/// Logs that a metric is unknown, for agents of interface 2 and 3 (FETCH-23, FETCH-80).
 #[cold]
 pub(crate) fn undefined(function: &str, pmid: MetricId) {
     log::notify!(Level::Err, "{function}: Requested metric {pmid} is not defined");
 }
 
-/// The agent has no fetch callback (F-7).
+/// Logs that the agent has no fetch callback (F-7).
 #[cold]
 pub(super) fn no_callback() {
     log::notify!(Level::Err, "pmdaFetch: fetch callback not set");
 }
 
-/// An error that the fetch callback has returned.
+/// Logs an error that the fetch callback has returned.
 #[cold]
 pub(super) fn callback_failed(pmid: MetricId, inst: c_int, error: Error) {
     let Some(level) = level(error, SINCE_6_0_5, log::debug(Debug::Libpmda)) else {
@@ -74,7 +75,7 @@ pub(super) fn callback_failed(pmid: MetricId, inst: c_int, error: Error) {
 /// The severity of a callback's error, if it is logged: `revised` since PCP 6.0.5, `debug` with
 /// `-Dlibpmda` (FETCH-41, FETCH-45).
 fn level(error: Error, revised: bool, debug: bool) -> Option<Level> {
-    // What agents return in normal operation.
+    // Errors that agents return in normal operation.
     let is_usual = matches!(
         error,
         Error::VALUE | Error::APPVERSION | Error::PERMISSION | Error::AGAIN | Error::NYI
@@ -88,7 +89,7 @@ fn level(error: Error, revised: bool, debug: bool) -> Option<Level> {
     }
 }
 
-/// A value that could not be put into the result. Nothing is logged when memory has run out
+/// Logs why a value was not put into the result. Nothing is logged when memory has run out
 /// (FETCH-53).
 #[cold]
 pub(super) fn value_failed(pmid: MetricId, kind: c_int, inst: c_int, error: Error) {
@@ -110,7 +111,7 @@ pub(super) fn value_failed(pmid: MetricId, kind: c_int, inst: c_int, error: Erro
     }
 }
 
-/// A value that was to be freed (`PMDA_FETCH_DYNAMIC`), of a type that has nothing to free
+/// Logs that a value was to be freed (`PMDA_FETCH_DYNAMIC`) whose type has nothing to free
 /// (FETCH-42).
 #[cold]
 pub(super) fn not_freed(pmid: MetricId, kind: c_int) {
@@ -125,7 +126,8 @@ pub(super) fn not_freed(pmid: MetricId, kind: c_int) {
 mod tests {
     use super::*;
 
-    /// FETCH-41, FETCH-45.
+    /// The severity of each error, in both generations and with and without debug output (FETCH-41,
+    /// FETCH-45).
     #[test]
     fn log_table() {
         assert_eq!(level(Error::INST, true, false), Some(Level::Warning));

@@ -1,7 +1,7 @@
-//! A fetch, step by step.
+//! A fetch, step by step. `exports.rs` makes the calls into the agent between the steps.
 //!
 //! A fetch callback may do anything: call this library again for the same agent, rewrite its
-//! tables, or leave in any way. So what is needed after it is read afresh.
+//! tables, or leave in any way. So everything of the agent's is read again after it.
 
 pub(crate) mod exports;
 pub(crate) mod messages;
@@ -25,25 +25,28 @@ use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{self, CHANGE_FLAGS, Encoding, FetchStatus};
 use pmda_core::ident::{self, InDom, Interface, MetricId};
 
+/// The result of a call into the agent.
 pub(crate) enum FetchAnswer {
-    /// The callback's return value, and the atom that it has stored.
+    /// The atom that the fetch callback has stored, with its return value.
     Value(Atom),
-    /// The desc method has run. Only a PMID in the description counts (F-13).
+    /// The desc method has returned. What counts is whether it has stored a PMID in the description
+    /// (F-13).
     Described,
 }
 
 /// The arguments of the next call into the agent, read when the call is made.
 #[derive(Clone, Copy)]
 pub(crate) struct PendingCallback<'call> {
-    /// The fetch callback; without it, the desc method is asked for a description, which goes into
-    /// the spare metric.
+    /// The fetch callback. Without it `method` is called, for a description that goes into the
+    /// spare metric.
     pub(crate) callback: pmdaFetchCallBack,
-    /// The metric that a value is asked for. The agent may move or free its table meanwhile (F-14).
+    /// The metric whose value is asked for. The agent may move or free its table meanwhile (F-14).
     pub(crate) metric: Metric<'call>,
+    /// The form in which a result has values of its type.
     pub(crate) encoding: Encoding,
-    /// The instance that a value is asked for, -1 for a metric that has none.
+    /// The instance whose value is asked for; -1 for a metric without instances.
     pub(crate) inst: c_int,
-    /// The method that a description is asked for, and the metric as the list has it.
+    /// The `desc` method, and the metric as the list has it.
     pub(crate) method: Option<(DescMethod, MetricId)>,
 }
 
@@ -57,44 +60,49 @@ struct Current {
     singular: bool,
 }
 
-/// A fetch of the metrics of a list. It has nothing to drop, as a callback may leave by `longjmp`.
+/// A fetch of the metrics of a list. It has nothing to drop, since a callback may leave by
+/// `longjmp`.
 pub(crate) struct Fetch<'call> {
     ext: Ext<'call>,
     agent: &'static AgentRecord,
     /// The list as C has handed it over: an element is read when its turn comes.
     list: Array<'call, pmID>,
+    /// The result.
     output: CResult<'call>,
     /// The position in the instances of the current metric.
     steps: InstanceCursor,
+    /// The next call.
     asked: PendingCallback<'call>,
-    /// Stands in for a metric that is not in the agent's table (FETCH-21).
+    /// A metric in our frame, in place of one that is not in the agent's table (FETCH-21).
     spare: Metric<'call>,
-    /// The place in the list.
+    /// The place of the current metric in the list.
     place: usize,
     current: Current,
     /// The result of `pmdaFetch`, once there is no more call to be made.
     pub(crate) outcome: Result<()>,
 }
 
-/// How the fetch goes on.
+/// What a fetch does next.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// With the value of an instance.
+    /// It asks for the value of an instance.
     Value,
-    /// With the description of a metric that is not in the table.
+    /// It asks for the description of a metric that is not in the table.
     Describe,
-    /// With the next metric.
+    /// It goes on with the next metric.
     Metric,
-    /// With the end of the list.
+    /// The list is at its end: it hands the result over.
     Finish,
-    /// Not at all.
+    /// It has failed.
     End,
 }
 
-/// Looks a metric up in the table that an agent has at this moment (FETCH-20); also gives the name
-/// of the method for debug output (FETCH-81). A direct table and a short one are looked at in
-/// place. An agent may set the flag of a hash without calling `pmdaRehash`; a hash that is empty
-/// beside a table that is not is therefore ignored (F-8).
+/// Looks a metric up in the table that an agent has at this moment (FETCH-20). Also returns the
+/// name of the method of lookup, for debug output (FETCH-81).
+///
+/// A direct table is indexed, a short one searched, a long one looked up in an index. With the flag
+/// of a hash, the hash is used; but an agent may set the flag without calling `pmdaRehash`, so a
+/// hash that is empty is ignored if the table is not (F-8).
 #[inline(always)]
 pub(crate) fn find<'call>(
     token: &mut Token,
@@ -115,7 +123,7 @@ pub(crate) fn find<'call>(
     (searched(token, agent, table, wanted), "linear")
 }
 
-/// [`find`] in a hash, unless that is to be ignored.
+/// [`find`] in the hash; `None` if that is ignored.
 fn hashed<'call>(
     token: &mut Token,
     agent: &AgentRecord,
@@ -126,7 +134,7 @@ fn hashed<'call>(
     (is_empty || !hash.index.is_empty()).then(|| hash.find(wanted))
 }
 
-/// [`find`] in a long table that is searched.
+/// [`find`] in a long table, by an index.
 fn searched<'call>(
     token: &mut Token,
     agent: &AgentRecord,
@@ -141,7 +149,8 @@ fn searched<'call>(
     table.entry(place?)
 }
 
-/// Makes the context of a request known to an agent that is told of contexts (FETCH-80, MAIN-25).
+/// Sets the context that `pmdaGetContext` returns, for agents of an interface version with contexts
+/// (FETCH-80, MAIN-25).
 pub(crate) fn enter_context(ext: Ext<'_>, interface: Interface) {
     if interface.has_contexts() {
         ident::set_current_context(ext.context());
@@ -149,8 +158,8 @@ pub(crate) fn enter_context(ext: Ext<'_>, interface: Interface) {
 }
 
 impl<'call> Fetch<'call> {
-    /// Begins a fetch: checks the agent's record, which is the one that [`agent::of_any`] finds,
-    /// sets the context (FETCH-11) and writes the head of the result.
+    /// Begins a fetch: checks the agent's record (`agent`, which [`agent::of_any`] has found), sets
+    /// the context (FETCH-11), and writes the head of the result.
     ///
     /// # Errors
     /// `-ENOMEM`.
@@ -195,7 +204,7 @@ impl<'call> Fetch<'call> {
         })
     }
 
-    /// The call that is to be made next.
+    /// The call that is made next.
     #[inline(always)]
     pub(crate) fn asked(&self) -> PendingCallback<'call> {
         self.asked
@@ -222,7 +231,8 @@ impl<'call> Fetch<'call> {
         Next::Finish
     }
 
-    /// A metric that is not in the table (FETCH-21).
+    /// Goes on with a metric that is not in the table: its description is asked for, if the agent
+    /// has a `desc` method (FETCH-21).
     fn absent(&mut self, token: &mut Token, wanted: MetricId) -> Next {
         self.spare.clear();
         if let Some(method) = agent::desc_method(self.ext, self.agent) {
@@ -232,14 +242,14 @@ impl<'call> Fetch<'call> {
         self.open(token, wanted, self.spare)
     }
 
-    /// Goes on with the description that the desc method has stored. Only its PMID tells whether
-    /// there is one, whatever the method has returned (F-13).
+    /// Goes on with the description that the `desc` method has stored. Its PMID tells whether there
+    /// is one; the result of the method is ignored (F-13).
     #[cold]
     fn described(&mut self, token: &mut Token) -> Next {
         self.open(token, self.wanted().unwrap_or(MetricId::NULL), self.spare)
     }
 
-    /// Starts the set of a metric, up to its first value.
+    /// Starts the value set of a metric, and goes on to its first value.
     #[inline(always)]
     fn open(&mut self, token: &mut Token, wanted: MetricId, metric: Metric<'call>) -> Next {
         let pmid = metric.pmid();
@@ -257,7 +267,7 @@ impl<'call> Fetch<'call> {
         if !indom.is_null() {
             return self.open_instances(token, wanted, indom);
         }
-        // FETCH-30.
+        // A metric without instances has one value (FETCH-30).
         self.asked.inst = -1;
         match self.output.open(wanted, 1, self.asked.encoding) {
             Ok(()) => Next::Value,
@@ -265,6 +275,7 @@ impl<'call> Fetch<'call> {
         }
     }
 
+    /// Ends the value set of an unknown metric.
     #[cold]
     fn undefined(&mut self, token: &mut Token, wanted: MetricId) -> Next {
         if !self.agent.interface().has_names() {
@@ -278,11 +289,13 @@ impl<'call> Fetch<'call> {
         Next::Metric
     }
 
-    /// One pass over the instances does: the room is estimated, and grows (FETCH-31).
+    /// Starts the value set of a metric with instances. One pass over the instances is enough:
+    /// their number is estimated, and the set grows if there are more (FETCH-31).
     fn open_instances(&mut self, token: &mut Token, wanted: MetricId, indom: InDom) -> Next {
         let mut ordinal = Ordinal::Any;
         if log::debug(Debug::Indom) {
-            // FETCH-111.
+            // The C library counts the instances in a pass of its own, which debug output shows
+            // (FETCH-111).
             ordinal = Ordinal::Examined;
             if !self.shown_pass(token, indom) {
                 if let Err(error) = self.output.open(wanted, 0, self.asked.encoding) {
@@ -301,7 +314,7 @@ impl<'call> Fetch<'call> {
         self.next_instance(token)
     }
 
-    /// A pass over the instances for debug output; returns whether there are any.
+    /// Makes a pass over the instances for debug output. Returns whether there are any.
     #[cold]
     fn shown_pass(&mut self, token: &mut Token, indom: InDom) -> bool {
         iterate::start(token, self.agent, indom, self.ext);
@@ -312,6 +325,7 @@ impl<'call> Fetch<'call> {
         any
     }
 
+    /// Goes on with the next instance of the current metric, or at the end with the next metric.
     #[inline(always)]
     fn next_instance(&mut self, token: &mut Token) -> Next {
         let Some(inst) = iterate::next(token, self.agent, self.ext, &mut self.steps) else {
@@ -322,12 +336,14 @@ impl<'call> Fetch<'call> {
         Next::Value
     }
 
+    /// Ends the value set of the current metric.
     #[inline(always)]
     fn close(&mut self) {
         self.output.close();
         self.place += 1;
     }
 
+    /// Stores the value that the fetch callback has returned.
     #[inline(always)]
     fn store(&mut self, token: &mut Token, atom: Atom) -> Next {
         if atom.returned() != PMDA_FETCH_STATIC {
@@ -349,7 +365,7 @@ impl<'call> Fetch<'call> {
     /// Notes that a value could not be stored.
     ///
     /// # Errors
-    /// When that was for want of room: the set is gone then (F-6).
+    /// `-ENOMEM` when the set could not grow: it is gone then, with its values (F-6).
     #[cold]
     fn not_stored(&mut self, error: Error) -> Result<()> {
         if !self.output.is_open() {
@@ -361,7 +377,8 @@ impl<'call> Fetch<'call> {
         Ok(())
     }
 
-    /// Handles an answer that is no value of the callback's own.
+    /// Handles an answer other than a value that stays the agent's: no value, a value to free, or
+    /// an error.
     ///
     /// # Errors
     /// As [`Fetch::not_stored`].
@@ -385,7 +402,7 @@ impl<'call> Fetch<'call> {
         Ok(())
     }
 
-    /// The step that follows. Returns whether there is a call to be made.
+    /// Goes on up to the next call. Returns whether there is one.
     #[inline(always)]
     fn step(&mut self, token: &mut Token, next: Next) -> bool {
         let next = if next == Next::Metric {
@@ -403,6 +420,7 @@ impl<'call> Fetch<'call> {
         self.other_step(token, next)
     }
 
+    /// [`Fetch::step`], if the next call is not one of the fetch callback.
     fn other_step(&mut self, token: &mut Token, next: Next) -> bool {
         match next {
             Next::Value => {
@@ -422,6 +440,7 @@ impl<'call> Fetch<'call> {
         false
     }
 
+    /// Ends the fetch with an error.
     #[cold]
     fn fail(&mut self, token: &mut Token, error: Error) -> Next {
         self.output.abandon(token);
@@ -445,7 +464,8 @@ impl<'call> Fetch<'call> {
     }
 }
 
-/// The time stamp, which tells about changes of names and labels (FETCH-60).
+/// The time stamp of a result. It has no time, but tells pmcd about changes of names and labels
+/// (FETCH-60).
 #[inline(always)]
 fn stamp(ext: Ext<'_>, interface: Interface) -> timeval {
     let flags = ext.flags();

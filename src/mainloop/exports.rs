@@ -1,7 +1,7 @@
 //! `pmdaMain`, `__pmdaMainPDU`, and the client context.
 //!
-//! The loop receives a PDU, calls the agent's method with its content, and sends the reply. Between
-//! the calls are steps under the panic guard.
+//! The loop is [`serve_next`]: it receives a PDU, calls the agent's method for it with its content,
+//! and sends the reply. The steps between the calls run under the panic guard.
 
 #![allow(unsafe_code)]
 
@@ -35,19 +35,19 @@ use pmda_core::wire::decode::About;
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaMain(dispatch: Option<Dispatch<'_>>) {
     if is_interposed(__pmdaMainPDU as *const ()) {
-        // SAFETY: the dispatch table is valid, as this function's caller promises, and each call
-        // leaves it so.
+        // SAFETY: NULL, or a dispatch table that stays valid, as the caller promises.
         while unsafe { __pmdaMainPDU(dispatch) } >= 0 {}
     } else {
-        // The loop owns the stream, so it may read ahead.
+        // The loop owns the stream until it ends, so it may read ahead.
         serve(dispatch, false);
     }
 }
 
-/// Reads one PDU and serves it, and touches no byte beyond it.
+/// Reads one PDU and serves it. No byte behind the PDU is read, since the agent may wait on the
+/// descriptor.
 ///
 /// # Returns
-/// 0 for a PDU that was served, whatever came of it; `PM_ERR_EOF` at the end of the stream; another
+/// 0 for a PDU that was served, also with an error; `PM_ERR_EOF` at the end of the stream; another
 /// negative number when the stream cannot be read, or the agent was not set up (MAIN-2, MAIN-3).
 ///
 /// # Safety
@@ -58,12 +58,13 @@ pub unsafe extern "C-unwind" fn __pmdaMainPDU(dispatch: Option<Dispatch<'_>>) ->
     serve(dispatch, true)
 }
 
-/// Returns whether a function of ours is replaced by a preloaded one, in dispatch tables and here.
-/// That one wants to be called.
+/// Returns whether an exported function of ours is replaced by one of the same name that was
+/// preloaded (`LD_PRELOAD`): the dynamic linker resolves the name to that one, in dispatch tables
+/// and here. Then it has to be called.
 fn is_interposed(function: *const ()) -> bool {
     unsafe extern "C" {
-        /// The beginning and the end of this library, or of the program that it is linked into, in
-        /// memory.
+        /// The start and the end of this library in memory, or of the program that it is linked
+        /// into. The linker defines both.
         static __ehdr_start: u8;
         static _end: u8;
     }
@@ -71,9 +72,9 @@ fn is_interposed(function: *const ()) -> bool {
     !own.contains(&function.addr())
 }
 
-/// Serves one PDU, or all.
+/// Serves one PDU, or all until the end of the stream. Returns the result of `__pmdaMainPDU`.
 fn serve(dispatch: Option<Dispatch<'_>>, once: bool) -> c_int {
-    // A callback may leave with longjmp.
+    // A callback may leave by longjmp.
     const { assert!(!std::mem::needs_drop::<MainLoop>()) };
     let mut main = match guarded(|token| MainLoop::new(token, dispatch, once)) {
         Ok(Ok(main)) => main,
@@ -81,6 +82,7 @@ fn serve(dispatch: Option<Dispatch<'_>>, once: bool) -> c_int {
     };
     loop {
         if let Err(end) = serve_next(&mut main) {
+            // A panic there was logged.
             let _ = guarded(|token| main.let_go(token));
             return end;
         }
@@ -89,14 +91,18 @@ fn serve(dispatch: Option<Dispatch<'_>>, once: bool) -> c_int {
 
 /// Receives the next PDU and serves it.
 ///
-/// Methods and callbacks are read from the agent's own structures, whose views demand that they do
-/// what their types say: that is what each call relies on, here and in the functions that follow.
-/// What a method has stored is looked at only when it has succeeded; names are freed in any case.
+/// Each call of a method or callback, here and in the functions that follow, relies on this: it was
+/// read from the agent's dispatch table or extension, whose contract says that it does what its
+/// type says. The extension that it gets is the agent's own, and is valid. What it has stored is
+/// read only if it has succeeded; names are freed in any case. Our frames have nothing to drop.
+///
+/// # Errors
+/// The result of the loop.
 fn serve_next(main: &mut MainLoop<'_>) -> Guarded<()> {
     guarded(|token| main.receive(token))?;
     receive(&mut main.incoming)?;
     if let Some(callback) = guarded(|token| main.arrived(token))?? {
-        // SAFETY: the agent's own callback.
+        // SAFETY: the check callback of the agent, see above.
         let verdict = unsafe { callback() };
         if verdict < 0 {
             guarded(|token| main.refuse(token, verdict))?;
@@ -124,34 +130,42 @@ fn serve_next(main: &mut MainLoop<'_>) -> Guarded<()> {
         _ => guarded(|_| main.log_unknown())?,
     }
     send(&mut main.outgoing)?;
-    // MAIN-20: whatever has become of the reply.
+    // The result callback is called also if the reply could not be encoded or sent (MAIN-20).
     if let Some((callback, values)) = main.agent.ext.result_callback().zip(values) {
-        // SAFETY: the agent's own callback, and the values that its method has given.
+        // SAFETY: the result callback of the agent, see above, and a result that its fetch method
+        // has stored. The library does not use the result afterwards.
         unsafe { callback(values.as_ptr()) };
     }
     if let Some(callback) = main.agent.ext.done_callback() {
-        // SAFETY: the agent's own callback.
+        // SAFETY: the done callback of the agent, see above.
         unsafe { callback() };
     }
     guarded(|token| main.served(token))?
 }
 
-/// Reads until there is a PDU or a failure.
+/// Reads until a PDU is complete, or cannot be.
+///
+/// # Errors
+/// Those of [`guarded`].
 pub(crate) fn receive(incoming: &mut Incoming) -> Guarded<()> {
     let mut wanted = guarded(|token| incoming.next(token, None))?;
     while let Some((fd, place, size)) = wanted {
-        // SAFETY: the place stays until the next step, for so many bytes.
+        // SAFETY: `place` is writable for `size` bytes until the next step.
         let read = transferred(unsafe { blocking::read(fd, place.cast(), size) });
         wanted = guarded(|token| incoming.next(token, Some(read)))?;
     }
     Ok(())
 }
 
+/// Writes the PDU that is to be sent, if there is one.
+///
+/// # Errors
+/// Those of [`guarded`].
 pub(crate) fn send(outgoing: &mut Outgoing) -> Guarded<()> {
     let mut wanted = guarded(|token| outgoing.next(token, None))?;
     while let Some(what) = wanted {
         let written = match what {
-            // SAFETY: the bytes stay until the next step.
+            // SAFETY: `size` bytes from `first` on stay until the next step.
             WriteStep::Write(fd, first, size) => Some(transferred(unsafe { blocking::write(fd, first.cast(), size) })),
             WriteStep::Wait(fd) => {
                 blocking::ready(fd, libc::POLLOUT);
@@ -165,7 +179,7 @@ pub(crate) fn send(outgoing: &mut Outgoing) -> Guarded<()> {
 
 /// The result of a read or a write.
 fn transferred(count: isize) -> IoResult {
-    // At the end of a stream it is an earlier error, which is shown.
+    // At the end of a stream errno is that of some earlier call. Messages show it all the same.
     let error = if count <= 0 {
         io::Error::last_os_error().raw_os_error().unwrap_or(0)
     } else {
@@ -174,18 +188,26 @@ fn transferred(count: isize) -> IoResult {
     IoResult(count, error)
 }
 
-/// PROFILE. It is kept until the next one, as the default method has its address.
+/// PROFILE: passes on the profile of a client. It is kept until the next one, as the default method
+/// stores its address.
+///
+/// # Errors
+/// Those of [`guarded`], as of all functions for requests.
 fn profile(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut profile = NoDropCell::none();
     let Ok((method, place)) = guarded(|_| main.find(|agent, pdu| requests::profile(agent, pdu, &mut profile)))? else {
         return Ok(());
     };
-    // SAFETY: the profile stays as long as the agent may use it.
+    // SAFETY: the profile method of the agent, see `serve_next`. The profile stays until it is
+    // replaced by the next one, which the agent gets as well.
     let status = unsafe { method(place, Some(main.agent.ext)) };
     guarded(|token| main.keep_profile(token, profile.take(), status))
 }
 
-/// ATTR.
+/// ATTR: passes on an attribute of a client.
+///
+/// # Errors
+/// As [`profile`].
 fn attribute(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut value = NoDropCell::none();
     let Ok((method, key, place, length)) =
@@ -194,7 +216,8 @@ fn attribute(main: &mut MainLoop<'_>) -> Guarded<()> {
         return Ok(());
     };
     let context = main.context();
-    // SAFETY: NULL or a string that stays until the method has returned.
+    // SAFETY: the attribute method of the agent, see `serve_next`. `place` is NULL or a string that
+    // stays until the next step.
     let status = unsafe { method(context, key, CText::new(place), length, Some(main.agent.ext)) };
     guarded(|_| {
         drop(value.take());
@@ -204,20 +227,27 @@ fn attribute(main: &mut MainLoop<'_>) -> Guarded<()> {
     })
 }
 
-/// ERROR: calls the agent when a context ends.
+/// ERROR: tells the agent that a context has ended.
+///
+/// # Errors
+/// As [`profile`].
 fn end_context(main: &mut MainLoop<'_>) -> Guarded<()> {
     if let Some((callback, context)) = guarded(|_| main.notice())? {
-        // SAFETY: the agent's own callback.
+        // SAFETY: the end-context callback of the agent, see `serve_next`.
         unsafe { callback(context) };
     }
     Ok(())
 }
 
-/// RESULT: values to be stored, answered with the method's result.
+/// RESULT: stores values. The answer is the result of the method.
+///
+/// # Errors
+/// As [`profile`].
 fn store(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut values = NoDropCell::none();
     let status = match guarded(|_| main.find(|agent, pdu| requests::store(agent, pdu, &mut values)))? {
-        // SAFETY: the result stays until the method has returned.
+        // SAFETY: the store method of the agent, see `serve_next`. The result stays until the next
+        // step.
         Ok((method, place)) => unsafe { method(place, Some(main.agent.ext)) },
         Err(error) => error.code(),
     };
@@ -236,10 +266,14 @@ fn has_own_fetch(agent: Agent<'_>) -> bool {
     method == Some(own as *const ()) && !is_interposed(own as *const ()) && callback == Some(free as *const ())
 }
 
-/// FETCH. Returns the values, for the result callback.
+/// FETCH: fetches values. Returns them, for the result callback.
 ///
-/// Those of the library's own method nobody else sees: they are in an arena, which saves 20,000
-/// calls of malloc and free for 10,000 values of 64 bits, and are gone when they are encoded.
+/// If no code of the agent sees the result, it is in an arena, which saves 20,000 calls of malloc
+/// and free for 10,000 values of 64 bits. Then it is gone when it has been encoded, and nothing is
+/// returned.
+///
+/// # Errors
+/// As [`profile`].
 fn fetch<'call>(main: &mut MainLoop<'call>) -> Guarded<Option<MethodResult<'call>>> {
     let (mut metrics, mut arena) = (NoDropCell::none(), NoDropCell::none());
     let found = guarded(|token| {
@@ -255,16 +289,18 @@ fn fetch<'call>(main: &mut MainLoop<'call>) -> Guarded<Option<MethodResult<'call
     let (mut values, ext) = (ptr::null_mut(), Some(main.agent.ext));
     let place = Out::to(&mut values);
     let status = if let Some(arena) = arena.get() {
-        // SAFETY: the metrics stay until the fetch is done.
+        // SAFETY: `metrics` keeps the list until the next step.
         let list = unsafe { Array::new(list, count) };
         returned(exports::fetch(list, place, ext, Some(arena)))
     } else {
-        // SAFETY: the metrics stay until the method has returned.
+        // SAFETY: the fetch method of the agent, see `serve_next`. `metrics` keeps the list until
+        // the next step.
         unsafe { method(count, list, place, ext) }
     };
     let status = Error::check(status);
-    // SAFETY: a method that has succeeded has stored NULL or a result. One in the arena is not used
-    // any more when that is cleared.
+    // SAFETY: a method that has succeeded has stored NULL or a result, which is valid until the
+    // result callback was called. One in the arena is valid until that is given back, and is not
+    // used afterwards.
     let values = status.map_or(None, |_| unsafe { MethodResult::new(values) });
     guarded(|token| {
         drop(metrics.take());
@@ -280,13 +316,16 @@ fn fetch<'call>(main: &mut MainLoop<'call>) -> Guarded<Option<MethodResult<'call
     })
 }
 
-/// DESC_REQ.
+/// DESC_REQ: describes a metric.
+///
+/// # Errors
+/// As [`profile`].
 fn desc(main: &mut MainLoop<'_>) -> Guarded<()> {
     let Some((method, metric)) = guarded(|token| main.ask(token, requests::desc))? else {
         return Ok(());
     };
     let mut desc = pmDesc::zeroed();
-    // SAFETY: the agent's own method.
+    // SAFETY: the desc method of the agent, see `serve_next`.
     let status = unsafe { method(metric.0, Out::to(&mut desc), Some(main.agent.ext)) };
     guarded(|token| {
         main.reply(token, |reply| {
@@ -296,7 +335,10 @@ fn desc(main: &mut MainLoop<'_>) -> Guarded<()> {
     })
 }
 
-/// INSTANCE_REQ.
+/// INSTANCE_REQ: returns the instances of a domain, or one of them.
+///
+/// # Errors
+/// As [`profile`].
 fn instance(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut name = NoDropCell::none();
     let Some((method, indom, inst, place)) =
@@ -305,7 +347,8 @@ fn instance(main: &mut MainLoop<'_>) -> Guarded<()> {
         return Ok(());
     };
     let mut list = ptr::null_mut();
-    // SAFETY: NULL or a string that stays until the method has returned.
+    // SAFETY: the instance method of the agent, see `serve_next`. `place` is NULL or a string that
+    // stays until the next step.
     let status = unsafe {
         method(
             indom.0,
@@ -325,13 +368,16 @@ fn instance(main: &mut MainLoop<'_>) -> Guarded<()> {
     })
 }
 
-/// TEXT_REQ.
+/// TEXT_REQ: returns a help text.
+///
+/// # Errors
+/// As [`profile`].
 fn text(main: &mut MainLoop<'_>) -> Guarded<()> {
     let Some((method, About { ident, kind })) = guarded(|token| main.ask(token, requests::text))? else {
         return Ok(());
     };
     let mut text = ptr::null_mut();
-    // SAFETY: the agent's own method.
+    // SAFETY: the text method of the agent, see `serve_next`.
     let status = unsafe { method(ident as i32, kind, Out::to(&mut text), Some(main.agent.ext)) };
     guarded(|token| {
         main.reply(token, |reply| {
@@ -342,7 +388,10 @@ fn text(main: &mut MainLoop<'_>) -> Guarded<()> {
     })
 }
 
-/// PMNS_NAMES: the identifier of a name.
+/// PMNS_NAMES: returns the identifier of a name.
+///
+/// # Errors
+/// As [`profile`].
 fn pmid(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut name = NoDropCell::none();
     let Some((method, place)) = guarded(|token| main.ask(token, |agent, pdu| requests::pmid(agent, pdu, &mut name)))?
@@ -350,7 +399,7 @@ fn pmid(main: &mut MainLoop<'_>) -> Guarded<()> {
         return Ok(());
     };
     let mut metric = 0;
-    // SAFETY: the name stays until the method has returned.
+    // SAFETY: the pmid method of the agent, see `serve_next`. The name stays until the next step.
     let status = unsafe { method(CText::new(place), Out::to(&mut metric), Some(main.agent.ext)) };
     guarded(|token| {
         drop(name.take());
@@ -358,22 +407,30 @@ fn pmid(main: &mut MainLoop<'_>) -> Guarded<()> {
     })
 }
 
-/// PMNS_IDS: the names of a metric.
+/// PMNS_IDS: returns the names of a metric.
+///
+/// # Errors
+/// As [`profile`].
 fn name(main: &mut MainLoop<'_>) -> Guarded<()> {
     let Some((method, metric)) = guarded(|token| main.ask(token, requests::name))? else {
         return Ok(());
     };
     let mut names = ptr::null_mut();
-    // SAFETY: the agent's own method.
+    // SAFETY: the name method of the agent, see `serve_next`.
     let status = unsafe { method(metric.0, Out::to(&mut names), Some(main.agent.ext)) };
     guarded(|token| {
-        // SAFETY: what the method has stored it has handed over.
+        // SAFETY: NULL as before, or the method has stored names in a block from malloc, which it
+        // hands over, also when it fails.
         let names = unsafe { OwnedNames::new(names, ptr::null_mut(), status) };
         main.reply(token, |reply| names.encode(reply, false));
     })
 }
 
-/// PMNS_CHILD: the names one level below a name; PMNS_TRAVERSE: those of all metrics below it.
+/// PMNS_CHILD: returns the names one level below a name. PMNS_TRAVERSE, for `all`: returns those of
+/// all metrics below it.
+///
+/// # Errors
+/// As [`profile`].
 fn children(main: &mut MainLoop<'_>, all: bool) -> Guarded<()> {
     let mut below = NoDropCell::none();
     let Some((method, place, with_states)) =
@@ -383,37 +440,43 @@ fn children(main: &mut MainLoop<'_>, all: bool) -> Guarded<()> {
     };
     let (mut names, mut states) = (ptr::null_mut(), ptr::null_mut());
     let (list, kinds) = (Out::to(&mut names), Out::to(&mut states));
-    // SAFETY: the name stays until the method has returned.
+    // SAFETY: the children method of the agent, see `serve_next`. The name stays until the next
+    // step.
     let status = unsafe { method(CText::new(place), c_int::from(all), list, kinds, Some(main.agent.ext)) };
     guarded(|token| {
         drop(below.take());
-        // SAFETY: what the method has stored it has handed over.
+        // SAFETY: as in `name`, for both places.
         let names = unsafe { OwnedNames::new(names, states, status) };
         main.reply(token, |reply| names.encode(reply, with_states));
     })
 }
 
-/// LABEL_REQ.
+/// LABEL_REQ: returns labels.
+///
+/// # Errors
+/// As [`profile`].
 fn label(main: &mut MainLoop<'_>) -> Guarded<()> {
     let Some((method, About { ident, kind })) = guarded(|token| main.ask(token, requests::label))? else {
         return Ok(());
     };
     let mut first = ptr::null_mut();
     let status = match method {
-        // SAFETY: the place is in this frame, and holds NULL.
+        // SAFETY: the label method of the agent, see `serve_next`. The place is in this frame, and
+        // has NULL.
         Some(method) => unsafe { method(ident as i32, kind, LabelSets::new(&raw mut first), Some(main.agent.ext)) },
         None => 0,
     };
     guarded(|token| {
         main.reply(token, |reply| {
             let count = Error::check(status)?;
-            // SAFETY: a method that has succeeded has stored that many sets, which it hands over.
+            // SAFETY: a method that has succeeded has stored NULL or as many sets in one block,
+            // which it hands over; one for a context in any case.
             unsafe { OwnedLabels::new(first, count, kind) }.encode(reply, ident)
         });
     })
 }
 
-/// The descriptor that PDUs arrive on, for agents that wait on several.
+/// Returns the descriptor that PDUs arrive on, for agents that wait on several descriptors.
 ///
 /// # Returns
 /// The descriptor; -1 for an interface version that does not exist.
@@ -433,7 +496,8 @@ pub unsafe extern "C" fn __pmdaInFd(dispatch: Option<Dispatch<'_>>) -> c_int {
     })
 }
 
-/// Sends a status to pmcd that is no reply, or instead of one (CONN-10). The outcome is ignored.
+/// Sends a status to pmcd, in place of a reply or without a request (CONN-10). A failure is
+/// ignored.
 ///
 /// # Safety
 /// `dispatch` is NULL or a dispatch table with a valid extension.

@@ -1,9 +1,10 @@
-//! The main loop: receives PDUs, has methods serve them, and answers (MAIN-4).
+//! The main loop: it receives PDUs one by one, has the agent's method for each serve it, and sends
+//! the answer (MAIN-4).
 //!
-//! `exports.rs` has the calls of the agent; here are the steps between them. Methods may change the
-//! dispatch table, the descriptors and the callbacks, send PDUs of their own, even call the main
-//! loop. So every public field is read when it is needed, and nothing is locked while a method runs
-//! (MAIN-53).
+//! `exports.rs` has the loop, and makes the calls into the agent; the steps between the calls are
+//! here. Methods may do anything: change the dispatch table, the descriptors and the callbacks,
+//! send PDUs of their own, even call the main loop. So every public field is read when it is
+//! needed, and nothing is locked while a method runs (MAIN-53).
 
 pub(crate) mod connection;
 pub(crate) mod exports;
@@ -33,6 +34,7 @@ use pmda_core::wire::{Kind, decode};
 /// The result of a loop that cannot start (MAIN-3).
 const NO_START: c_int = -1;
 
+/// The agent whose PDUs are served.
 #[derive(Clone, Copy)]
 struct Agent<'call> {
     dispatch: Dispatch<'call>,
@@ -41,8 +43,11 @@ struct Agent<'call> {
 }
 
 impl<'call> Agent<'call> {
-    /// The agent of a dispatch table, if it may be served, or else the loop's result. The checks
-    /// are made until they were passed once (MAIN-3).
+    /// The agent of a dispatch table. It is checked whether it may be served, until it was found so
+    /// once (MAIN-3).
+    ///
+    /// # Errors
+    /// The result of the loop for an agent that may not; the reason is logged.
     fn enter(token: &mut Token, dispatch: Option<Dispatch<'call>>) -> std::result::Result<Agent<'call>, c_int> {
         let Some((dispatch, ext)) = dispatch.and_then(|dispatch| Some((dispatch, dispatch.ext()?))) else {
             log::notify!(Level::Err, "PMDA Initialisation Failed");
@@ -70,14 +75,17 @@ impl<'call> Agent<'call> {
         })
     }
 
+    /// The interface version at this moment.
     fn interface(self) -> Interface {
         self.dispatch.interface()
     }
 
+    /// The descriptor for replies at this moment.
     fn out(self) -> c_int {
         self.ext.outfd()
     }
 
+    /// Logs an error, with the agent's name in front.
     fn complain(self, text: fmt::Arguments<'_>) {
         let name = self.ext.name();
         let name = Bytes(name.as_ref().map_or(b"", |name| name.bytes()));
@@ -85,7 +93,7 @@ impl<'call> Agent<'call> {
     }
 }
 
-/// Returns whether the interface version exists, else logs that.
+/// Returns whether the interface version exists. If not, that is logged.
 fn is_supported(dispatch: Dispatch<'_>) -> bool {
     let interface = dispatch.interface();
     if !interface.is_supported() {
@@ -94,19 +102,24 @@ fn is_supported(dispatch: Dispatch<'_>) -> bool {
     interface.is_supported()
 }
 
+/// A loop, and the PDU that it is serving.
 struct MainLoop<'call> {
     agent: Agent<'call>,
-    /// True for one PDU only.
+    /// True if one PDU is served, false for all until the end of the stream.
     once: bool,
     incoming: Incoming,
+    /// The PDU that is being served.
     pdu: NoDropCell<Pdu>,
-    /// The type of the PDU.
+    /// The type of that PDU.
     kind: Kind,
     outgoing: Outgoing,
 }
 
 impl<'call> MainLoop<'call> {
-    /// A loop for an agent, or else its result.
+    /// A loop for an agent, to serve one PDU or all.
+    ///
+    /// # Errors
+    /// The result of a loop that cannot start.
     fn new(
         token: &mut Token,
         dispatch: Option<Dispatch<'call>>,
@@ -123,11 +136,12 @@ impl<'call> MainLoop<'call> {
         })
     }
 
+    /// Begins to receive the next PDU.
     fn receive(&mut self, token: &mut Token) {
         let agent = self.agent;
         let callbacks = agent.ext.check_callback().is_some() || agent.ext.done_callback().is_some();
-        // An agent with such callbacks, or one that has asked for the descriptor, may wait for
-        // input: what was read ahead would never come.
+        // An agent with such callbacks, or one that has asked for the descriptor, may itself wait
+        // until there is more input: bytes that were read ahead would never arrive for it.
         let mode = if self.once || callbacks || agent.loop_state.is_watched() {
             ReadMode::Exact
         } else {
@@ -136,7 +150,10 @@ impl<'call> MainLoop<'call> {
         self.incoming.begin(token, agent.ext.infd(), mode);
     }
 
-    /// Takes a PDU; returns the check callback, or the loop's result at the end (MAIN-2, MAIN-32).
+    /// Takes the PDU that has arrived. Returns the check callback, if the agent has one.
+    ///
+    /// # Errors
+    /// The result of the loop when no PDU has arrived (MAIN-2, MAIN-32).
     fn arrived(&mut self, token: &mut Token) -> std::result::Result<Option<Check>, c_int> {
         let pdu = self.incoming.take().map_err(|failure| lost(failure.code()))?;
         let (kind, from) = (pdu.header.kind, pdu.header.from);
@@ -150,8 +167,8 @@ impl<'call> MainLoop<'call> {
         Ok(self.agent.ext.check_callback())
     }
 
-    /// Answers a refused PDU (MAIN-5). An end of context gets no answer: pmcd would take it for
-    /// that of its next request (MAIN-52).
+    /// Answers a PDU that the check callback has refused (MAIN-5). The end of a context gets no
+    /// answer: pmcd would take it for the answer to its next request (MAIN-52).
     fn refuse(&mut self, token: &mut Token, code: c_int) {
         if !matches!(self.kind, Kind::PDU_PROFILE | Kind::PDU_ATTR | Kind::PDU_ERROR) {
             let fd = self.agent.out();
@@ -159,6 +176,7 @@ impl<'call> MainLoop<'call> {
         }
     }
 
+    /// Shows the request under debug options.
     fn show(&self) {
         let Some(pdu) = self.pdu.peek() else { return };
         if connection::is_any_shown() {
@@ -168,7 +186,10 @@ impl<'call> MainLoop<'call> {
         }
     }
 
-    /// Ends a PDU; returns the loop's result at its end.
+    /// Ends the service of a PDU.
+    ///
+    /// # Errors
+    /// The result of the loop: it was to serve one PDU, or cannot go on.
     fn served(&mut self, token: &mut Token) -> std::result::Result<(), c_int> {
         if let Some(pdu) = self.pdu.take() {
             self.agent.loop_state.recycle(token, pdu);
@@ -180,29 +201,34 @@ impl<'call> MainLoop<'call> {
         Ok(())
     }
 
+    /// Gives up what the loop still has, after an error.
     fn let_go(&mut self, token: &mut Token) {
         self.incoming.give_up(token, Failure::NoMemory);
         drop(self.pdu.take());
     }
 
-    /// Decodes the PDU of the request.
+    /// Decodes the PDU of the request, with `find`.
+    ///
+    /// # Errors
+    /// Those of `find`.
     fn find<T>(&self, find: impl FnOnce(Agent<'call>, &[u8]) -> Result<T>) -> Result<T> {
         let pdu = self.pdu.peek().ok_or(Error::GENERIC)?;
         find(self.agent, pdu.bytes())
     }
 
-    /// Decodes the PDU of the request, or answers with an error.
+    /// Decodes the PDU of the request, with `find`. After an error of `find` it returns `None`, and
+    /// the answer to the request is that error.
     fn ask<T>(&mut self, token: &mut Token, find: impl FnOnce(Agent<'call>, &[u8]) -> Result<T>) -> Option<T> {
         let found = self.find(find);
         found.map_err(|error| self.reply(token, |_| Err(error))).ok()
     }
 
-    /// Replies with what `fill` writes, or with its error.
+    /// Answers the request with the reply that `fill` writes, or with its error.
     fn reply(&mut self, token: &mut Token, fill: impl FnOnce(&mut Reply) -> Result<()>) {
         self.reply_values(token, |reply| fill(reply.reply()));
     }
 
-    /// [`MainLoop::reply`] with values.
+    /// [`MainLoop::reply`] for a reply with values.
     fn reply_values(&mut self, token: &mut Token, fill: impl FnOnce(&mut ResultBuilder) -> Result<()>) {
         let mut reply = self.agent.loop_state.take_reply(token);
         let code = fill(&mut reply).err().map(Error::code);
@@ -213,7 +239,7 @@ impl<'call> MainLoop<'call> {
         self.outgoing.begin(fd, SendPurpose::Answer(self.kind, code), reply);
     }
 
-    /// PROFILE: keeps an accepted profile.
+    /// PROFILE: keeps the profile, if the method has accepted it.
     fn keep_profile(&mut self, token: &mut Token, profile: Option<OwnedProfile>, status: c_int) {
         if let Ok(agent) = agent::of_any(token, self.agent.ext) {
             selection::forget(agent);
@@ -223,17 +249,18 @@ impl<'call> MainLoop<'call> {
         }
     }
 
+    /// The client context that the PDU belongs to.
     fn context(&self) -> c_int {
         self.pdu.peek().map_or(0, |pdu| pdu.header.from)
     }
 
-    /// RESULT: answers with the method's result.
+    /// RESULT: answers with the result of the method.
     fn send_status(&mut self, token: &mut Token, status: c_int) {
         let fd = self.agent.out();
         self.outgoing.begin_status(token, fd, SendPurpose::Status, status);
     }
 
-    /// ATTR: logs the method's error.
+    /// ATTR: logs the error of the method. The request has no answer.
     fn log_attribute(&self, error: Error) {
         let reason = log::errstr(error);
         if SINCE_6_0_5 {
@@ -243,8 +270,9 @@ impl<'call> MainLoop<'call> {
         }
     }
 
-    /// ERROR from pmcd: the end of a context, or something unexpected (MAIN-12, MAIN-23). Returns
-    /// the callback for the former, and the context.
+    /// ERROR from pmcd: the end of a context, or something unexpected, which is logged (MAIN-12,
+    /// MAIN-23). For the end of a context it returns the agent's callback, if there is one, and the
+    /// context.
     fn notice(&self) -> Option<(EndContext, c_int)> {
         let agent = self.agent;
         let code = self.find(|_, pdu| decode::error(pdu)).ok()?;
@@ -263,13 +291,14 @@ impl<'call> MainLoop<'call> {
         None
     }
 
+    /// Logs a PDU of an unknown type.
     fn log_unknown(&self) {
         let kind = self.kind;
         self.agent.complain(format_args!("Unrecognised pdu type: {kind}?"));
     }
 }
 
-/// Logs the end of PDUs; returns the loop's result.
+/// Logs why no more PDUs arrive. Returns the result of the loop.
 fn lost(error: Error) -> c_int {
     if error == Error::EOF {
         log_kind(Kind(0));
@@ -280,7 +309,7 @@ fn lost(error: Error) -> c_int {
     error.code()
 }
 
-/// Shows the type; 0 stands for the end of the stream.
+/// Shows the type of what has arrived; 0 for the end of the stream.
 fn log_kind(kind: Kind) {
     if log::debug(Debug::Pdu) && log::debug(Debug::Desperate) {
         log::trace!("__pmdaMainPDU: got PDU type {kind} from pmcd\n");

@@ -6,8 +6,8 @@ use pmda_core::error::{Error, Result};
 /// Memory that is given out piece by piece and taken back all at once.
 #[derive(Default)]
 pub(crate) struct Arena {
-    /// Chunks of memory, of which only the capacity is used: they have no elements. Pieces are
-    /// given out from the last one.
+    /// Chunks of memory. They have no elements: only their capacity is used, through pointers.
+    /// Pieces are handed out from the last one.
     chunks: Vec<Vec<u64>>,
     /// The number of words of the last chunk that are in use.
     used: usize,
@@ -21,6 +21,7 @@ impl Arena {
     /// bits. Chunks are not larger, unless one piece is.
     const KEPT: usize = 256 * 1024 / size_of::<u64>();
 
+    /// An arena without memory.
     pub(crate) const fn new() -> Arena {
         Arena {
             chunks: Vec::new(),
@@ -28,11 +29,11 @@ impl Arena {
         }
     }
 
-    /// A piece of at least `size` bytes, which nobody has written yet, aligned as a block of malloc
-    /// ([`ALIGNMENT`]). It is good until [`Arena::clear`].
+    /// A piece of `size` bytes or more, not initialized, aligned as a block of malloc
+    /// ([`ALIGNMENT`]). It is valid until [`Arena::clear`].
     ///
     /// # Errors
-    /// `-ENOMEM`; what was given out before stays.
+    /// `-ENOMEM`; pieces that were handed out before stay.
     #[inline(always)]
     pub(crate) fn room(&mut self, size: usize) -> Result<*mut u8> {
         const { assert!(align_of::<u64>() <= ALIGNMENT && size_of::<u64>() == ALIGNMENT) };
@@ -47,7 +48,10 @@ impl Arena {
         }
     }
 
-    /// [`Arena::room`] at the start of a new chunk. The rest of the last one stays unused.
+    /// [`Arena::room`] at the start of a new chunk. The rest of the last chunk stays unused.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     #[cold]
     fn room_in_new_chunk(&mut self, words: usize) -> Result<*mut u8> {
         let next = match self.chunks.last() {
@@ -58,14 +62,14 @@ impl Arena {
         self.chunks.try_reserve(1).map_err(|_| Error::ENOMEM)?;
         chunk.try_reserve_exact(words.max(next)).map_err(|_| Error::ENOMEM)?;
         let start = chunk.as_mut_ptr();
-        // Room: `try_reserve`.
+        // This does not allocate: there is room for one more.
         self.chunks.push(chunk);
         self.used = words;
         Ok(start.cast())
     }
 
-    /// Takes all pieces back. Memory that is kept for the next request is one chunk, the largest
-    /// one that is not too large.
+    /// Takes all pieces back. One chunk is kept for the next request: the largest one that is not
+    /// above [`Arena::KEPT`].
     pub(crate) fn clear(&mut self) {
         self.chunks.retain(|chunk| chunk.capacity() <= Arena::KEPT);
         let rest = self.chunks.len().saturating_sub(1);

@@ -334,6 +334,7 @@ impl<T> Block<T> {
         Ok(Block { start })
     }
 
+    /// The start of the block, for C.
     pub(crate) fn as_ptr(&self) -> *mut T {
         self.start.as_ptr()
     }

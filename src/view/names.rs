@@ -243,7 +243,7 @@ impl<'call> InstanceList<'call> {
         self.place.hand_over(shell);
     }
 
-    /// Gives the name that belongs to the requested id.
+    /// Stores the name that belongs to the requested id.
     ///
     /// # Errors
     /// `-ENOMEM`; nothing is handed over then, here as in the functions that follow.
@@ -254,7 +254,7 @@ impl<'call> InstanceList<'call> {
         Ok(())
     }
 
-    /// Gives the id that belongs to the requested name.
+    /// Stores the id that belongs to the requested name.
     ///
     /// # Errors
     /// As [`InstanceList::name`].
@@ -264,7 +264,7 @@ impl<'call> InstanceList<'call> {
         Ok(())
     }
 
-    /// Gives all ids and names of a domain, `room` of them at most. No code of C runs meanwhile, as
+    /// Stores all ids and names of a domain, `room` of them at most. No code of C runs meanwhile:
     /// the names are borrowed from the agent's memory.
     ///
     /// # Errors

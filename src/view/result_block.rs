@@ -1,11 +1,12 @@
 //! The result of `pmdaFetch` under construction.
 //!
-//! A result consists of one block with the time stamp and pointers to value sets, the value sets,
-//! and the blocks of values that do not fit in place (FETCH-1 to FETCH-4). Where they come from,
-//! [`ResultMemory`] tells.
+//! A result consists of one block with the time stamp and the pointers to value sets, the value
+//! sets, and the blocks of values that do not fit in place (FETCH-1 to FETCH-4). [`ResultMemory`]
+//! tells from where their memory comes.
 //!
-//! A block that an agent gets begins with what C sees, as callers may free the result with
-//! `pmFreeResult` or `free` (dbpmda does after a store that was refused). So its size is elsewhere.
+//! A block that an agent gets starts with C's structure, since callers may free the result with
+//! `pmFreeResult` or `free` (dbpmda does after a store that was refused). So the size of the block
+//! is stored elsewhere.
 
 use std::ffi::c_int;
 use std::mem::offset_of;
@@ -22,16 +23,16 @@ use pmda_core::error::{Error, Result};
 use pmda_core::fetch::{Encoding, Tally};
 use pmda_core::ident::MetricId;
 
-/// A block for a result, which C frees if it is from malloc.
+/// A block for the head of a result: from malloc, or in an arena.
 #[derive(Clone, Copy)]
 struct ResultBlock {
     result: *mut pmdaResult,
-    /// Number of value sets that fit in.
+    /// The number of value sets whose pointers fit in.
     capacity: usize,
 }
 
-// SAFETY: the block is memory from malloc, which any thread may use, and has one owner. One in an
-// arena does not leave its fetch.
+// SAFETY: what is sent is a block in the list of an agent, which is memory from malloc that any
+// thread may use, and has one owner. A block in an arena stays in its fetch, on one thread.
 unsafe impl Send for ResultBlock {}
 
 impl ResultBlock {
@@ -43,8 +44,11 @@ impl ResultBlock {
         ResultBlock::in_memory(sets, |size| Ok(Block::<u8>::room(size)?.into_raw()))
     }
 
-    /// A block in memory that `room` gives, for one value set at least: so it is no smaller than
-    /// the structure.
+    /// A block in memory that `room` returns. It has room for one value set at least, so that it is
+    /// no smaller than C's structure.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     fn in_memory(sets: usize, room: impl FnOnce(usize) -> Result<*mut u8>) -> Result<ResultBlock> {
         let capacity = sets.max(1);
         let more = (capacity - 1).checked_mul(size_of::<*mut pmValueSet>());
@@ -54,9 +58,9 @@ impl ResultBlock {
     }
 }
 
-/// The blocks of an agent that no fetch works on: one, and more if fetches were inside of each
-/// other. A fetch takes the last one, and puts it back at its end; when a callback leaves by
-/// `longjmp`, the block is lost.
+/// The blocks of an agent that no fetch is using: one, or more if a callback has fetched inside of
+/// a fetch. A fetch takes the last block, and puts it back at its end. If a callback leaves by
+/// `longjmp`, its fetch has no end, and the block is lost.
 #[derive(Default)]
 pub(crate) struct Results(Mutex<Vec<ResultBlock>>);
 
@@ -73,13 +77,16 @@ impl Results {
         }
     }
 
-    /// A new block with room for more value sets than the old one, which is freed.
+    /// A new block with room for `sets` value sets, in place of an old one, which is freed.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; the old block is put back.
     #[cold]
     fn larger(&self, token: &mut Token, old: Option<ResultBlock>, sets: usize) -> Result<ResultBlock> {
         let made = ResultBlock::new(sets);
         match (&made, old) {
-            // SAFETY: a block from malloc that was taken out of the agent's list: nobody else has
-            // it.
+            // SAFETY: a block from malloc that was taken out of the agent's list, which alone had
+            // it. The agent uses a result until the next fetch only, and this is one (FETCH-12).
             (Ok(_), Some(old)) => unsafe { libc::free(old.result.cast()) },
             (Err(_), Some(old)) => self.put_back(token, old),
             (_, None) => {}
@@ -87,8 +94,8 @@ impl Results {
         made
     }
 
-    /// Gives a block back: the next fetch uses it. Without memory for the list it is lost. The list
-    /// is no longer than it has to be, as it stays when the library is unloaded.
+    /// Puts a block back: the next fetch uses it. Without memory for the list it is lost. The list
+    /// has no spare room, since it stays in memory when the library is unloaded.
     fn put_back(&self, token: &mut Token, block: ResultBlock) {
         let mut blocks = self.0.lock(token);
         if blocks.try_reserve_exact(1).is_ok() {
@@ -97,18 +104,22 @@ impl Results {
     }
 }
 
-/// Where the parts of a result come from.
+/// The source of the memory of a result and its parts.
 pub(crate) enum ResultMemory<'call> {
-    /// For code of the agent: one block an agent, used again by each fetch (FETCH-12); each value
-    /// set and each value in a block from malloc, which whoever has got the result frees
-    /// (FETCH-71).
+    /// malloc, for a result that code of the agent gets. The head is in a block that belongs to the
+    /// agent, and is used again by each of its fetches (FETCH-12). Each value set and each value
+    /// block is a block of its own, which the caller of the fetch frees (FETCH-71).
     Malloc(&'static Results),
-    /// For code of ours alone: all of it in one arena, which is cleared when the result is encoded.
+    /// An arena, for a result that only code of the library sees. It is cleared when the result has
+    /// been encoded.
     Arena(&'call mut Arena),
 }
 
 impl ResultMemory<'_> {
-    /// The result's own block.
+    /// A block for the head of a result.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     fn block(&mut self, token: &mut Token, sets: usize) -> Result<ResultBlock> {
         match self {
             ResultMemory::Malloc(results) => results.take(token, sets),
@@ -116,7 +127,10 @@ impl ResultMemory<'_> {
         }
     }
 
-    /// Room for a value set or a value, aligned as by malloc.
+    /// Memory for a value set or a value block, aligned as by malloc.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     #[inline(always)]
     fn room(&mut self, size: usize) -> Result<*mut u8> {
         match self {
@@ -126,8 +140,8 @@ impl ResultMemory<'_> {
     }
 }
 
-/// The result of `pmdaFetch` under construction. It has nothing to drop: when a callback leaves by
-/// `longjmp`, what was allocated for it is lost.
+/// The result of `pmdaFetch` under construction. It has nothing to drop, since a callback may leave
+/// by `longjmp`: then the memory of the result is lost.
 pub(crate) struct CResult<'call> {
     /// The place for the finished result.
     place: Out<'call, *mut pmdaResult>,
@@ -142,8 +156,8 @@ pub(crate) struct CResult<'call> {
 }
 
 impl<'call> CResult<'call> {
-    /// Starts a result of `sets` value sets with the time `stamp`. Nothing of the head is touched
-    /// later, as an agent's block may be somebody else's memory by then: dbpmda frees it after a
+    /// Starts a result of `sets` value sets with the time `stamp`. The head is written here alone:
+    /// an agent's block may be other memory by the end of the fetch, as dbpmda frees it after a
     /// store that was refused, and fetches again.
     ///
     /// # Errors
@@ -158,7 +172,7 @@ impl<'call> CResult<'call> {
     ) -> Result<CResult<'call>> {
         let block = memory.block(token, sets)?;
         let stamp = stamp();
-        // SAFETY: a block of ours, which has room for a result.
+        // SAFETY: a block that this fetch alone has, with room for the structure.
         unsafe {
             (*block.result).timestamp = stamp;
             (*block.result).numpmid = c_int::try_from(sets).unwrap_or(c_int::MAX);
@@ -177,7 +191,8 @@ impl<'call> CResult<'call> {
     #[inline(always)]
     fn at(&self, place: usize) -> *mut *mut pmValueSet {
         assert!(place < self.sets, "value set {place} of {}", self.sets);
-        // SAFETY: the block was taken with room for `sets` value sets.
+        // SAFETY: the block has room for the pointers of `sets` value sets, and `place` is less, as
+        // was asserted. This only computes an address.
         unsafe {
             (&raw mut (*self.block.result).vset)
                 .cast::<*mut pmValueSet>()
@@ -188,7 +203,7 @@ impl<'call> CResult<'call> {
     /// Stores the set under construction, or NULL when it has gone.
     #[inline(always)]
     fn put(&self) {
-        // SAFETY: a place in the block.
+        // SAFETY: `at` returns a place in the block, which this fetch alone has.
         unsafe { self.at(self.filled).write(self.set.start) };
     }
 
@@ -206,8 +221,8 @@ impl<'call> CResult<'call> {
     /// Adds the value in an atom of type `kind`.
     ///
     /// # Errors
-    /// What is wrong with the value, or `-ENOMEM` for its block (FETCH-53): the set is as before
-    /// then. Or `-ENOMEM` as the set cannot grow: then it is gone, with its values (F-6), and
+    /// The error of the value, or `-ENOMEM` for its block (FETCH-53): the set is as before.
+    /// `-ENOMEM` if the set cannot grow: it is gone, with its values (F-6), and
     /// [`CResult::is_open`] is false.
     #[inline(always)]
     pub(crate) fn add(&mut self, kind: c_int, inst: c_int, atom: &Atom) -> Result<()> {
@@ -224,24 +239,24 @@ impl<'call> CResult<'call> {
         self.set.is_open()
     }
 
-    /// Notes that an instance has no value, or what is wrong with it (FETCH-36).
+    /// Notes that an instance has no value, or the error of its value (FETCH-36).
     pub(crate) fn failed(&mut self, status: Result<()>) {
         self.set.tally.failed(status);
     }
 
-    /// Ends the set with its `numval`: the number of its values or, without any, what has become of
-    /// the last instance (FETCH-36).
+    /// Ends the set with its `numval`: the number of values; without any, the error of the last
+    /// instance, or 0 (FETCH-36).
     #[inline(always)]
     pub(crate) fn close(&mut self) {
         self.set.close();
         self.filled += 1;
     }
 
-    /// Hands the result over. An agent's block stays the agent's: it is good until the next fetch
+    /// Hands the result over. A block of the agent is valid until the agent's next fetch
     /// (FETCH-12).
     pub(crate) fn finish(&mut self, token: &mut Token) {
-        // SAFETY: a block of ours with a result, which stays until the next fetch, or until the
-        // arena is cleared.
+        // SAFETY: a complete result, which stays until the next fetch, as the manual of `pmdaFetch`
+        // says; or until the arena is cleared, and then only code of ours has its address.
         unsafe { self.place.put(self.block.result) };
         if let ResultMemory::Malloc(results) = self.memory {
             results.put_back(token, self.block);
@@ -254,8 +269,8 @@ impl<'call> CResult<'call> {
     pub(crate) fn abandon(&mut self, token: &mut Token) {
         self.set.discard(&self.memory);
         if let ResultMemory::Malloc(results) = self.memory {
-            // SAFETY: a block of ours with as many sets as were finished, which nobody else has
-            // got.
+            // SAFETY: a block that this fetch alone has, with `filled` finished sets from malloc,
+            // which nobody else has got. `put_back` does not read it.
             unsafe {
                 (*self.block.result).numpmid = c_int::try_from(self.filled).unwrap_or(c_int::MAX);
                 (0..self.filled).for_each(|place| free_set(self.at(place).read()));
@@ -265,18 +280,18 @@ impl<'call> CResult<'call> {
     }
 }
 
-/// Bytes of a value set in front of its values (FETCH-2): fewer where pointers have 32 bits.
+/// The bytes of a value set in front of its values (FETCH-2).
 const SET_HEADER: usize = offset_of!(pmValueSet, vlist);
 
 /// The capacity of a set that was started without one, when it gets its first value.
 const FIRST_VALUES: usize = 16;
 
-/// A value set under construction, in a block of its own. It has no destructor: when a callback
-/// leaves by `longjmp`, it is lost.
+/// A value set under construction, in a block of its own. It has no destructor, since a callback
+/// may leave by `longjmp`.
 struct ValueSetBuilder {
-    /// NULL without a set. Adding a value may move it.
+    /// The set, or NULL if there is none. It may move when a value is added.
     start: *mut pmValueSet,
-    /// The number of values that fit in.
+    /// The number of values that fit into the block.
     capacity: usize,
     /// The number of values, and the status of the last instance without one.
     tally: Tally,
@@ -302,8 +317,8 @@ impl ValueSetBuilder {
         encoding: Encoding,
     ) -> Result<ValueSetBuilder> {
         let start = memory.room(ValueSetBuilder::size(values)?)?.cast::<pmValueSet>();
-        // SAFETY: the new block has room for the head of a set and some values, as `size` says, and
-        // nobody else has its address yet.
+        // SAFETY: the new block has `size` bytes, which is room for the head of a set and its
+        // values. Nobody else has its address yet.
         unsafe {
             (*start).pmid = pmid.0;
             (*start).numval = 0;
@@ -316,7 +331,10 @@ impl ValueSetBuilder {
         })
     }
 
-    /// The size in bytes of a set with room for some values. More than fit in `numval` have none.
+    /// The size in bytes of a set with room for `values` values.
+    ///
+    /// # Errors
+    /// `-ENOMEM` for more values than `numval` can count.
     fn size(values: usize) -> Result<usize> {
         let size = values
             .checked_mul(size_of::<pmValue>())
@@ -324,11 +342,12 @@ impl ValueSetBuilder {
         size.and_then(|size| size.checked_add(SET_HEADER)).ok_or(Error::ENOMEM)
     }
 
+    /// Returns whether there is a set.
     fn is_open(&self) -> bool {
         !self.start.is_null()
     }
 
-    /// Makes room for more values.
+    /// Makes room for twice as many values, or for the first ones.
     ///
     /// # Errors
     /// `-ENOMEM`; the set is gone then, with its values (F-6).
@@ -347,15 +366,20 @@ impl ValueSetBuilder {
         }
     }
 
-    /// The set in a larger block. Without one, the old block stays as it is.
+    /// Moves the set into a block with room for `capacity` values, and returns its address.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; the old block is as it was.
     fn moved(&self, memory: &mut ResultMemory<'_>, capacity: usize) -> Result<*mut pmValueSet> {
         let (before, size) = (ValueSetBuilder::size(self.capacity)?, ValueSetBuilder::size(capacity)?);
         let start = match memory {
-            // SAFETY: the block is ours, from malloc; it stays as it is when realloc fails.
+            // SAFETY: the block is from malloc, and only this value has it. realloc leaves it as it
+            // is when it fails.
             ResultMemory::Malloc(_) => unsafe { libc::realloc(self.start.cast(), size) },
             ResultMemory::Arena(arena) => {
                 let start = arena.room(size)?;
-                // SAFETY: the old block has `before` bytes, the new one more, and they are two.
+                // SAFETY: the old block has `before` bytes, the new one `size`, which is more. They
+                // are two pieces of the arena, so they do not overlap.
                 unsafe { ptr::copy_nonoverlapping(self.start.cast(), start, before) };
                 start.cast()
             }
@@ -378,8 +402,8 @@ impl ValueSetBuilder {
             self.grow(memory)?;
         }
         let value = atom.stored(kind, |size| memory.room(size))?;
-        // SAFETY: the block has room for `capacity` values, of which more are left, as was looked
-        // at just now; when there were none, `grow` has made some.
+        // SAFETY: the block has room for `capacity` values, and `stored` is less: as was compared,
+        // or since `grow` has made room.
         unsafe {
             let slot = (&raw mut (*self.start).vlist).cast::<pmValue>().add(stored);
             slot.write(pmValue { inst, value });
@@ -393,8 +417,8 @@ impl ValueSetBuilder {
     fn close(&mut self) -> *mut pmValueSet {
         let start = std::mem::replace(&mut self.start, ptr::null_mut());
         if !start.is_null() {
-            // SAFETY: not NULL, hence the block that `new` or `grow` has made: nobody has got it
-            // before this.
+            // SAFETY: not NULL, so a block that `new` or `grow` has made, and that nobody else has
+            // yet.
             unsafe {
                 (*start).numval = self.tally.numval();
                 if self.tally.count() == 0 {
@@ -406,12 +430,12 @@ impl ValueSetBuilder {
         start
     }
 
-    /// Gives up the set. What is in an arena stays there until that is cleared.
+    /// Frees the set and its values. In an arena they stay until that is cleared.
     fn discard(&mut self, memory: &ResultMemory<'_>) {
         let set = self.close();
         if !set.is_null() && matches!(memory, ResultMemory::Malloc(_)) {
-            // SAFETY: `close` has given the set out, here and nowhere else, with as many values as
-            // were written, in blocks from malloc; it is not looked at again.
+            // SAFETY: the set is from malloc, as are its values, of which `close` has stored the
+            // number. `close` has taken it out of this value, so nobody has it any more.
             unsafe { free_set(set) };
         }
     }
@@ -420,10 +444,11 @@ impl ValueSetBuilder {
 /// Frees a value set as the caller of a fetch does (FETCH-71).
 ///
 /// # Safety
-/// The set is one that a fetch has made with malloc, and is not used any more.
+/// A fetch has made the set with malloc, and has ended it. Nobody uses it any more.
 unsafe fn free_set(set: *mut pmValueSet) {
-    // SAFETY: the set and its values are in blocks from malloc that nobody uses any more, as the
-    // caller promises: each is freed once. Values with a block of their own are marked PM_VAL_DPTR.
+    // SAFETY: the set is a block from malloc that nobody uses any more, as the caller promises.
+    // With PM_VAL_DPTR each of its `numval` values has a block from malloc of its own. Each block
+    // is freed once.
     unsafe {
         if (*set).valfmt == PM_VAL_DPTR {
             let values = (&raw const (*set).vlist).cast::<pmValue>();

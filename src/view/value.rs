@@ -1,5 +1,5 @@
-//! Values: in atoms, as a fetch callback stores them, and in results, as the main loop encodes
-//! them.
+//! Values of metrics: in atoms, as a fetch callback stores them, and in results, as the main loop
+//! encodes them.
 
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
@@ -39,8 +39,9 @@ impl Atom {
     ///
     /// # Safety
     /// All bytes of the atom were zero before the callback ran. With an encoding of pointers it has
-    /// NULL or what the encoding says: a C string, or a block that stays until the fetch is done.
-    /// If `returned` is `PMDA_FETCH_DYNAMIC`, that is from malloc, and nobody else uses it.
+    /// NULL or what the encoding says: a C string, or a value block that stays until the fetch is
+    /// done. If `returned` is `PMDA_FETCH_DYNAMIC`, the string or block is from malloc, and nobody
+    /// else uses it.
     #[inline(always)]
     pub(crate) unsafe fn new(value: pmAtomValue, encoding: Encoding, returned: c_int) -> Atom {
         Atom {
@@ -66,8 +67,8 @@ impl Atom {
     /// The value of a type of 64 bits.
     #[inline(always)]
     fn wide(&self) -> u64 {
-        // SAFETY: every byte of the atom was written, so that any member that is a number may be
-        // read, and this is the largest.
+        // SAFETY: all bytes of the atom are initialized, by the contract of `new`. Any bytes are a
+        // value of this member, which is the largest number.
         unsafe { self.value.ull }
     }
 
@@ -77,8 +78,8 @@ impl Atom {
     /// # Errors
     /// `PM_ERR_VALUE` for NULL.
     fn text(&self) -> Result<&[u8]> {
-        // SAFETY: a pointer was stored, or nothing, which is NULL. If not, it is a C string for as
-        // long as C does not run, by the contract of `new`.
+        // SAFETY: with this encoding the atom has NULL or a C string, by the contract of `new`. C
+        // changes that only while it runs, and it does not while the bytes are borrowed.
         unsafe {
             let text = self.value.cp;
             if text.is_null() {
@@ -93,8 +94,8 @@ impl Atom {
     /// # Errors
     /// `PM_ERR_VALUE` for NULL and for an impossible length.
     fn checked_block(&self) -> Result<ValueBlock<'_>> {
-        // SAFETY: a pointer was stored, or nothing, which is NULL. If not, it is a value block by
-        // the contract of `new`, for as long as C does not run.
+        // SAFETY: with this encoding the atom has NULL or a value block, by the contract of `new`.
+        // C changes that only while it runs, and it does not while the view is used.
         let block = unsafe { ValueBlock::new(self.value.vbp) }.ok_or(Error::VALUE)?;
         fetch::data_length(block.header()).ok_or(Error::VALUE)?;
         Ok(block)
@@ -109,11 +110,11 @@ impl Atom {
         block.bytes().get(fetch::HEADER..).ok_or(Error::VALUE)
     }
 
-    /// The value, of type `kind`, as a result holds it: itself, or in a block for which `room`
-    /// gives so many bytes, aligned as by malloc.
+    /// The value, of type `kind`, as a result has it: in place, or in a block of as many bytes as
+    /// `room` gets, which it aligns as malloc does.
     ///
     /// # Errors
-    /// `PM_ERR_TYPE` for what is no type, `PM_ERR_VALUE` for a NULL pointer or an impossible
+    /// `PM_ERR_TYPE` for an unknown type, `PM_ERR_VALUE` for a NULL pointer or an impossible
     /// length, `PM_ERR_TOOBIG`, and those of `room`.
     #[inline(always)]
     pub(super) fn stored(&self, kind: i32, room: impl FnOnce(usize) -> Result<*mut u8>) -> Result<Stored> {
@@ -134,15 +135,15 @@ impl Atom {
         Ok(Stored { pval })
     }
 
-    /// Frees the memory that the agent has handed over with the value by `PMDA_FETCH_DYNAMIC`, if
-    /// it is of a type that has such; returns whether it is (FETCH-42).
+    /// Frees the memory that the agent has handed over with the value (`PMDA_FETCH_DYNAMIC`), if
+    /// the value has a type with such memory. Returns whether it has (FETCH-42).
     pub(crate) fn free(self) -> bool {
         if !self.encoding.can_free() || self.returned != PMDA_FETCH_DYNAMIC {
             return false;
         }
-        // SAFETY: both members of the union that can be freed are pointers at the same place: NULL,
-        // or what the agent has told us to free, by the contract of `new`. Nothing reads it from
-        // here on: a result has a copy, and the atom goes.
+        // SAFETY: the two members that can be freed are pointers, at the same place of the union:
+        // NULL, or from malloc and used by nobody else, by the contract of `new`. A result has a
+        // copy, and the atom is consumed, so nothing reads the memory afterwards.
         unsafe { libc::free(self.value.vbp.cast::<c_void>()) };
         true
     }
@@ -163,15 +164,16 @@ impl<'b> ValueBlock<'b> {
         NonNull::new(block).map(|block| ValueBlock(block, PhantomData))
     }
 
+    /// The block, for C.
     pub(crate) fn as_ptr(self) -> *mut pmValueBlock {
         self.0.as_ptr()
     }
 
-    /// The type, and the length of all of it.
+    /// The first word: the type, and the length of the block in bytes.
     #[inline(always)]
     fn header(self) -> u32 {
-        // SAFETY: a block has its first word in any case, by the contract of `new`. As far as we
-        // know it may stand at an address of any alignment.
+        // SAFETY: a block has its first word, by the contract of `new`. An agent may have put it at
+        // an address of any alignment.
         unsafe { self.0.cast::<u32>().read_unaligned() }
     }
 
@@ -183,7 +185,7 @@ impl<'b> ValueBlock<'b> {
     }
 }
 
-/// A new value block with some data, for which `room` gives memory (FETCH-50).
+/// Makes a value block with these data, in memory that `room` returns (FETCH-50).
 ///
 /// # Errors
 /// `PM_ERR_TOOBIG` for more data than a block may have; those of `room`.
@@ -192,8 +194,8 @@ fn new_block(room: impl FnOnce(usize) -> Result<*mut u8>, kind: i32, data: &[u8]
     let header = fetch::header(kind, data.len())?;
     let length = fetch::HEADER + data.len();
     let block = room(length.max(size_of::<pmValueBlock>()))?;
-    // SAFETY: the new block has room for header and data, is aligned for the header as all that
-    // comes from malloc or an arena, and overlaps with nothing.
+    // SAFETY: the new block has room for header and data, is aligned for the header, as `room`
+    // aligns it as malloc does, and overlaps with nothing else.
     unsafe {
         block.cast::<u32>().write(header);
         ptr::copy_nonoverlapping(data.as_ptr(), block.add(fetch::HEADER), data.len());
@@ -201,17 +203,18 @@ fn new_block(room: impl FnOnce(usize) -> Result<*mut u8>, kind: i32, data: &[u8]
     Ok(block.cast())
 }
 
-/// A time that begins with these bytes, and is zero behind them (FETCH-60).
+/// A time whose first bytes are these, and whose others are zero (FETCH-60).
 pub(crate) fn time_from(bytes: [u8; 8]) -> timeval {
     const { assert!(size_of::<timeval>() >= 8) };
     let mut time = timeval { tv_sec: 0, tv_usec: 0 };
-    // SAFETY: a time has 8 bytes at least, and consists of numbers.
+    // SAFETY: the structure has 8 bytes at least, as is asserted, and consists of numbers, of which
+    // any bytes are values.
     unsafe { (&raw mut time).cast::<[u8; 8]>().write(bytes) };
     time
 }
 
 view! {
-    /// A result that a fetch method has given.
+    /// A result that a fetch method has stored.
     MethodResult of pmdaResult, contract
     "`pointer` is NULL, or points to a result with `numpmid` value sets, each NULL or valid with its values and value \
      blocks, until its result callback has been called."
@@ -224,7 +227,7 @@ view! {
 }
 
 view! {
-    /// One value set of a result. One without values may end before its list.
+    /// One value set of a result. The structure of one without values may end in front of the list.
     ValueSet of pmValueSet, contract
     "`pointer` is NULL, or points to a value set with `numval` values: pointers to valid blocks or NULL, if the format is \
      one of pointers, else numbers."
@@ -241,12 +244,13 @@ view! {
 impl<'call> MethodResult<'call> {
     /// The value sets, good until control goes back to C.
     fn sets(&self) -> &[Option<ValueSet<'call>>] {
-        // SAFETY: `numpmid` pointers stand at the end of the structure, each NULL or to a valid
-        // set, by the contract of `new`. C does not change them while it does not run.
+        // SAFETY: by the contract of `new` there are `numpmid` pointers at the end of the
+        // structure, each NULL or to a valid set. An `Option<ValueSet>` is a pointer with NULL as
+        // `None`. C changes them only while it runs, and it does not while they are borrowed.
         unsafe { slice((&raw const (*self.as_ptr()).vset).cast(), self.count()) }
     }
 
-    /// RESULT, the reply to a fetch (MAIN-20).
+    /// Encodes a RESULT, the reply to a fetch (MAIN-20).
     ///
     /// # Errors
     /// `PM_ERR_GENERIC` for a NULL value set or block, and a block that is shorter than its type
@@ -264,23 +268,27 @@ impl<'call> MethodResult<'call> {
 impl ValueSet<'_> {
     /// The values, good until control goes back to C.
     fn values(&self) -> &[pmValue] {
-        // SAFETY: `numval` values stand behind the head, by the contract of `new`. C does not
-        // change them while it does not run.
+        // SAFETY: by the contract of `new` there are `numval` values behind the head. C changes
+        // them only while it runs, and it does not while they are borrowed.
         unsafe { slice((&raw const (*self.as_ptr()).vlist).cast(), self.count()) }
     }
 
+    /// Encodes the set as a part of a RESULT.
+    ///
+    /// # Errors
+    /// As [`MethodResult::encode`].
     fn encode(self, result: &mut ResultBuilder) -> Result<()> {
         let (format, list) = (self.format(), self.values());
         result.open(MetricId(self.pmid()), list.len())?;
         for value in list {
             // Any other format is sent as values in place (WIRE-50).
             if [PM_VAL_DPTR, PM_VAL_SPTR].contains(&format) {
-                // SAFETY: with these formats values are pointers, to valid blocks or NULL, by the
-                // contract of `new`.
+                // SAFETY: with these formats the values are pointers, to valid blocks or NULL, by
+                // the contract of `new`. C does not run while the block is read.
                 let block = unsafe { ValueBlock::new(value.value.pval) };
                 result.host_block(value.inst, block.ok_or(Error::GENERIC)?.bytes())?;
             } else {
-                // SAFETY: with any other format they are numbers, by the contract of `new`.
+                // SAFETY: with any other format the values are numbers, by the contract of `new`.
                 result.word(value.inst, unsafe { value.value.lval as u32 })?;
             }
         }
