@@ -112,9 +112,9 @@ impl<T: Copy + Pointer> Cache<T> {
 
     /// The slots of all entries in the order of the chains, front first (CACHE-81).
     ///
-    /// A new entry is put in front of its chains. When the tables grow, each chain is reversed while
-    /// it is distributed, and active entries are moved in front of inactive ones. All chains undergo
-    /// the same at the same time, so one order of all entries says it for each chain.
+    /// A new entry is put in front of its chains. When the tables grow, each chain is reversed
+    /// while it is distributed, and active entries are moved in front of inactive ones. All chains
+    /// undergo the same at the same time, so one order of all entries says it for each chain.
     fn chained(&self) -> Result<Vec<u32>> {
         let count = self.order.len();
         let (mut inserted, mut back, mut grown) = (Vec::new(), Vec::new(), Vec::new());

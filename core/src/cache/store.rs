@@ -361,8 +361,9 @@ impl<T: Copy> Cache<T> {
         }
     }
 
-    /// Returns whether the next insertion frees names of culled entries. The caller may have got the
-    /// name that it stores from a lookup of such an entry, so it has to be copied before (CACHE-25).
+    /// Returns whether the next insertion frees names of culled entries. The caller may have got
+    /// the name that it stores from a lookup of such an entry, so it has to be copied before
+    /// (CACHE-25).
     pub(super) fn is_reclaiming(&self) -> bool {
         self.empty > 0 && (self.is_growing() || self.is_crowded())
     }
