@@ -14,7 +14,11 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, Stat, fstat, openat, readlinkat_raw, renameat, statat, unlinkat};
+use rustix::buffer::spare_capacity;
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, fstat, openat, readlinkat_raw, renameat, renameat_with,
+    statat, unlinkat,
+};
 use rustix::io::Errno;
 
 use crate::error::Error;
@@ -99,13 +103,114 @@ impl DirEntry {
         Ok(rustix::io::retry_on_intr(open)?.into())
     }
 
-    /// Opens the file for reading. It neither waits for a writer nor makes a terminal the
-    /// controlling one of this process.
+    /// Opens a regular file, or makes it if the flags say so. Whatever else has the name is not
+    /// opened: a FIFO would wait for its other end for ever, a device has no end, and opening one
+    /// may do something.
+    ///
+    /// # Errors
+    /// `EISDIR` for a directory, `EINVAL` for what else is no regular file; what the system says.
+    pub fn file(&self, flags: OFlags, mode: u32) -> io::Result<File> {
+        match self.stat() {
+            Ok(found) => check_regular(&found)?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound && flags.contains(OFlags::CREATE) => {}
+            Err(error) => return Err(error),
+        }
+        // Another file may have this name by now: opening a FIFO must not wait, and a terminal must
+        // not become the controlling one of this process.
+        let file = self.open(flags | OFlags::NONBLOCK | OFlags::NOCTTY, mode)?;
+        check_regular(&fstat(&file)?)?;
+        Ok(file)
+    }
+
+    /// Opens a regular file for reading, as [`DirEntry::file`].
+    ///
+    /// # Errors
+    /// As [`DirEntry::file`].
+    pub fn read(&self) -> io::Result<File> {
+        self.file(OFlags::RDONLY, 0)
+    }
+
+    /// Reads a regular file of at most `limit` bytes, whatever its length is said to be.
+    ///
+    /// # Errors
+    /// As [`DirEntry::file`]; `EFBIG` if there is more, `ENOMEM`.
+    pub fn content(&self, limit: usize) -> io::Result<Vec<u8>> {
+        let mut file = self.read()?;
+        let mut content = Vec::new();
+        let expected = usize::try_from(fstat(&file)?.st_size).unwrap_or(0).min(limit);
+        // One more, so that the end is seen without more memory.
+        let room =
+            |content: &mut Vec<u8>, count: usize| content.try_reserve(count).map_err(|_| io_error(Error::ENOMEM));
+        room(&mut content, expected + 1)?;
+        loop {
+            if content.len() == content.capacity() {
+                room(&mut content, 1)?;
+            }
+            let count = rustix::io::retry_on_intr(|| rustix::io::read(&mut file, spare_capacity(&mut content)))?;
+            if content.len() > limit {
+                return Err(Errno::FBIG.into());
+            }
+            if count == 0 {
+                return Ok(content);
+            }
+        }
+    }
+
+    /// Opens a regular file and empties it, or makes a new one, as [`DirEntry::file`].
+    ///
+    /// # Errors
+    /// As [`DirEntry::file`].
+    pub fn overwrite(&self, mode: u32) -> io::Result<File> {
+        let file = self.file(OFlags::WRONLY | OFlags::CREATE, mode)?;
+        // Not when it was opened: only now it is known to be a regular file.
+        file.set_len(0)?;
+        Ok(file)
+    }
+
+    /// Gives what has the name another one, `NAME.SUFFIX`, or `NAME.SUFFIX2` to `NAME.SUFFIX9` if
+    /// that is taken: nothing is ever replaced. Returns the new entry.
+    ///
+    /// # Errors
+    /// `ENOENT` if nothing has the name, `EEXIST` if all are taken, `ENOMEM`; what the system says.
+    pub fn keep_aside(&self, suffix: &str) -> io::Result<DirEntry> {
+        self.stat()?;
+        for number in 1..=9 {
+            let parts: &[&[u8]] = &[self.name.bytes()];
+            let name = match number {
+                1 => FilePath::new(parts, format_args!(".{suffix}")),
+                _ => FilePath::new(parts, format_args!(".{suffix}{number}")),
+            };
+            let aside = self.beside(name.map_err(io_error)?)?;
+            let (from, to) = (self.name.c_str(), aside.name.c_str());
+            match renameat_with(&self.directory, from, &aside.directory, to, RenameFlags::NOREPLACE) {
+                Ok(()) => return Ok(aside),
+                Err(Errno::EXIST) => {}
+                // The file system has no such renaming.
+                Err(Errno::INVAL | Errno::NOSYS) => match aside.stat() {
+                    Ok(_) => {}
+                    Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                        self.rename(&aside)?;
+                        return Ok(aside);
+                    }
+                    Err(error) => return Err(error),
+                },
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Errno::EXIST.into())
+    }
+
+    /// Returns whether a process of root has to expect that another user has put this name here: as
+    /// a symbolic link, or as one more name of any file.
     ///
     /// # Errors
     /// What the system says.
-    pub fn read(&self) -> io::Result<File> {
-        self.open(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, 0)
+    pub fn is_exposed(&self) -> io::Result<bool> {
+        if !rustix::process::geteuid().is_root() {
+            return Ok(false);
+        }
+        let holder = fstat(&self.directory)?;
+        Ok(holder.st_uid != 0 || holder.st_mode & 0o022 != 0)
     }
 
     /// A descriptor that stands for the file alone (`O_PATH`): its owner can be changed, and
@@ -165,6 +270,15 @@ impl DirEntry {
             Err(Errno::EXIST) => Ok(()),
             made => Ok(made?),
         }
+    }
+}
+
+/// `EISDIR` or `EINVAL` for what is no regular file.
+fn check_regular(found: &Stat) -> io::Result<()> {
+    match FileType::from_raw_mode(found.st_mode) {
+        FileType::RegularFile => Ok(()),
+        FileType::Directory => Err(Errno::ISDIR.into()),
+        _ => Err(Errno::INVAL.into()),
     }
 }
 

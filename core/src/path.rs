@@ -3,12 +3,9 @@
 
 use std::ffi::{CStr, OsStr};
 use std::fmt;
-use std::fs::File;
-use std::io::{self, Write};
+use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-
-use rustix::fs::{Mode, OFlags};
 
 use crate::error::{Error, Result};
 
@@ -64,16 +61,6 @@ impl FilePath {
     pub fn split(&self) -> (&[u8], &[u8]) {
         let path = self.bytes();
         path.split_at(path.iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1))
-    }
-
-    /// Opens the file, close-on-exec: programs that this process starts do not get it.
-    ///
-    /// # Errors
-    /// What the system says.
-    pub fn open(&self, flags: OFlags, mode: u32) -> io::Result<File> {
-        let mode = Mode::from_raw_mode(mode);
-        let file = rustix::io::retry_on_intr(|| rustix::fs::open(self.c_str(), flags | OFlags::CLOEXEC, mode))?;
-        Ok(file.into())
     }
 }
 

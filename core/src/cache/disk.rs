@@ -55,7 +55,7 @@ fn write_if(same: Same, path: &FilePath, content: &[u8]) -> io::Result<()> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Found {
     Nothing,
-    /// A regular file with one name.
+    /// A regular file that can be replaced.
     File,
     /// A file that cannot be replaced.
     Other,
@@ -64,10 +64,10 @@ enum Found {
 /// The kind of file that a name has now.
 fn look(target: &DirEntry) -> io::Result<Found> {
     match target.stat() {
-        Ok(found) if FileType::from_raw_mode(found.st_mode) == FileType::RegularFile && found.st_nlink <= 1 => {
-            Ok(Found::File)
-        }
-        Ok(_) => Ok(Found::Other),
+        Ok(found) if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile => Ok(Found::Other),
+        // All names of a file show the new content, unless another user may have made one of them.
+        Ok(found) if found.st_nlink > 1 && !target.is_exposed()? => Ok(Found::Other),
+        Ok(_) => Ok(Found::File),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Found::Nothing),
         Err(error) => Err(error),
     }
@@ -89,7 +89,7 @@ fn io_error(error: Error) -> io::Error {
 fn replace(same: Same, target: &DirEntry, old: Found, content: &[u8]) -> io::Result<()> {
     let known = match old {
         Found::Nothing => None,
-        Found::File => Some(target.open(OFlags::WRONLY, 0)?),
+        Found::File => Some(target.file(OFlags::WRONLY, 0)?),
         Found::Other => return in_place(target, content),
     };
     let (temporary, mut file) = match create_beside(target, known.is_some()) {
@@ -205,10 +205,15 @@ fn take_after(new: &File, known: &File, same: Same) -> bool {
     new.set_permissions(mode).is_ok() && same(known, new)
 }
 
-/// Writes over the file itself.
+/// Writes over the file itself, unless another user may have put it here by one more name.
 fn in_place(target: &DirEntry, content: &[u8]) -> io::Result<()> {
-    let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
-    target.open(flags, 0o666)?.write_all(content)
+    let mut file = target.file(OFlags::WRONLY | OFlags::CREATE, 0o666)?;
+    if file.metadata()?.nlink() > 1 && target.is_exposed()? {
+        return Err(Errno::ACCESS.into());
+    }
+    // Not before: it is only now known to be a file that may be written to.
+    file.set_len(0)?;
+    file.write_all(content)
 }
 
 /// Returns whether two files have the same extended attributes with the same values. An attribute
@@ -258,7 +263,7 @@ fn filled(length: usize, fill: impl Fn(&mut [u8]) -> Result<usize>) -> Result<Ve
 mod tests {
     use super::*;
     use crate::cache::CacheFile;
-    use rustix::fs::{XattrFlags, fsetxattr};
+    use rustix::fs::{CWD, Mode, XattrFlags, fsetxattr, mknodat};
     use std::fs;
     use std::os::unix::fs::{chown, symlink};
     use std::path::Path;
@@ -363,6 +368,16 @@ mod tests {
             assert!(denied(write(&path(name), b"x")), "{name}");
             assert!(denied(CacheFile::open(file_path(&path(name))).map(drop)), "{name}");
         }
+        // A hard link is replaced, and never written to.
+        fs::hard_link(path("safe/victim"), path("theirs/hard")).expect("ours");
+        write(&path("theirs/hard"), b"x").expect("replaced");
+        assert_eq!(fs::read(path("theirs/hard")).expect("ours"), b"x");
+        fs::hard_link(path("safe/victim"), path("theirs/other")).expect("ours");
+        let entry = DirEntry::at(&path("theirs/other")).expect("there");
+        assert_eq!(in_place(&entry, b"x").expect_err("refused").raw_os_error(), Some(13));
+        for name in ["theirs/hard", "theirs/other"] {
+            fs::remove_file(path(name)).expect("ours");
+        }
         fs::write(path("safe/.1.tmp-1-1"), b"").expect("ours");
         File::open(path("safe/.1.tmp-1-1"))
             .expect("ours")
@@ -391,10 +406,14 @@ mod tests {
         let errno = |path: &Path| write(path, b"x").expect_err("must fail").raw_os_error();
         assert_eq!(errno(&directory.path().join("no/file")), Some(2));
         assert_eq!(errno(directory.path()), Some(21));
+        // What is no file is neither opened nor replaced (DEF-17): a FIFO would wait for a reader.
+        let pipe = directory.path().join("pipe");
+        mknodat(CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).expect("ours");
+        assert_eq!(errno(&pipe), Some(22));
         let full = directory.path().join("full");
         symlink("/dev/full", &full).expect("a link");
-        assert_eq!(errno(&full), Some(28));
-        assert_eq!(names(directory.path()), ["full"]);
+        assert_eq!(errno(&full), Some(22));
+        assert_eq!(names(directory.path()), ["full", "pipe"]);
         // The temporary file's name would be too long: the old file is unchanged.
         let long = directory.path().join("1".repeat(250));
         fs::write(&long, b"old").expect("ours");

@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{self, ErrorKind};
 
 use rustix::buffer::spare_capacity;
-use rustix::fs::{FileType, OFlags, Stat, fstat};
+use rustix::fs::OFlags;
 
 use super::Cache;
 use super::entry::{EntryState, SmallText, find_byte};
@@ -47,19 +47,16 @@ impl CacheFile {
     /// # Errors
     /// The system's error; `ENOENT` if there is no file.
     pub fn open(path: FilePath) -> io::Result<CacheFile> {
-        // A directory counts as an empty file: it cannot be read (CACHE-90).
-        let is_file = |about: &Stat| {
-            let kind = FileType::from_raw_mode(about.st_mode);
-            matches!(kind, FileType::RegularFile | FileType::Directory)
-        };
-        let mut file = None;
         let target = DirEntry::target(&path)?;
-        if is_file(&target.stat()?) {
-            // Another file may have this name by now: opening a FIFO must not wait, and a terminal
-            // must not become the controlling one.
-            let opened = target.open(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, 0)?;
-            file = is_file(&fstat(&opened)?).then_some(opened);
-        }
+        let file = match target.read() {
+            Ok(file) => Some(file),
+            // A directory counts as an empty file: it cannot be read (CACHE-90).
+            Err(error) if error.kind() == ErrorKind::IsADirectory => {
+                Some(target.open(OFlags::RDONLY | OFlags::DIRECTORY, 0)?)
+            }
+            Err(error) if error.kind() == ErrorKind::InvalidInput => None,
+            Err(error) => return Err(error),
+        };
         Ok(CacheFile {
             path,
             file,

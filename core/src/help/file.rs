@@ -4,10 +4,11 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use rustix::fs::{OFlags, SeekFrom};
+use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
 use super::{Database, RECORD, entry_count, size_of_index};
+use crate::dir_entry::DirEntry;
 use crate::error::{Error, Result};
 use crate::log::Journal;
 use crate::path::FilePath;
@@ -26,17 +27,25 @@ impl Database {
 }
 
 /// Opens one of the files.
-fn open(name: &[u8], suffix: &[u8]) -> Result<File> {
-    let path = FilePath::new(&[name, suffix], format_args!(""))?;
-    // A FIFO is not waited for.
-    Ok(path.open(OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY, 0)?)
+fn open(name: &[u8], suffix: &[u8]) -> io::Result<File> {
+    let path = FilePath::new(&[name, suffix], format_args!(""))
+        .map_err(|error| io::Error::from_raw_os_error(-error.code()))?;
+    DirEntry::target(&path)?.read()
+}
+
+/// The error of opening, or the one for a directory.
+fn not_a_file(error: io::Error, directory: Error) -> Error {
+    match error.kind() {
+        io::ErrorKind::IsADirectory => directory,
+        _ => error.into(),
+    }
 }
 
 /// Reads the header and as many entries as it announces.
 fn read_index(name: &[u8]) -> Result<Box<[u8]>> {
-    let file = open(name, b".dir")?;
+    let file = open(name, b".dir").map_err(|error| not_a_file(error, Error::EINVAL))?;
     let about = file.metadata()?;
-    if !about.is_file() || about.len() < RECORD as u64 {
+    if about.len() < RECORD as u64 {
         return Err(Error::EINVAL);
     }
     let mut header = [0; RECORD];
@@ -50,14 +59,10 @@ fn read_index(name: &[u8]) -> Result<Box<[u8]>> {
 
 /// Reads the page file, as long as it is now, with a NUL behind it.
 fn read_pages(name: &[u8]) -> Result<Box<[u8]>> {
-    let file = open(name, b".pag")?;
-    let about = file.metadata()?;
     // The C library maps the file: this is the error of mapping a directory.
-    if about.is_dir() {
-        return Err(Error::ENODEV);
-    }
-    match i32::try_from(about.len()) {
-        Ok(size @ 1..) if about.is_file() => read(&file, size as usize, size as usize + 1),
+    let file = open(name, b".pag").map_err(|error| not_a_file(error, Error::ENODEV))?;
+    match i32::try_from(file.metadata()?.len()) {
+        Ok(size @ 1..) => read(&file, size as usize, size as usize + 1),
         _ => Err(Error::EINVAL),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{FileExt, symlink};
+use std::os::unix::fs::{FileExt, chown, symlink};
 use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -210,6 +210,27 @@ fn no_regular_files() {
     fs::remove_file(&pag).unwrap();
     symlink("/dev/zero", &pag).unwrap();
     assert_eq!(open_in(directory.path()).err(), Some(Error::EINVAL));
+}
+
+/// DEF-18: root follows no link that another user may have put there.
+#[test]
+fn links_of_others() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    for folder in ["ours", "theirs"] {
+        fs::create_dir(at(folder)).unwrap();
+    }
+    fs::write(at("ours/t.dir"), index(1, &[[1, 0, 0]])).unwrap();
+    fs::write(at("ours/t.pag"), b"text").unwrap();
+    for name in ["t.dir", "t.pag"] {
+        symlink(at("ours").join(name), at("theirs").join(name)).unwrap();
+    }
+    assert!(open_in(&at("theirs")).is_ok());
+    chown(at("theirs"), Some(65534), Some(65534)).unwrap();
+    assert_eq!(open_in(&at("theirs")).err(), Some(Error::os(libc::EACCES)));
 }
 
 /// Later changes of the files have no effect, and entries beyond the announced ones are ignored

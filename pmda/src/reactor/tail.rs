@@ -87,11 +87,13 @@ impl Tail {
     }
 
     fn open_again(&mut self) -> io::Result<()> {
-        let file = DirEntry::behind(&self.path)?.read()?;
+        let file = match DirEntry::behind(&self.path)?.read() {
+            Err(error) if error.kind() == ErrorKind::InvalidInput => {
+                return Err(io::Error::other("it is no regular file"));
+            }
+            opened => opened?,
+        };
         let found = file.metadata()?;
-        if !found.is_file() {
-            return Err(io::Error::other("it is no regular file"));
-        }
         self.open = Some(Open {
             file,
             identity: (found.dev(), found.ino()),

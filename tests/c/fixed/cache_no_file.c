@@ -1,6 +1,6 @@
 /*
- * What is no regular file is not read: a FIFO that nobody writes to does not hold up the agent, a device does not feed it for ever, and none
- * of them is opened. CACHE-90, DEF-17.
+ * What is no regular file is neither read nor written: a FIFO without another end does not hold up the agent, a device does not feed it for
+ * ever, and none of them is opened or replaced. CACHE-90, DEF-17.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -27,13 +27,20 @@ next(void)
 static void
 load(const char *what)
 {
+    struct stat now;
     int sts, inst;
 
     alarm(10);
     sts = pmdaCacheOp(d, PMDA_CACHE_LOAD);
     alarm(0);
     inst = pmdaCacheStore(d, PMDA_CACHE_ADD, "next", NULL);
-    printf("%s: %d, next %d of %d\n", what, sts, inst, pmdaCacheOp(d, PMDA_CACHE_SIZE));
+    printf("%s: %d, next %d of %d", what, sts, inst, pmdaCacheOp(d, PMDA_CACHE_SIZE));
+    alarm(10);
+    printf(", saved %d", pmdaCacheOp(d, PMDA_CACHE_SAVE));
+    alarm(0);
+    if (lstat(path, &now) < 0)
+	now.st_mode = 0;
+    printf(", still 0%o\n", now.st_mode & S_IFMT);
     remove(path);
 }
 

@@ -7,14 +7,16 @@
 mod pickle;
 
 use std::collections::hash_map::RandomState;
-use std::fs::{self, OpenOptions};
 use std::hash::BuildHasher;
 use std::io::{ErrorKind, Write};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use hashbrown::HashTable;
+use pmda_core::dir_entry::DirEntry;
+
+/// The largest file that is read, in bytes.
+const LARGEST: usize = 256 << 20;
 
 /// The files of a domain.
 #[derive(Clone, Debug)]
@@ -55,6 +57,8 @@ pub struct Table {
     limit: u32,
     has_prefix: bool,
     is_changed: bool,
+    /// The file has what could be neither read nor moved: it is not written to.
+    is_kept_out: bool,
     /// Why the file could not be written the last time.
     unsaved: Option<ErrorKind>,
 }
@@ -99,13 +103,18 @@ impl Table {
             limit,
             has_prefix: false,
             is_changed: false,
+            is_kept_out: false,
             unsaved: None,
         };
         let path = table.path();
-        match fs::read(&path) {
-            Ok(file) => table.fill(&file, &path),
+        // Neither a FIFO nor a device is read, and root follows no link of others.
+        match DirEntry::behind(&path).and_then(|entry| entry.content(LARGEST)) {
+            Ok(file) => match pickle::read(&file) {
+                Ok(names) => table.fill(names),
+                Err(problem) => table.keep_aside(&path, &problem),
+            },
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => log::error!("cannot read {}: {error}", path.display()),
+            Err(error) => table.keep_aside(&path, &error.to_string()),
         }
         table
     }
@@ -114,31 +123,33 @@ impl Table {
         self.files.path(self.serial)
     }
 
-    /// Takes the names of a file. One that cannot be read stays, under another name.
-    fn fill(&mut self, file: &[u8], path: &Path) {
-        match pickle::read(file) {
-            Ok(names) => {
-                self.has_prefix = names.has_prefix;
-                self.names.ends.reserve_exact(names.list.len());
-                self.names
-                    .text
-                    .reserve_exact(names.list.iter().map(|name| name.len()).sum());
-                for name in names.list {
-                    // Of a name that is there twice the first number counts.
-                    let is_known = self.find(&name).is_some();
-                    self.add(&name, !is_known);
-                }
-            }
-            Err(problem) => {
-                let aside = path.with_extension("unreadable");
-                let kept = fs::rename(path, &aside).map_or_else(|error| error.to_string(), |()| "kept".to_owned());
-                log::error!(
-                    "{} has no numbers that can be read ({problem}): new ones are given; the file is {} ({kept})",
-                    path.display(),
-                    aside.display()
-                );
-            }
+    /// Takes the names of a file.
+    fn fill(&mut self, names: pickle::Names) {
+        self.has_prefix = names.has_prefix;
+        self.names.ends.reserve_exact(names.list.len());
+        self.names
+            .text
+            .reserve_exact(names.list.iter().map(|name| name.len()).sum());
+        for name in names.list {
+            // Of a name that is there twice the first number counts.
+            let is_known = self.find(&name).is_some();
+            self.add(&name, !is_known);
         }
+    }
+
+    /// Keeps what cannot be read, whatever it is and for whatever reason, under another name. If
+    /// that is not possible it stays, and this table is not saved.
+    fn keep_aside(&mut self, path: &Path, problem: &str) {
+        let kept = DirEntry::at(path).and_then(|entry| entry.keep_aside("unreadable"));
+        let outcome = match &kept {
+            Ok(entry) => format!("the file is kept as {}", entry.name().as_ref().display()),
+            Err(error) => format!("the file stays, and they are not saved: {error}"),
+        };
+        self.is_kept_out = kept.is_err();
+        log::error!(
+            "{} has no numbers that can be read ({problem}): new ones are given; {outcome}",
+            path.display()
+        );
     }
 
     fn hash(&self, name: &str) -> u64 {
@@ -210,7 +221,7 @@ impl Table {
 
     /// Writes the file if something is new. What goes wrong again is logged once.
     pub fn save(&mut self) {
-        if !self.is_changed {
+        if !self.is_changed || self.is_kept_out {
             return;
         }
         // No more are to be expected: documents bring the same ones again.
@@ -235,25 +246,24 @@ impl Table {
 
 /// Puts a file in the place of another, which is there whole at any time.
 fn replace(path: &Path, content: &[u8]) -> std::io::Result<()> {
-    let new = path.with_extension("new");
-    // Made by nobody else: whoever may write to the folder cannot lead it elsewhere.
-    let create = || OpenOptions::new().write(true).create_new(true).mode(0o644).open(&new);
-    let mut file = match create() {
-        // Left by an agent that was killed.
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            fs::remove_file(&new)?;
-            create()?
-        }
-        other => other?,
-    };
+    let (entry, new) = (DirEntry::at(path)?, DirEntry::at(&path.with_extension("new"))?);
+    // What an agent that was killed has left is removed. The file is made by nobody else: whoever
+    // may write to the folder cannot lead it elsewhere.
+    let mut file = new.replace(0o644)?;
     let written = file.write_all(content);
-    written.and_then(|()| fs::rename(&new, path)).inspect_err(|_| {
-        let _ = fs::remove_file(&new);
+    written.and_then(|()| new.rename(&entry)).inspect_err(|_| {
+        let _ = new.unlink();
     })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::symlink;
+
+    use nix::sys::stat::Mode;
+    use nix::unistd::mkfifo;
+
     use super::*;
 
     fn files() -> (tempfile::TempDir, Files) {
@@ -305,16 +315,52 @@ mod tests {
         assert!(!path.with_extension("new").exists());
     }
 
+    /// OM-72: nothing that cannot be read is replaced, again and again.
     #[test]
     fn a_file_that_cannot_be_read_is_kept() {
         let (_directory, files) = files();
         let path = files.path(7);
-        fs::write(&path, "what").expect("written");
+        let aside = |suffix: &str| files.directory.join(format!("144.7.py.{suffix}"));
+        for (content, suffix) in [("what", "unreadable"), ("again", "unreadable2")] {
+            fs::write(&path, content).expect("written");
+            let mut table = Table::load(&files, 7, 10);
+            assert_eq!(table.number("a"), Some(0));
+            table.save();
+            assert_eq!(fs::read_to_string(aside(suffix)).expect("kept"), content);
+            assert_eq!(fs::read(&path).expect("written"), b"(lp0\nVa\np1\na.I00\n.");
+        }
+        for number in 3..=9 {
+            fs::write(aside(&format!("unreadable{number}")), "").expect("written");
+        }
+        fs::write(&path, "no name is left").expect("written");
         let mut table = Table::load(&files, 7, 10);
         assert_eq!(table.number("a"), Some(0));
         table.save();
-        assert_eq!(fs::read(path.with_extension("unreadable")).expect("kept"), b"what");
-        assert_eq!(fs::read(&path).expect("written"), b"(lp0\nVa\np1\na.I00\n.");
+        assert_eq!(fs::read_to_string(&path).expect("there"), "no name is left");
+    }
+
+    /// OM-72: a FIFO is not waited for, and a device not read to its end.
+    #[test]
+    fn what_is_no_file() {
+        let (_directory, files) = files();
+        let path = files.path(8);
+        let saved = || {
+            let mut table = Table::load(&files, 8, 10);
+            assert_eq!(table.number("a"), Some(0));
+            table.save();
+            assert_eq!(Table::load(&files, 8, 10).count(), 1);
+            fs::remove_file(&path).expect("written");
+        };
+        mkfifo(&path, Mode::S_IRWXU).expect("ours");
+        saved();
+        symlink("/dev/zero", &path).expect("ours");
+        saved();
+        fs::create_dir(&path).expect("ours");
+        saved();
+        fs::File::create(&path).expect("ours").set_len(1 << 40).expect("a hole");
+        saved();
+        let kept = fs::read_dir(&files.directory).expect("ours").count();
+        assert_eq!(kept, 4);
     }
 
     #[test]

@@ -17,6 +17,15 @@
 //! let a file execute code.
 
 use std::fmt::Write as _;
+use std::rc::Rc;
+
+/// The most values that are on the stack at a time. Python puts up to a thousand there, and then
+/// adds them to the list.
+const STACK: usize = 4096;
+
+/// How many bytes the texts of the list may have more than the file has: of a text that is not
+/// ASCII, and of those that are meant once more.
+const MORE: usize = 1 << 20;
 
 /// What a file has: names, and how clients see those of instances.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -74,6 +83,7 @@ pub fn read(file: &[u8]) -> Result<Names, String> {
     let mut reader = Reader {
         rest: file,
         memo: Vec::new(),
+        has_remembered: false,
     };
     let text = |value| match value {
         Value::Text(text) => Some(text),
@@ -83,8 +93,13 @@ pub fn read(file: &[u8]) -> Result<Names, String> {
     let Some(Value::List(list)) = reader.value() else {
         return Err(format!("no list of names at byte {}", at(&reader)));
     };
-    let list: Option<Vec<String>> = list.into_iter().map(text).collect();
+    let list: Option<Vec<Rc<str>>> = list.into_iter().map(text).collect();
     let list = list.ok_or("something in the list is no text")?;
+    let size = list.iter().try_fold(0_usize, |sum, text| sum.checked_add(text.len()));
+    if size.is_none_or(|size| size > file.len().saturating_mul(2).saturating_add(MORE)) {
+        return Err("its texts are meant again too often".to_owned());
+    }
+    let list = list.iter().map(|text| text.to_string()).collect();
     if reader.rest.is_empty() {
         return Ok(Names {
             list,
@@ -102,14 +117,16 @@ pub fn read(file: &[u8]) -> Result<Names, String> {
 enum Value {
     Mark,
     List(Vec<Value>),
-    Text(String),
+    Text(Rc<str>),
     Bool(bool),
 }
 
 struct Reader<'f> {
     rest: &'f [u8],
     /// Texts that later instructions may push again, by their numbers; Python counts them upwards.
-    memo: Vec<(u32, String)>,
+    memo: Vec<(u32, Rc<str>)>,
+    /// The last instruction has remembered a value; none does so twice.
+    has_remembered: bool,
 }
 
 impl<'f> Reader<'f> {
@@ -118,7 +135,16 @@ impl<'f> Reader<'f> {
     fn value(&mut self) -> Option<Value> {
         let mut stack: Vec<Value> = Vec::new();
         loop {
-            match self.bytes(1)?.first()? {
+            if stack.len() > STACK {
+                return None;
+            }
+            let instruction = *self.bytes(1)?.first()?;
+            let remembers = matches!(instruction, b'p' | b'q' | b'r' | b'\x94');
+            if remembers && self.has_remembered {
+                return None;
+            }
+            self.has_remembered = remembers;
+            match instruction {
                 b'.' => return if stack.len() == 1 { stack.pop() } else { None },
                 b'(' => stack.push(Value::Mark),
                 b']' => stack.push(Value::List(Vec::new())),
@@ -142,7 +168,7 @@ impl<'f> Reader<'f> {
                 }
                 b'V' => {
                     let line = self.line()?;
-                    stack.push(Value::Text(unescape(line)?));
+                    stack.push(Value::Text(unescape(line)?.into()));
                 }
                 b'X' => stack.push(self.text(4)?),
                 b'\x8c' => stack.push(self.text(1)?),
@@ -216,21 +242,21 @@ impl<'f> Reader<'f> {
     fn text(&mut self, width: usize) -> Option<Value> {
         let length = usize::try_from(self.number(width)?).ok()?;
         let text = std::str::from_utf8(self.bytes(length)?).ok()?;
-        Some(Value::Text(text.to_owned()))
+        Some(Value::Text(text.into()))
     }
 
     fn remember(&mut self, number: u32, stack: &[Value]) {
         let text = match stack.last() {
-            Some(Value::Text(text)) => text.clone(),
+            Some(Value::Text(text)) => Rc::clone(text),
             // No file pushes a list again; its place only counts.
-            _ => String::new(),
+            _ => "".into(),
         };
         self.memo.push((number, text));
     }
 
     fn remembered(&self, number: u32) -> Option<Value> {
         let found = self.memo.binary_search_by_key(&number, |(number, _)| *number).ok()?;
-        self.memo.get(found).map(|(_, text)| Value::Text(text.clone()))
+        self.memo.get(found).map(|(_, text)| Value::Text(Rc::clone(text)))
     }
 }
 
@@ -298,6 +324,18 @@ mod tests {
         assert_eq!(read(four), Ok(names(&["a", "b"], true)));
         assert_eq!(read(b"(lp0\nVx\np1\nag1\na."), Ok(names(&["x", "x"], false)));
         assert_eq!(read(b"(lp0\n.I00\n."), Ok(names(&[], false)));
+    }
+
+    /// OM-72: a file does not take much more memory than it has bytes.
+    #[test]
+    fn small_files_stay_small() {
+        let text = "x".repeat(500_000);
+        let again = |count: usize| format!("(lp0\nV{text}\np1\na{}.", "g1\na".repeat(count));
+        assert_eq!(read(again(2).as_bytes()).map(|names| names.list.len()), Ok(3));
+        assert!(read(again(100_000).as_bytes()).is_err());
+        let remembered = format!("(lp0\nV{text}\n{}a.", "p1\n".repeat(100_000));
+        assert!(read(remembered.as_bytes()).is_err());
+        assert!(read(&vec![b'('; 10_000_000]).is_err());
     }
 
     #[test]
