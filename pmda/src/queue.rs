@@ -1,6 +1,7 @@
 //! Queues of events that clients read at their own pace.
 
 use std::fmt;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -22,16 +23,21 @@ pub struct Queue<P> {
     queues: Arc<Mutex<Queues<Waiting<P>, usize>>>,
     /// Filters of clients, by the number that the queue knows them by.
     filters: Vec<Option<Filter<P>>>,
-    readable_by: fn(&Client) -> bool,
+    readable_by: Option<Access>,
 }
 
 /// Returns whether a client sees an event.
 type Filter<P> = Box<dyn Fn(&P) -> bool>;
 
+/// Returns whether a client may read events.
+type Access = Box<dyn Fn(&Client) -> bool>;
+
 /// An event in the queue.
 struct Waiting<P> {
     time: SystemTime,
-    event: Arc<P>,
+    /// Only the agent's thread locks it, to show it. So threads can share the queue although an
+    /// event may be of a type that they cannot share.
+    event: Arc<Mutex<P>>,
 }
 
 /// Adds events to a queue from any thread: each gets a clone of it. It does not wake the agent, as
@@ -48,7 +54,7 @@ impl<P> QueueSender<P> {
 
     /// Adds an event of some weight that has happened at a time, as [`Queue::push_weighing`].
     pub fn push_weighing(&self, weight: usize, time: SystemTime, event: P) {
-        let event = Arc::new(event);
+        let event = Arc::new(Mutex::new(event));
         let outcome = self
             .queues
             .lock()
@@ -93,14 +99,14 @@ impl<P> Queue<P> {
         Queue {
             queues: Arc::new(Mutex::new(queues)),
             filters: Vec::new(),
-            readable_by: |_| true,
+            readable_by: None,
         }
     }
 
     /// Sets who may read events: the clients for which `may` returns true, by default all.
     #[must_use]
-    pub fn readable_by(mut self, may: fn(&Client) -> bool) -> Queue<P> {
-        self.readable_by = may;
+    pub fn readable_by(mut self, may: impl Fn(&Client) -> bool + 'static) -> Queue<P> {
+        self.readable_by = Some(Box::new(may));
         self
     }
 
@@ -198,7 +204,7 @@ impl<P> Queue<P> {
         client: &Client,
         show: impl Fn(&P, &mut Record<'_>),
     ) -> Result<Events<HIGHRES>> {
-        if !(self.readable_by)(client) {
+        if !self.readable_by.as_ref().is_none_or(|may| may(client)) {
             return Err(Error::PERMISSION);
         }
         let id = client.id().0;
@@ -221,9 +227,12 @@ impl<P> Queue<P> {
                 .lock()
                 .payload(&event)
                 .map(|waiting| (waiting.time, Arc::clone(&waiting.event)));
-            // Nothing is locked while the agent looks at the event: it may add another one.
-            if let Some((time, event)) = waiting.filter(|(_, event)| filter.is_none_or(|filter| filter(event))) {
-                show(&event, &mut events.record(time));
+            // The queue is not locked while the agent looks at the event: it may add another one.
+            if let Some((time, event)) = waiting {
+                let event = event.lock();
+                if filter.is_none_or(|filter| filter(&event)) {
+                    show(&event, &mut events.record(time));
+                }
             }
             reading.queues.lock().advance(&mut reading.session);
         }
@@ -259,7 +268,7 @@ impl<S: 'static> Metrics<S> {
     pub fn events<P: 'static>(
         &mut self,
         name: &str,
-        queue: fn(&mut S) -> &mut Queue<P>,
+        queue: impl Fn(&mut S) -> &mut Queue<P> + 'static,
         show: impl Fn(&P, &mut Record<'_>) + 'static,
     ) -> Def<'_, S, S> {
         self.shown::<P, false>(name, queue, show)
@@ -269,7 +278,7 @@ impl<S: 'static> Metrics<S> {
     pub fn highres_events<P: 'static>(
         &mut self,
         name: &str,
-        queue: fn(&mut S) -> &mut Queue<P>,
+        queue: impl Fn(&mut S) -> &mut Queue<P> + 'static,
         show: impl Fn(&P, &mut Record<'_>) + 'static,
     ) -> Def<'_, S, S> {
         self.shown::<P, true>(name, queue, show)
@@ -278,13 +287,15 @@ impl<S: 'static> Metrics<S> {
     fn shown<P: 'static, const HIGHRES: bool>(
         &mut self,
         name: &str,
-        queue: fn(&mut S) -> &mut Queue<P>,
+        queue: impl Fn(&mut S) -> &mut Queue<P> + 'static,
         show: impl Fn(&P, &mut Record<'_>) + 'static,
     ) -> Def<'_, S, S> {
+        let queue = Rc::new(queue);
+        let queue_to_end = Rc::clone(&queue);
         let fetch = move |state: &mut S, out: &mut Encoder<'_>, _: &Profile, client: &Client| {
             queue(state).read::<HIGHRES>(client, &show)?.write(out)
         };
-        let ended = move |state: &mut S, client| queue(state).end(client);
+        let ended = move |state: &mut S, client| queue_to_end(state).end(client);
         let kind = <Events<HIGHRES> as Value>::TYPE;
         self.define_events(name, kind, Box::new(fetch), Box::new(ended))
     }

@@ -286,8 +286,8 @@ impl<'m, S, T> Def<'m, S, T> {
 
     /// Sets who may store it: the clients for which `may` returns true, by default the superuser.
     /// Access is checked before the value is decoded, so that others do not even learn its type.
-    pub fn writable_by(self, may: fn(&Client) -> bool) -> Self {
-        self.set(|metric| metric.writable_by = may)
+    pub fn writable_by(self, may: impl Fn(&Client) -> bool + 'static) -> Self {
+        self.set(|metric| metric.writable_by = Some(Box::new(may)))
     }
 }
 

@@ -11,6 +11,8 @@ pub(super) const ITEMS: u32 = 1 << 10;
 pub(super) type Fetch<S> = Box<dyn Fn(&mut S, &mut Encoder<'_>, &Profile, &Client) -> Result<()>>;
 /// Stores a value of an instance.
 pub(super) type Store<S> = Box<dyn Fn(&mut S, i32, Stored<'_>, Unit, &Client) -> Result<()>>;
+/// Returns whether a client may store a metric.
+pub(crate) type Access = Box<dyn Fn(&Client) -> bool>;
 /// Tells a queue that the context of a client has ended.
 pub(super) type End<S> = Box<dyn Fn(&mut S, ClientId)>;
 
@@ -30,7 +32,8 @@ pub(crate) struct Metric<S> {
     /// `None` for a parameter of events, which has values in their records only.
     pub(crate) fetch: Option<Fetch<S>>,
     pub(crate) store: Option<Store<S>>,
-    pub(crate) writable_by: fn(&Client) -> bool,
+    /// `None` if only the superuser may store it.
+    pub(crate) writable_by: Option<Access>,
     pub(crate) ended: Option<End<S>>,
     /// Serial of the file that keeps its number.
     pub(super) cache: Option<u32>,

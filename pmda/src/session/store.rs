@@ -34,7 +34,11 @@ impl<A: Agent> AgentState<A> {
         let metric = self.metrics.numbered(set.metric.cluster(), set.metric.item());
         let metric = metric.ok_or(Error::PMID)?;
         let may = guard::call(format_args!("access to {}", self.metrics.full_name(metric)), || {
-            Ok(metric.store.is_some() && (metric.writable_by)(client))
+            let may = match &metric.writable_by {
+                Some(may) => may(client),
+                None => client.uid() == Some(0),
+            };
+            Ok(metric.store.is_some() && may)
         });
         // If the check panics, the client may not.
         may.unwrap_or(false).then_some(()).ok_or(Error::PERMISSION)

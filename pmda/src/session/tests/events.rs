@@ -115,3 +115,65 @@ fn queues_of_either_resolution() -> Result<()> {
     }
     Ok(())
 }
+
+/// An agent that finds its queues at run time.
+struct Logs {
+    queues: Vec<Queue<String>>,
+}
+
+/// The files that the agent shows, and the users who may read and clear them.
+const FILES: [(&str, u32); 3] = [("syslog", 0), ("mail", 8), ("news", 9)];
+
+impl Agent for Logs {
+    const NAME: &'static str = "logs";
+    const DOMAIN: u32 = 411;
+    fn start(_: &Env) -> Result<Logs> {
+        let queue = |(_, reader): (&str, u32)| Queue::new(10).readable_by(move |client| client.uid() == Some(reader));
+        Ok(Logs {
+            queues: FILES.map(queue).into_iter().collect(),
+        })
+    }
+    fn metrics(m: &mut Metrics<Logs>) {
+        let line = m.parameter::<str>("line", |_| ());
+        for (place, (name, reader)) in FILES.into_iter().enumerate() {
+            m.events(
+                &format!("{name}.lines"),
+                move |s| &mut s.queues[place],
+                move |text, record| {
+                    record.add(line, &format!("{name}: {text}"));
+                },
+            )
+            .writable_by(move |client| client.uid() == Some(reader))
+            .store(move |s, text: String, client| {
+                let filter = move |line: &String| line.contains(&text);
+                s.queues[place].set_filter(client.id(), filter)
+            });
+        }
+    }
+}
+
+/// Closures find the queue, tell who may read and store, and show events.
+#[test]
+fn queues_at_run_time() -> Result<()> {
+    let mut pmcd = Harness::<Logs>::new()?;
+    pmcd.as_client(8).set_uid(8);
+    assert_eq!(pmcd.fetch("logs.syslog.lines").err(), Some(Error::PERMISSION));
+    assert_eq!(pmcd.store("logs.news.lines", "x"), Err(Error::PERMISSION));
+    assert!(pmcd.fetch("logs.mail.lines")?.is_empty());
+    pmcd.store("logs.mail.lines", "b")?;
+    for (place, text) in [(0, "a"), (1, "abc"), (1, "acd"), (2, "b")] {
+        pmcd.agent().queues[place].push(text.to_owned());
+    }
+    let fetched = pmcd.fetch("logs.mail.lines")?;
+    let lines: Vec<Option<String>> = fetched
+        .events()
+        .iter()
+        .map(|record| record.parameter("logs.line"))
+        .collect();
+    assert_eq!(lines, [Some("mail: abc".to_owned())]);
+    let clients = |pmcd: &mut Harness<Logs>| pmcd.agent().queues.iter().map(Queue::clients).collect::<Vec<_>>();
+    assert_eq!(clients(&mut pmcd), [0, 1, 0]);
+    pmcd.end_client();
+    assert_eq!(clients(&mut pmcd), [0, 0, 0]);
+    Ok(())
+}

@@ -138,9 +138,12 @@ fn started_again() -> Result<()> {
 /// What threads share is `Send` and `Sync`.
 #[test]
 fn shared_between_threads() {
+    use std::cell::Cell;
     fn is_shared<T: Send + Sync + 'static>() {}
     is_shared::<Waker>();
     is_shared::<QueueSender<Arc<Mutex<u32>>>>();
+    // Events need to be sent only.
+    is_shared::<QueueSender<Cell<u32>>>();
     is_shared::<Background<String>>();
     is_shared::<Env>();
 }
