@@ -8,39 +8,52 @@ use crate::{Agent, Declared, Env, Metrics, Semantics, Type, Unit};
 /// Maximum length of the one-line text: PCP's tools print it behind the name.
 const LINE_MAX: usize = 120;
 
-/// Prints what is wrong, one a line, and fails if there is anything.
+/// What is wrong with declarations, in words.
+#[derive(Default, PartialEq, Eq, Debug)]
+struct Findings {
+    /// The agent does not start, or its metrics are not what they say.
+    errors: Vec<String>,
+    /// People miss something, or tools do not show it well.
+    warnings: Vec<String>,
+}
+
+/// Prints what is wrong, one a line, and fails if there are errors.
 pub(crate) fn check<A: Agent>() -> ExitCode {
-    let wrong = wrong::<A>();
-    for line in &wrong {
+    let Findings { errors, warnings } = findings::<A>();
+    for line in &errors {
         println!("{}: {line}", A::NAME);
     }
-    if wrong.is_empty() {
+    for line in warnings {
+        println!("{}: warning: {line}", A::NAME);
+    }
+    if errors.is_empty() {
         ExitCode::SUCCESS
     } else {
         ExitCode::FAILURE
     }
 }
 
-fn wrong<A: Agent>() -> Vec<String> {
+fn findings<A: Agent>() -> Findings {
     let metrics = Metrics::of(&Env::installed(A::NAME, A::DOMAIN, false).without_files(), A::metrics);
-    let mut wrong = metrics.problems().to_vec();
+    let mut errors = metrics.problems().to_vec();
     if A::NAME.contains('.') || !is_name(A::NAME) {
-        wrong.push(format!("\"{}\" is not a name for an agent", A::NAME));
+        errors.push(format!("\"{}\" is not a name for an agent", A::NAME));
     }
     if !(1..=510).contains(&A::DOMAIN) {
-        wrong.push(format!("domain {} is not between 1 and 510", A::DOMAIN));
+        errors.push(format!("domain {} is not between 1 and 510", A::DOMAIN));
     }
+    let mut warnings = Vec::new();
     for metric in metrics.declared() {
-        let of_metric = texts(metric.help).into_iter().chain(semantics(&metric));
-        wrong.extend(of_metric.map(|what| format!("{}: {what}", metric.name)));
+        errors.extend(semantics(&metric).map(|what| format!("{}: {what}", metric.name)));
+        warnings.extend(texts(metric.help).map(|what| format!("{}: {what}", metric.name)));
     }
     for indom in metrics.declared_indoms() {
-        let of_indom = texts(indom.help).into_iter();
-        wrong.extend(of_indom.map(|what| format!("instance domain {}: {what}", indom.serial)));
+        warnings.extend(texts(indom.help).map(|what| format!("instance domain {}: {what}", indom.serial)));
     }
-    wrong
+    Findings { errors, warnings }
 }
 
+/// Checks a help text.
 fn texts(help: &str) -> Option<&'static str> {
     match help_parts(help).0 {
         "" => Some("no help text"),
@@ -69,15 +82,16 @@ mod tests {
     use super::*;
     use crate::prelude::*;
 
-    struct Wrong;
+    struct Wrong(Indom<u32>);
 
     impl Agent for Wrong {
         const NAME: &'static str = "wrong";
         const DOMAIN: u32 = 511;
         fn start(_: &Env) -> Result<Wrong> {
-            Ok(Wrong)
+            Ok(Wrong(Indom::new()))
         }
         fn metrics(m: &mut Metrics<Wrong>) {
+            m.indom(0, "", |s: &mut Wrong| &mut s.0);
             m.value("silent", |_| 1);
             m.value("two words", |_| 1).help("Two words");
             m.value("again", |_| 1).item(0).help("The number of another one");
@@ -90,18 +104,23 @@ mod tests {
 
     #[test]
     fn each_mistake_has_a_line() {
+        let found = findings::<Wrong>();
         assert_eq!(
-            wrong::<Wrong>(),
+            found.errors,
             [
                 "metric \"two words\": a name is made of parts between dots, each a letter and then letters, digits and underscores",
                 "metrics silent and again both have the number 0.0",
                 "metric silent is declared twice",
                 "domain 511 is not between 1 and 510",
-                "silent: no help text",
                 "state: only numbers can be counters",
                 "size: only numbers have a unit",
             ]
         );
+        assert_eq!(
+            found.warnings,
+            ["silent: no help text", "instance domain 0: no help text"]
+        );
+        assert_eq!(check::<Wrong>(), ExitCode::FAILURE);
     }
 
     struct Right;
@@ -119,6 +138,27 @@ mod tests {
 
     #[test]
     fn nothing_is_wrong() {
-        assert_eq!(wrong::<Right>(), [""; 0]);
+        assert_eq!(findings::<Right>(), Findings::default());
+        assert_eq!(check::<Right>(), ExitCode::SUCCESS);
+    }
+
+    /// A warning is no failure.
+    struct Silent;
+
+    impl Agent for Silent {
+        const NAME: &'static str = "silent";
+        const DOMAIN: u32 = 400;
+        fn start(_: &Env) -> Result<Silent> {
+            Ok(Silent)
+        }
+        fn metrics(m: &mut Metrics<Silent>) {
+            m.value("one", |_| 1);
+        }
+    }
+
+    #[test]
+    fn warnings() {
+        assert_eq!(findings::<Silent>().warnings, ["one: no help text"]);
+        assert_eq!(check::<Silent>(), ExitCode::SUCCESS);
     }
 }

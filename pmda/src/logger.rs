@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{ErrorKind, Write};
 use std::path::Path;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 use std::{fmt, fs, io, process};
 
@@ -80,8 +81,12 @@ fn create(file: &Path) -> io::Result<File> {
     }
 }
 
-/// Writes the footer.
+/// Writes the footer, once: SIGTERM may come while the agent ends.
 pub(crate) fn close() {
+    static IS_CLOSED: AtomicBool = AtomicBool::new(false);
+    if IS_CLOSED.swap(true, Ordering::Relaxed) {
+        return;
+    }
     let zone = LOGGER.get().map_or_else(TimeZone::utc, |logger| logger.zone.clone());
     write(format_args!("\nLog finished {}\n", now(&zone, true)));
 }

@@ -156,6 +156,33 @@ fn the_log() -> Result<(), String> {
     Ok(())
 }
 
+/// SIGTERM ends an agent with a footer in its log also while it waits for pmcd: to connect, or for
+/// its credentials.
+#[test]
+fn ended_before_it_starts() {
+    let (environment, _) = environment("ended_before_it_starts", &["ticking"]);
+    let socket = environment.socket("ticking");
+    for way in [vec!["-p"], vec!["-u", socket.to_str().expect("a name of ours")]] {
+        let log = environment.directory.join(format!("early{}.log", way[0]));
+        let mut command = environment.command(daemon("ticking"));
+        command.arg("-l").arg(&log).args(&way);
+        command
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped());
+        let mut agent = command.spawn().expect("built");
+        let deadline = Instant::now() + Duration::from_secs(10);
+        let read = || fs::read_to_string(&log).unwrap_or_default();
+        while !read().starts_with("Log for") && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(1));
+        }
+        kill(agent.id(), libc::SIGTERM);
+        assert!(agent.wait().expect("our own child").success(), "{way:?}");
+        let text = read();
+        assert!(text.contains("Info: ended by SIGTERM\n"), "{way:?} {text}");
+        assert_eq!(text.matches("\nLog finished ").count(), 1, "{way:?} {text}");
+    }
+}
+
 /// No error of memory, and nothing lost, in a daemon that pmcd's requests go through.
 #[test]
 fn under_valgrind() {

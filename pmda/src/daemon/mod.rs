@@ -27,13 +27,15 @@ use stream::{Stream, next};
 
 /// Runs the agent until pmcd ends the connection.
 pub(crate) fn serve<A: Agent>(program: &str, settings: &Settings) -> ExitCode {
+    // Before there are threads, which inherit this.
+    let signals = block_sigterm();
     let file = settings
         .log
         .clone()
         .unwrap_or_else(|| PathBuf::from(format!("{}.log", A::NAME)));
     logger::open(program, &file);
     logger::start(program, settings.debug.unwrap_or(LevelFilter::Info));
-    let code = match run::<A>(settings) {
+    let code = match signals.and_then(end_on_sigterm).and_then(|()| run::<A>(settings)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(end) => {
             log::error!("{end}");
@@ -49,9 +51,8 @@ fn run<A: Agent>(settings: &Settings) -> Result<(), String> {
     let mut stream = connect::connect(&connection)?;
     let mut receiver = Receiver::new();
     shake_hands(&mut stream, &mut receiver)?;
-    // Before there are threads: the kernel keeps a user and groups for each thread.
+    // Before the agent starts. The C library changes the user of all threads.
     user::become_user(settings.user.as_deref())?;
-    end_on_sigterm()?;
     let domain = settings.domain.unwrap_or(A::DOMAIN);
     let env = Env::installed(A::NAME, domain, false).with_options(settings.own.clone(), settings.arguments.clone());
     let not_ready =
@@ -117,12 +118,17 @@ fn shake_hands(stream: &mut Stream, receiver: &mut Receiver) -> Result<(), Strin
     Ok(())
 }
 
-/// Waits for SIGTERM on a thread of its own, so that the log gets its footer whatever the agent is
-/// doing. Threads that are started later inherit the blocked signal.
-fn end_on_sigterm() -> Result<(), String> {
+/// Blocks SIGTERM, for [`end_on_sigterm`].
+fn block_sigterm() -> Result<SigSet, String> {
     let mut signals = SigSet::empty();
     signals.add(Signal::SIGTERM);
-    signals.thread_block().map_err(|errno| errno.desc().to_owned())?;
+    let blocked = signals.thread_block();
+    blocked.map(|()| signals).map_err(|errno| errno.desc().to_owned())
+}
+
+/// Waits for the signals on a thread of its own, so that the log gets its footer whatever the agent
+/// is doing: waiting for pmcd, starting, or serving a request.
+fn end_on_sigterm(signals: SigSet) -> Result<(), String> {
     let wait = move || {
         while signals.wait().is_err() {}
         log::info!("ended by SIGTERM");

@@ -52,14 +52,24 @@ impl<A: Agent> Handler<A> {
     }
 
     /// The instances of a domain as they are: nothing is read for this.
-    pub(super) fn instance_names(&mut self, serial: u32) -> Vec<(i32, String)> {
+    ///
+    /// # Errors
+    /// `PM_ERR_GENERIC` if the function panics that finds the domain.
+    pub(super) fn instance_names(&mut self, serial: u32) -> Result<Vec<(i32, String)>> {
         let mut names = Vec::new();
-        if let Some(domain) = self.state.metrics.indoms.get(&serial) {
-            domain.instances.each(&mut self.state.agent, &mut |inst, name| {
-                names.push((inst, String::from_utf8_lossy(name).into_owned()));
-            });
-        }
-        names
+        let Some(domain) = self.state.metrics.indoms.get(&serial) else {
+            return Ok(names);
+        };
+        let agent = &mut self.state.agent;
+        guard::serve(|_| {
+            guard::call(format_args!("instance domain {serial}"), || {
+                domain.instances.each(agent, &mut |inst, name| {
+                    names.push((inst, String::from_utf8_lossy(name).into_owned()));
+                });
+                Ok(())
+            })
+        })?;
+        Ok(names)
     }
 
     pub(super) fn advance(&mut self, time: Duration) {

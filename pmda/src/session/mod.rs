@@ -129,7 +129,10 @@ impl<A: Agent> Session<A> {
     }
 
     /// The instances of a domain as they are, without a reading, if the agent is on this thread.
-    pub(crate) fn instance_names(&mut self, serial: u32) -> Option<Vec<(i32, String)>> {
+    ///
+    /// # Errors
+    /// `PM_ERR_GENERIC` if the agent panics.
+    pub(crate) fn instance_names(&mut self, serial: u32) -> Option<Result<Vec<(i32, String)>>> {
         match &mut self.0 {
             Place::Here(handler) => Some(handler.instance_names(serial)),
             Place::Thread(_) => None,

@@ -54,12 +54,18 @@ use folder::Folder;
 /// Names of metrics are whole, with the root, as clients know them.
 #[derive(Debug)]
 pub struct Harness<A: Agent> {
-    // Dropped before its folder, in the order of fields.
     session: Option<Session<A>>,
     lines: Lines,
     env: Env,
     folder: Folder,
     client: ClientId,
+}
+
+/// Before its folder is removed.
+impl<A: Agent> Drop for Harness<A> {
+    fn drop(&mut self) {
+        self.end();
+    }
 }
 
 impl<A: Agent> Harness<A> {
@@ -127,12 +133,19 @@ impl<A: Agent> Harness<A> {
     /// As for [`Harness::new`].
     pub fn restart(mut self) -> Result<Harness<A>> {
         self.lines.follow();
-        self.session = None;
+        self.end();
         self.env = self.env.anew();
         self.session = Some(Session::start_here(&self.env)?);
         self.client = ClientId(0);
         self.set_uid(0);
         Ok(self)
+    }
+
+    /// Ends the agent. A panic of its is logged.
+    fn end(&mut self) {
+        if let Some(session) = self.session.take() {
+            session.end();
+        }
     }
 
     /// The folder of the agent.
@@ -324,7 +337,7 @@ impl<A: Agent> Harness<A> {
             return Ok(Vec::new());
         }
         match self.session().instance_names(indom.serial()) {
-            Some(names) => Ok(names),
+            Some(names) => names,
             None => self.instances_of(indom),
         }
     }

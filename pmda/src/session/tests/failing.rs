@@ -406,3 +406,50 @@ fn deadline() {
     pmcd.store("slow.time", 0).expect("the superuser may");
     assert_eq!(pmcd.fetch("slow.slow").expect("a value").value(), Some(1));
 }
+
+/// An agent whose instance domain is not there, and that cannot end.
+struct Lost(Vec<Indom<u32>>);
+
+impl Agent for Lost {
+    const NAME: &'static str = "lost";
+    const DOMAIN: u32 = 245;
+    fn start(_: &Env) -> Result<Lost> {
+        Ok(Lost(vec![Indom::fixed([("one", 1)])]))
+    }
+    fn metrics(m: &mut Metrics<Lost>) {
+        let rows = m.indom(0, "Rows", |s: &mut Lost| &mut s.0[0]);
+        m.each("row", rows, |row| *row);
+        m.value("good", |_| 1).store(|s, _: u32, _| {
+            s.0.clear();
+            Ok(())
+        });
+    }
+}
+
+impl Drop for Lost {
+    fn drop(&mut self) {
+        panic!("told to panic at the end");
+    }
+}
+
+/// A panic of the function that finds an instance domain, or of the agent's end, is a line in the
+/// log of the harness.
+#[test]
+fn panics_do_not_leave_the_harness() -> Result<()> {
+    let mut pmcd = Harness::<Lost>::new()?;
+    assert_eq!(pmcd.fetch("lost.row")?.value_of("one"), Some(1));
+    pmcd.store("lost.good", 0)?;
+    assert_eq!(pmcd.fetch("lost.row").err(), Some(Error::GENERIC));
+    assert_eq!(pmcd.instances("lost.row").err(), Some(Error::GENERIC));
+    assert_eq!(pmcd.instance_labels("lost.row").err(), Some(Error::GENERIC));
+    assert_eq!(pmcd.fetch("lost.good")?.value(), Some(1));
+    let pmcd = pmcd.restart()?;
+    let log = pmcd.log();
+    for line in [
+        "Error: instance domain 245.0: the agent has panicked: index out of bounds",
+        "Error: the end of the agent: the agent has panicked: told to panic at the end",
+    ] {
+        assert!(log.contains(line), "{log}");
+    }
+    Ok(())
+}
