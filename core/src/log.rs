@@ -162,7 +162,7 @@ impl Line {
             self.room[self.used] = 0;
             &self.room[..=self.used]
         } else {
-            // The byte is there: each growth has reserved one more.
+            // Room: each growth has reserved one byte more.
             self.long.push(0);
             &self.long[..]
         };
