@@ -10,7 +10,6 @@ use crate::boundary::{Plain, guard};
 use crate::instances::{iterate, list};
 use crate::view::arg::{CText, MutableText, Out};
 use crate::view::interface::Ext;
-use crate::view::names::InstanceList;
 use crate::view::types::{pmInDom, pmInResult};
 use pmda_core::error::Error;
 use pmda_core::ident::InDom;
@@ -41,7 +40,8 @@ pub unsafe extern "C-unwind" fn pmdaInstance(
         if result.is_null() {
             return Err(Error::EINVAL);
         }
-        list(token, indom, inst, name, pmda, InstanceList::new(indom, result))
+        list(token, indom, inst, name, pmda)?.hand_over(result);
+        Ok(())
     })
 }
 

@@ -11,26 +11,25 @@ use crate::agent::{self, TablePlaces};
 use crate::cache::cached_indom;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::lock::Token;
+use crate::view::instance_list::InstanceList;
 use crate::view::interface::Ext;
-use crate::view::names::InstanceList;
 use crate::view::table::{Indom, InstanceTable};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
 use pmda_core::instances::{InstanceQuery, Match, matches};
 use pmda_core::log::Bytes;
 
-/// The body of `pmdaInstance`. `sink` takes what is found.
+/// The body of `pmdaInstance`.
 ///
 /// # Errors
-/// `PM_ERR_INDOM` for an unknown domain, `PM_ERR_INST` for an unknown instance; those of `sink`.
+/// `PM_ERR_INDOM` for an unknown domain, `PM_ERR_INST` for an unknown instance, `-ENOMEM`.
 pub(crate) fn list(
     token: &mut Token,
     indom: InDom,
     inst: c_int,
     name: Option<&[u8]>,
     ext: Option<Ext<'_>>,
-    sink: InstanceList<'_>,
-) -> Result<()> {
+) -> Result<InstanceList> {
     let request = InstanceQuery::new(inst, name);
     if indom.is_null() {
         // Requests for one instance have another error, as in the C library (INST-69).
@@ -44,22 +43,29 @@ pub(crate) fn list(
         if matches!(request, InstanceQuery::All) {
             iterate::trace_count(indom, cached_indom::active_count(token, indom).unwrap_or(0));
         }
-        return from_cache(token, indom, request, sink);
+        return from_cache(token, indom, request);
     }
     let ext = ext.ok_or(Error::INDOM)?;
     let idp = find_indom(token, ext, indom).ok_or(Error::INDOM)?;
-    from_table(token, ext, idp, request?, name, sink)
+    from_table(token, ext, idp, request?, name)
 }
 
 /// Answers a request from a cache.
 ///
 /// # Errors
 /// As [`list`].
-fn from_cache(token: &mut Token, indom: InDom, request: InstanceQuery<'_>, sink: InstanceList<'_>) -> Result<()> {
+fn from_cache(token: &mut Token, indom: InDom, request: InstanceQuery<'_>) -> Result<InstanceList> {
     match request {
-        InstanceQuery::All => cached_indom::with_all(token, indom, |cache| sink.all(cache.active(), cache.actives())),
-        InstanceQuery::NameOf(inst) => cached_indom::with_name(token, indom, inst, |name| sink.name(name)),
-        InstanceQuery::IdOf(name) => sink.id(cached_indom::find_name(token, indom, name).ok_or(Error::INST)?),
+        InstanceQuery::All => cached_indom::with_all(token, indom, |cache| {
+            InstanceList::of_all(indom, cache.active(), cache.actives())
+        }),
+        InstanceQuery::NameOf(inst) => {
+            cached_indom::with_name(token, indom, inst, |name| InstanceList::of_name(indom, name))
+        }
+        InstanceQuery::IdOf(name) => {
+            let inst = cached_indom::find_name(token, indom, name).ok_or(Error::INST)?;
+            InstanceList::of_id(indom, inst)
+        }
     }
 }
 
@@ -73,21 +79,21 @@ fn from_table(
     idp: Indom<'_>,
     request: InstanceQuery<'_>,
     name: Option<&[u8]>,
-    sink: InstanceList<'_>,
-) -> Result<()> {
-    let (instances, count) = (idp.instances(), idp.numinst());
+) -> Result<InstanceList> {
+    let (indom, instances, count) = (idp.indom(), idp.instances(), idp.numinst());
     match request {
         InstanceQuery::All => {
-            iterate::trace_count(idp.indom(), count);
+            iterate::trace_count(indom, count);
             if count < 0 {
                 return Err(Error::os(count));
             }
             let all = (0..instances.len()).map(|place| (instances.inst(place), instances.name_bytes(place)));
-            sink.all(instances.len(), all)
+            InstanceList::of_all(indom, instances.len(), all)
         }
         InstanceQuery::NameOf(inst) => {
             let place = place_of(token, ext, idp, instances, inst).ok_or(Error::INST)?;
-            sink.name(instances.name(place).ok_or(Error::INST)?.bytes())
+            let name = instances.name(place).ok_or(Error::INST)?;
+            InstanceList::of_name(indom, name.bytes())
         }
         InstanceQuery::IdOf(_) => {
             let name = name.ok_or(Error::INST)?;
@@ -95,7 +101,7 @@ fn from_table(
             if log::debug(Debug::Libpmda) {
                 trace_match(name, instances.inst(place), instances.name_bytes(place));
             }
-            sink.id(instances.inst(place))
+            InstanceList::of_id(indom, instances.inst(place))
         }
     }
 }

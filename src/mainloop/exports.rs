@@ -16,10 +16,11 @@ use crate::mainloop::{Agent, MainLoop, is_supported, requests};
 use crate::sys::blocking;
 use crate::sys::libpcp::version::free_result_values;
 use crate::view::arg::{CText, Out};
+use crate::view::instance_list::InstanceList;
 use crate::view::interface::{CleanUp, Dispatch, FetchMethod};
 use crate::view::label_set::LabelSets;
 use crate::view::memory::{AnyBytes, Array};
-use crate::view::reply::{self, Instances, OwnedInstances, OwnedLabels, OwnedNames};
+use crate::view::reply::{self, OwnedLabels, OwnedNames};
 
 use crate::view::types::pmDesc;
 use crate::view::value::MethodResult;
@@ -363,7 +364,9 @@ fn instance(main: &mut MainLoop<'_>) -> Guarded<()> {
         main.reply(token, |reply| {
             Error::check(status)?;
             // SAFETY: a method that has succeeded has stored NULL or a list, which it hands over.
-            unsafe { OwnedInstances::new(Instances::new(list)) }.encode(reply)
+            let list = unsafe { InstanceList::take_over(list) };
+            // NULL: WIRE-74.
+            list.ok_or(Error::GENERIC)?.encode(reply)
         });
     })
 }

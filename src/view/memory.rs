@@ -231,11 +231,6 @@ impl<T: Copy> CVec<T> {
         Ok(unsafe { &mut *self.block.as_ptr().add(self.len).cast() })
     }
 
-    pub(crate) fn entries(&self) -> &[T] {
-        // SAFETY: the block is ours, and its first `len` elements were written.
-        unsafe { std::slice::from_raw_parts(self.block.as_ptr(), self.len) }
-    }
-
     pub(crate) fn as_ptr(&self) -> *mut T {
         self.block.as_ptr()
     }

@@ -12,6 +12,7 @@ pub(crate) mod arg;
 pub(crate) mod buffer;
 pub(crate) mod event_block;
 pub(crate) mod from_wire;
+pub(crate) mod instance_list;
 pub mod interface;
 pub mod label_set;
 pub mod memory;

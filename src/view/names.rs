@@ -1,8 +1,8 @@
-//! Names in C's memory: trees of names and their nodes; lists of names in one block; and lists of
-//! instances as `pmdaInstance` returns them. C frees them all.
+//! Names in C's memory: trees of names and their nodes, and lists of names in one block. C frees
+//! them all.
 
 use std::ffi::{c_char, c_int};
-use std::mem::{ManuallyDrop, MaybeUninit, take};
+use std::mem::{MaybeUninit, take};
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use std::{ptr, slice};
 
@@ -10,17 +10,16 @@ use crate::sys::libpcp::bindings::{__pmFreePMNS, __pmnsNode};
 use crate::sys::libpcp::log::{Debug, debug};
 use crate::sys::libpcp::pmns::{self, NodeRef};
 use crate::sys::slice_mut;
-use crate::view::arg::{CText, Out, view};
+use crate::view::arg::{CText, view};
 use crate::view::memory::{Block, CVec, string};
-use crate::view::types::{pmInResult, pmdaNameSpace};
+use crate::view::types::pmdaNameSpace;
 use pmda_core::error::{Error, Result};
-use pmda_core::ident::{InDom, MetricId};
+use pmda_core::ident::MetricId;
 use pmda_core::namespace::{self, InsertPoint, Node, Paths, Sink, Size, TreeWalk};
 
 /// `PMNS_LEAF_STATUS` and `PMNS_NONLEAF_STATUS`.
 const STATUS: [c_int; 2] = [0, 1];
 
-/// The names below a name, as `pmdaTreeChildren` returns them.
 /// The names below a name, as `pmdaTreeChildren` returns them.
 pub(crate) struct ChildNames {
     /// The number of names.
@@ -33,9 +32,6 @@ pub(crate) struct ChildNames {
 }
 
 /// The names right below a node.
-///
-/// # Errors
-/// `-E2BIG` when the block would be larger than half of the address space; `-ENOMEM`.
 ///
 /// # Errors
 /// `-E2BIG` when the block would be larger than half of the address space; `-ENOMEM`.
@@ -218,83 +214,6 @@ fn add(parent: NodeRef<'_>, name: &[u8], pmid: MetricId) -> Result<()> {
     // sibling that was first so far.
     unsafe { parent.put_first(top.hand_over()) };
     Ok(())
-}
-
-/// The place where C wants a list of instances. The structure, the list of ids, the list of names
-/// and each name are blocks of their own, which C frees one by one (INST-5).
-pub(crate) struct InstanceList<'call> {
-    indom: InDom,
-    place: Out<'call, *mut pmInResult>,
-}
-
-impl<'call> InstanceList<'call> {
-    pub(crate) const fn new(indom: InDom, place: Out<'call, *mut pmInResult>) -> Self {
-        InstanceList { indom, place }
-    }
-
-    /// Fills in the structure, and hands it over with the lists, which belong to C from now on.
-    fn give(self, mut shell: Block<pmInResult>, count: usize, ids: *mut c_int, names: *mut *mut c_char) {
-        shell.put(pmInResult {
-            indom: self.indom.0,
-            numinst: c_int::try_from(count).unwrap_or(c_int::MAX),
-            instlist: ids,
-            namelist: names,
-        });
-        self.place.hand_over(shell);
-    }
-
-    /// Stores the name that belongs to the requested id.
-    ///
-    /// # Errors
-    /// `-ENOMEM`; nothing is handed over then, here as in the functions that follow.
-    pub(crate) fn name(self, name: &[u8]) -> Result<()> {
-        let (shell, mut names) = (Block::room(1)?, Block::room(1)?);
-        names.put(string(name)?.into_raw());
-        self.give(shell, 1, ptr::null_mut(), names.into_raw());
-        Ok(())
-    }
-
-    /// Stores the id that belongs to the requested name.
-    ///
-    /// # Errors
-    /// As [`InstanceList::name`].
-    pub(crate) fn id(self, inst: c_int) -> Result<()> {
-        let (shell, ids) = (Block::room(1)?, Block::holding(inst)?);
-        self.give(shell, 1, ids.into_raw(), ptr::null_mut());
-        Ok(())
-    }
-
-    /// Stores all ids and names of a domain, `room` of them at most. No code of C runs meanwhile:
-    /// the names are borrowed from the agent's memory.
-    ///
-    /// # Errors
-    /// As [`InstanceList::name`].
-    pub(crate) fn all<'n>(self, room: usize, all: impl Iterator<Item = (c_int, &'n [u8])>) -> Result<()> {
-        let shell = Block::room(1)?;
-        let mut ids = CVec::with_capacity(room)?;
-        let mut names = Names(CVec::with_capacity(room)?);
-        for (inst, name) in all {
-            names.0.push(string(name)?.into_raw())?;
-            ids.push(inst)?;
-        }
-        let count = ids.len();
-        let names = ManuallyDrop::new(names);
-        self.give(shell, count, ids.into_raw(), names.0.as_ptr());
-        Ok(())
-    }
-}
-
-/// Names under construction: each is freed with their list, unless the list was handed over.
-struct Names(CVec<*mut c_char>);
-
-impl Drop for Names {
-    fn drop(&mut self) {
-        for name in self.0.entries() {
-            // SAFETY: a list that was handed over is not dropped. So each name is a block from
-            // malloc that this list alone has, and is freed once.
-            unsafe { libc::free(name.cast()) };
-        }
-    }
 }
 
 /// The result of libpcp for a name that the tree has already with the same identifier; -1 before

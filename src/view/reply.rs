@@ -2,19 +2,16 @@
 //! is owned by a value here, which encodes it, and frees it as the method's manual says.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::ptr;
 
 use crate::sys::libpcp::labels::{LabelSetRef, PcpLabelSets};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::{pdu_trace, slice};
-use crate::view::arg::{CText, view};
-use crate::view::memory::Array;
-use crate::view::types::{pmDesc, pmInResult, pmLabelSet};
+use crate::view::arg::CText;
+use crate::view::types::{pmDesc, pmLabelSet};
 use pmda_core::constants::{
     PM_LABEL_CLUSTER, PM_LABEL_CONTEXT, PM_LABEL_DOMAIN, PM_LABEL_INDOM, PM_LABEL_INSTANCES, PM_LABEL_ITEM,
 };
 use pmda_core::error::{Error, Result};
-use pmda_core::ident::InDom;
 use pmda_core::labels::Span;
 use pmda_core::wire::encode::{LabelSetData, Reply};
 
@@ -26,79 +23,6 @@ pub(crate) fn desc(reply: &mut Reply, desc: &pmDesc) -> Result<()> {
     // The units are 32 bits, sent as one number (WIRE-42).
     let units = desc.units._bitfield_1.get(0, 32) as u32;
     reply.desc([desc.pmid, desc.type_ as u32, desc.indom, desc.sem as u32, units])
-}
-
-view! {
-    /// An instance list that a method has made.
-    Instances of pmInResult, contract
-    "`pointer` is NULL, or points to a list with `numinst` elements in each of its own lists that is not NULL. Names are NULL or \
-     C strings."
-    fields {
-        /// The instance domain.
-        indom: indom as u32;
-        /// The number of instances.
-        count: numinst as c_int;
-    }
-    arrays {
-        /// The identifiers.
-        ids: instlist[numinst] as IntArray;
-        /// The names.
-        names: namelist[numinst] as TextArray;
-    }
-}
-
-/// Identifiers of instances, or states of names.
-type IntArray<'call> = Array<'call, c_int>;
-
-/// C strings, or NULL.
-type TextArray<'call> = Array<'call, Option<CText<'call>>>;
-
-/// An instance list that a method has made. Each name, both lists and the structure are blocks of
-/// their own.
-pub(crate) struct OwnedInstances(Option<Instances<'static>>);
-
-impl OwnedInstances {
-    /// Takes over a list that a method has stored.
-    ///
-    /// # Safety
-    /// All of the list is in blocks from malloc that nobody else frees.
-    pub(crate) unsafe fn new(list: Option<Instances<'static>>) -> OwnedInstances {
-        OwnedInstances(list)
-    }
-
-    /// Encodes an INSTANCE. Either list may be missing.
-    ///
-    /// # Errors
-    /// `PM_ERR_GENERIC` if the method has stored NULL (WIRE-74); `PM_ERR_TOOBIG`.
-    pub(crate) fn encode(&self, reply: &mut Reply) -> Result<()> {
-        let list = self.0.ok_or(Error::GENERIC)?;
-        let (ids, names) = (list.ids(), list.names());
-        // SAFETY: this value owns the list, by the contract of `new`, and nobody writes to it while
-        // it is encoded.
-        let (ids, names) = unsafe { (ids.elements(), names.elements()) };
-        let entries = (0..usize::try_from(list.count()).unwrap_or(0)).map(|index| {
-            let name = names.get(index).and_then(Option::as_ref);
-            (ids.get(index).copied(), name.map(CText::bytes))
-        });
-        reply.instances(InDom(list.indom()), entries)
-    }
-}
-
-impl Drop for OwnedInstances {
-    fn drop(&mut self) {
-        let Some(list) = self.0 else { return };
-        let (ids, names) = (list.ids(), list.names());
-        // SAFETY: by the contract of `new` each name, both lists and the structure are NULL or
-        // blocks from malloc that this value owns. Each is freed once, and not read afterwards.
-        unsafe {
-            for name in names.elements() {
-                libc::free(name.map_or(ptr::null_mut(), CText::as_ptr).cast::<c_void>());
-            }
-            libc::free(names.first().cast::<c_void>());
-            libc::free(ids.first().cast::<c_void>());
-            libc::free(list.as_ptr().cast::<c_void>());
-        }
-    }
 }
 
 /// Names that a method has stored: one block with pointers and strings, and one with states.
