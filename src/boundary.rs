@@ -1,12 +1,13 @@
 //! Calls into C, and the panic guard.
 //!
-//! A function that calls the agent, or waits, consists of steps ([`guarded`]); the exported
-//! function makes the calls between them. During a call only the frames of such functions are on
-//! the stack. They hold no lock, borrow or destructor. So a callback may call the library again,
-//! and may leave by return, `longjmp`, an exception, `pthread_exit` or a cancellation.
+//! A function that calls the agent, or waits for a descriptor, consists of steps ([`guarded`]); the
+//! exported function makes the calls between them. During a call only the frames of such functions
+//! are on the stack. They hold no lock, borrow or destructor. So a callback may call the library
+//! again, and may leave by return, `longjmp` or an exception.
 //!
-//! Each step runs under the panic guard, as the body of every exported function does, and gets a
-//! [`Token`], with which it may take the lock.
+//! Each step has the lock of the library, and runs under the panic guard, as the body of every
+//! exported function does. It gets a [`Token`], which leads to the values behind the lock, and
+//! gives the lock to others while something is waited for ([`Token::apart`]).
 
 use std::any::Any;
 use std::ffi::c_int;
@@ -15,8 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 use crate::sys::libpcp::log;
-use crate::sys::lock::{Mutex, Token};
-use crate::sys::reentrancy::ReentrancyGuard;
+use crate::sys::lock::{Mutex, Step, Token};
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;
 
@@ -69,31 +69,30 @@ static PROVOKED: std::sync::LazyLock<Option<String>> = std::sync::LazyLock::new(
 /// A panic must not reach C: pmcd loads this library into its own process. It is logged, and the
 /// caller gets the failure value of the type, `PM_ERR_GENERIC` or NULL (MAIN-54).
 ///
-/// A signal handler may call the library on top of a call of the same thread. It gets `-EBUSY` (or
+/// A signal handler may call the library on top of a step of the same thread. It gets `-EBUSY` (or
 /// NULL, or nothing) at once: nothing is allocated, locked, waited for or logged.
 pub(crate) fn guard<R: CReturn>(body: impl FnOnce(&mut Token) -> R) -> R::C {
-    let Some(mut entered) = ReentrancyGuard::enter() else {
+    let Some(mut step) = Step::enter() else {
         return R::BUSY;
     };
-    let outcome = inner(|| body(&mut entered.token));
-    entered.leave();
+    let outcome = inner(&mut step.token, body);
+    step.leave();
     outcome
 }
 
 /// Does a short call: `work` of some ten instructions, with the lock, and without a panic guard.
-/// The work cannot panic, allocates nothing and calls nothing, which `tests/short.rs` proves of the
-/// finished library. Returns `None` if the work does, and if it was not done: with several threads,
-/// on top of another call, or where a handler has left one. Then the caller does it by
-/// [`guard_apart`].
+/// The work cannot panic, which `tests/short.rs` proves of the finished library. Returns `None` if
+/// the work does, and if it was not done: with several threads, or on top of another step. Then the
+/// caller does it by [`guard_out_of_line`].
 #[inline(always)]
 pub(crate) fn short<T, R>(state: &Mutex<T>, work: impl FnOnce(&mut T) -> Option<R>) -> Option<R> {
     #[cfg(debug_assertions)]
     if PROVOKED.is_some() {
         return None;
     }
-    let mut entered = ReentrancyGuard::enter_unmarked()?;
-    let outcome = state.alone(&mut entered.token).and_then(work);
-    entered.leave();
+    let mut step = Step::enter_alone()?;
+    let outcome = work(state.lock(&mut step.token));
+    step.leave_alone();
     outcome
 }
 
@@ -101,7 +100,7 @@ pub(crate) fn short<T, R>(state: &Mutex<T>, work: impl FnOnce(&mut T) -> Option<
 /// registers that only the other way uses. It is `extern "C"`, which never unwinds, so that its
 /// callers have no landing pads.
 #[inline(never)]
-pub(crate) extern "C" fn guard_apart<R: CReturn>(body: impl FnOnce(&mut Token) -> R) -> R::C {
+pub(crate) extern "C" fn guard_out_of_line<R: CReturn>(body: impl FnOnce(&mut Token) -> R) -> R::C {
     guard(body)
 }
 
@@ -114,21 +113,21 @@ pub(crate) type Guarded<T> = std::result::Result<T, c_int>;
 /// through `catch_unwind`, so that it can stay in registers.
 ///
 /// # Errors
-/// The return value after a panic, or on top of another call.
+/// The return value after a panic, or on top of another step.
 pub(crate) fn guarded<T>(body: impl FnOnce(&mut Token) -> T) -> Guarded<T> {
     const { assert!(!std::mem::needs_drop::<T>()) };
-    let Some(mut entered) = ReentrancyGuard::enter() else {
+    let Some(mut step) = Step::enter() else {
         return Err(BUSY);
     };
     let mut outcome = Err(Error::GENERIC.code());
     // Unwind safety: as in `inner`.
     let end = catch_unwind(AssertUnwindSafe(|| {
-        outcome = Ok(run_body(|| body(&mut entered.token)));
+        outcome = Ok(run_body(&mut step.token, body));
     }));
     if let Err(panic) = end {
-        caught(panic);
+        caught(&mut step.token, panic);
     }
-    entered.leave();
+    step.leave();
     outcome
 }
 
@@ -147,13 +146,13 @@ pub(crate) fn returned(outcome: Guarded<c_int>) -> c_int {
 
 /// [`guard`] for code that is already inside of the library: it catches panics, and does nothing
 /// else.
-pub(crate) fn inner<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
-    // Unwind safety: what a panic may leave half done is behind locks that are released while
-    // unwinding, and every core module keeps its invariants at each point where it can panic.
-    match catch_unwind(AssertUnwindSafe(|| run_body(body))) {
+pub(crate) fn inner<R: CReturn>(token: &mut Token, body: impl FnOnce(&mut Token) -> R) -> R::C {
+    // Unwind safety: the caller gives the lock back, and every core module keeps its invariants at
+    // each point where it can panic.
+    match catch_unwind(AssertUnwindSafe(|| run_body(token, body))) {
         Ok(value) => value.into_c(),
         Err(panic) => {
-            caught(panic);
+            caught(token, panic);
             R::FAILED
         }
     }
@@ -162,13 +161,13 @@ pub(crate) fn inner<R: CReturn>(body: impl FnOnce() -> R) -> R::C {
 /// Runs the body.
 #[cfg(not(debug_assertions))]
 #[inline(always)]
-fn run_body<R>(body: impl FnOnce() -> R) -> R {
-    body()
+fn run_body<R>(token: &mut Token, body: impl FnOnce(&mut Token) -> R) -> R {
+    body(token)
 }
 
 /// Runs the body, or panics in its place when a test asks for it.
 #[cfg(debug_assertions)]
-fn run_body<R, F: FnOnce() -> R>(body: F) -> R {
+fn run_body<R, F: FnOnce(&mut Token) -> R>(token: &mut Token, body: F) -> R {
     if let Some(wanted) = &*PROVOKED {
         // The type of the body has the exported function's name as one of its parts.
         let body = std::any::type_name::<F>();
@@ -177,7 +176,7 @@ fn run_body<R, F: FnOnce() -> R>(body: F) -> R {
             panic!("{function} was asked to panic");
         }
     }
-    body()
+    body(token)
 }
 
 /// Logs a panic.
@@ -187,14 +186,16 @@ fn run_body<R, F: FnOnce() -> R>(body: F) -> R {
     clippy::needless_pass_by_value,
     reason = "it is dropped here, once, and not where it was caught"
 )]
-fn caught(panic: Box<dyn Any + Send>) {
+fn caught(token: &mut Token, panic: Box<dyn Any + Send>) {
     let text = panic
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str))
         .unwrap_or("no message");
-    // Logging could panic as well; then there is nothing left to say.
-    let _ = catch_unwind(|| log::notify!(Level::Crit, "libpcp_pmda: internal error: {text}"));
+    // Logging could panic as well: then nothing is said.
+    let _ = catch_unwind(AssertUnwindSafe(|| {
+        log::notify!(token, Level::Crit, "libpcp_pmda: internal error: {text}");
+    }));
 }
 
 /// The answer to a call on top of another one.

@@ -117,6 +117,13 @@ fn eight_threads() {
     expect_success(&hostile("threads", &[amount("threads")]));
 }
 
+/// A lookup does not wait for a save in another thread, and a thread that has locked a stream may
+/// call while others write to it (CACHE-7, H-8).
+#[test]
+fn nobody_waits_for_disks_and_streams_of_others() {
+    expect_success(&hostile("waits", &[amount("waits")]));
+}
+
 /// Callbacks that use every family of functions, that leave by `longjmp`, that fork (QUEUE-36,
 /// CACHE-63, DEF-11, F-14, E-14).
 #[test]
@@ -132,26 +139,11 @@ fn signals_on_top_of_calls() {
     expect_success(&hostile("interrupts", &[amount("interrupts"), "4"]));
 }
 
-/// The child of a threaded process can go on using the library, also when it was forked in a
-/// callback.
+/// The child of a threaded process can use what no other thread was changing, also when it was
+/// forked in a callback.
 #[test]
 fn children_of_threads() {
     expect_success(&hostile("forks", &[amount("forks")]));
-}
-
-/// Forks beside a thread that uses the library, where the agent has a handler around forks that
-/// takes a lock of its own, or calls the library, and where an allocator has one.
-#[test]
-fn forks_beside_handlers() {
-    for kind in ["agent", "allocator", "call"] {
-        expect_success(&hostile("handlers", &[amount("handlers"), kind]));
-    }
-}
-
-/// Signal handlers on top of calls that do not come back: the thread may call again, or ends.
-#[test]
-fn handlers_that_leave() {
-    expect_success(&hostile("jumps", &[amount("jumps")]));
 }
 
 /// A signal handler on top of a call, or of malloc, ends the process by `exit`.

@@ -33,7 +33,7 @@ const FUNCTIONS: usize = SHORT.len() - 2 + 1 + TEXT.len();
 
 /// What they may go on with: the other way, or the part above.
 const OTHER_WAY: [&str; 6] = [
-    "guard_apart",
+    "guard_out_of_line",
     "apart",
     "persist",
     "operate",

@@ -305,9 +305,9 @@ impl Display for Whole<'_> {
 
 /// Messages in the order in which they arose.
 ///
-/// The core never calls C, and nothing may be locked while C is called (`docs/ARCHITECTURE.md`). So
-/// the caller passes a journal in, and writes its messages when it has released the lock. An empty
-/// journal needs no memory.
+/// The core never calls C, and nothing may be locked while a stream is waited for
+/// (`docs/ARCHITECTURE.md`). So the caller passes a journal in, and writes its messages when it is
+/// done with the state. An empty journal needs no memory.
 #[derive(Default, Debug)]
 pub struct Journal {
     /// Oldest first.

@@ -30,7 +30,7 @@ fn place_of_indom(token: &mut Token, ext: Ext<'_>, indoms: IndomTable<'_>, indom
     if indoms.is_short() {
         return (0..indoms.len()).find(|place| is_it(*place));
     }
-    let mut places = agent::of_any(token, ext).ok()?.indoms.lock(token);
+    let places = agent::of_any(token, ext).ok()?.indoms.lock(token);
     places.find(indoms.extent(), indom.0.into(), is_it, |place, add| {
         add(indoms.indom(place).0.into());
     })
@@ -66,10 +66,11 @@ pub(crate) fn rehash(token: &mut Token, ext: Ext<'_>, lasting: Lasting<pmdaMetri
         // Only a table with entries fails, so there is a first one.
         let pmid = table.entry(0).map_or(MetricId::NULL, Metric::pmid);
         log::notify!(
+            token,
             Level::Warning,
             "pmdaRehash: PMDA {name}: Hashed mapping for metrics disabled @ metric[0] {pmid}"
         );
     } else if log::debug(Debug::Libpmda) {
-        log::debug_line!("pmdaRehash: PMDA {name}: successful rebuild");
+        log::debug_line!(token, "pmdaRehash: PMDA {name}: successful rebuild");
     }
 }

@@ -143,17 +143,18 @@ pub(crate) fn desc_method(ext: Ext<'_>, record: &AgentRecord) -> Option<DescMeth
 }
 
 /// Prints a line if the dispatch table of a daemon leads to another `pmdaExt` (FETCH-11).
-pub(crate) fn check_botch(ext: Ext<'_>, record: &AgentRecord) {
+pub(crate) fn check_botch(token: &mut Token, ext: Ext<'_>, record: &AgentRecord) {
     let Some(table) = record.dispatch.table() else { return };
     if !ptr::eq(table.ext_ptr(), ext.as_ptr()) {
-        report_botch(ext, record, table);
+        report_botch(token, ext, record, table);
     }
 }
 
 #[cold]
-fn report_botch(ext: Ext<'_>, record: &AgentRecord, table: Dispatch<'_>) {
+fn report_botch(token: &mut Token, ext: Ext<'_>, record: &AgentRecord, table: Dispatch<'_>) {
     let (ext_ptr, back, other) = (ext.as_ptr(), table.as_ptr(), table.ext_ptr());
     log::trace!(
+        token,
         "Botch: pmdaFetch: PMDA domain={} pmda={ext_ptr:p} extp={record:p} backpointer={back:p} \
          pmda-via-backpointer {other:p} NOT EQUAL to pmda\n",
         ext.domain(),

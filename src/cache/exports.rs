@@ -4,7 +4,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use crate::boundary::{Guarded, guard, guard_apart, guarded, returned, try_guarded};
+use crate::boundary::{Guarded, guard, guard_out_of_line, guarded, returned, try_guarded};
 use crate::cache::{self, Purge, open, with};
 use crate::sys::process::CFile;
 use crate::view::arg::{CText, Out, Private};
@@ -218,7 +218,8 @@ pub extern "C" fn pmdaCacheResize(indom: pmInDom, maximum: c_int) -> c_int {
 pub unsafe extern "C" fn __pmdaCacheDump(stream: Option<CFile>, indom: pmInDom, do_hash: c_int) {
     guard(|token| {
         if let Some(stream) = stream {
-            stream.write(&cache::dump(token, InDom(indom), do_hash != 0));
+            let text = cache::dump(token, InDom(indom), do_hash != 0);
+            stream.write(token, &text);
         }
     });
 }
@@ -231,7 +232,7 @@ pub unsafe extern "C" fn __pmdaCacheDump(stream: Option<CFile>, indom: pmInDom, 
 pub unsafe extern "C" fn __pmdaCacheDumpAll(stream: Option<CFile>, do_hash: c_int) {
     guard(|token| {
         if let Some(stream) = stream {
-            cache::dump_all(token, do_hash != 0).for_each(|text| stream.write(&text));
+            cache::dump_all(token, do_hash != 0, |token, text| stream.write(token, text));
         }
     });
 }
@@ -250,7 +251,7 @@ pub extern "C" fn pmdaCacheOp(indom: pmInDom, op: c_int) -> c_int {
     if op == PMDA_CACHE_WALK_NEXT {
         return match cache::step(indom) {
             Some(inst) => inst,
-            None => guard_apart(move |token| cache::walk_next(token, indom)),
+            None => guard_out_of_line(move |token| cache::walk_next(token, indom)),
         };
     }
     match op {

@@ -1,8 +1,8 @@
 //! The instance caches of the process: the way to one of them, and the operations on a whole one.
 //!
-//! The lock is not held while code of C runs, or a file is read or written. A cache writes its
-//! messages into a journal, which is written out after the lock was released, and purge callbacks
-//! are called then (CACHE-7).
+//! A file is read and written apart from the lock ([`Token::apart`]), so that lookups do not wait.
+//! A cache writes its messages into a journal, which is written out in the same way. Purge
+//! callbacks are called between steps (CACHE-7).
 
 pub(crate) mod cached_indom;
 pub(crate) mod exports;
@@ -13,8 +13,8 @@ use std::{io, mem, vec};
 
 use crate::boundary::NoDropCell;
 use crate::state;
+use crate::sys::libpcp::config;
 use crate::sys::libpcp::log::{self, Debug};
-use crate::sys::libpcp::{cancel, config};
 use crate::sys::process::{keeping_errno, now};
 use crate::view::arg::Private;
 use crate::view::interface::Free;
@@ -27,7 +27,7 @@ use pmda_core::path::FilePath;
 
 /// Works on the cache of a domain, if there is one.
 pub(crate) fn peek<R>(token: &mut Token, indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> R) -> Option<R> {
-    let mut globals = state::peek(token)?;
+    let globals = state::peek(token)?;
     Some(work(globals.caches.find(indom)?))
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn open<R>(
     indom: InDom,
     work: impl FnOnce(&mut Cache<Private>) -> Result<R>,
 ) -> Result<R> {
-    let mut globals = state::lock(token)?;
+    let globals = state::lock(token)?;
     work(globals.caches.open(indom)?)
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn with<R>(
     indom: InDom,
     work: impl FnOnce(&mut Cache<Private>) -> Result<R>,
 ) -> Result<R> {
-    let mut globals = state::lock(token)?;
+    let globals = state::lock(token)?;
     let cache = globals.caches.open(indom)?;
     cache.debug = log::debug(Debug::Indom);
     let result = work(cache);
@@ -62,8 +62,7 @@ pub(crate) fn with<R>(
         return result;
     }
     let mut journal = mem::take(&mut cache.journal);
-    drop(globals);
-    log::flush(&mut journal);
+    log::flush(token, &mut journal);
     result
 }
 
@@ -77,11 +76,16 @@ pub(crate) fn dump(token: &mut Token, indom: InDom, chains: bool) -> Vec<u8> {
     peek(token, indom, |cache| cache.dump(chains)).unwrap_or_default()
 }
 
-/// All caches as texts, one by one, the newest first. Nothing is locked between two of them.
-pub(crate) fn dump_all(token: &mut Token, chains: bool) -> impl Iterator<Item = Vec<u8>> {
+/// Writes all caches as texts, one by one, the newest first. Other threads may have the lock
+/// between two of them.
+pub(crate) fn dump_all(token: &mut Token, chains: bool, write: impl Fn(&mut Token, &[u8])) {
     let count = state::peek(token).map_or(0, |globals| globals.caches.caches.len());
-    let dump = move |before: usize| Some(state::peek(token)?.caches.made(before)?.dump(chains));
-    (0..count).rev().filter_map(dump)
+    for before in (0..count).rev() {
+        let cache = state::peek(token).and_then(|globals| globals.caches.made(before));
+        if let Some(text) = cache.map(|cache| cache.dump(chains)) {
+            write(token, &text);
+        }
+    }
 }
 
 /// [`walk_next`] as a short call, for the cache that was found last; `None` if it was not done.
@@ -181,9 +185,9 @@ fn load(token: &mut Token, indom: InDom) -> Result<c_int> {
     // The domain gets a cache in any case (CACHE-5).
     let path = path(token, indom)?;
     with(token, indom, |_| Ok(()))?;
-    let mut file = cancel::disabled(|| CacheFile::open(path))?;
+    let mut file = token.apart(|| CacheFile::open(path))?;
     loop {
-        cancel::disabled(|| file.read());
+        token.apart(|| file.read());
         if let Some(loaded) = with(token, indom, |cache| cache.load(&mut file))? {
             return Ok(count(loaded));
         }
@@ -212,7 +216,7 @@ fn save(token: &mut Token, indom: InDom, when: Write) -> Result<c_int> {
         let Some(snapshot) = begin_save(token, indom, when, now)? else {
             return Ok(0);
         };
-        let result = cancel::disabled(|| snapshot.write());
+        let result = token.apart(|| snapshot.write());
         if let Some(saved) = end_save(token, indom, &snapshot, result)? {
             return Ok(count(saved));
         }
@@ -248,7 +252,7 @@ fn find_directory(token: &mut Token) -> Result<()> {
     if state::lock(token)?.caches.directory.is_some() {
         return Ok(());
     }
-    config::with_optional(c"PCP_VAR_DIR", |variable| remember_directory(token, variable)).unwrap_or(Err(Error::GENERIC))
+    config::with_optional(token, c"PCP_VAR_DIR", remember_directory).unwrap_or(Err(Error::GENERIC))
 }
 
 /// Keeps the directory. It is not inlined: its frame is not on the stack while libpcp reads
@@ -258,7 +262,7 @@ fn find_directory(token: &mut Token) -> Result<()> {
 /// `-ENOMEM`.
 #[inline(never)]
 fn remember_directory(token: &mut Token, variable: &CStr) -> Result<()> {
-    let path = cancel::disabled(|| directory_below(variable.to_bytes()))?;
+    let path = token.apart(|| directory_below(variable.to_bytes()))?;
     state::lock(token)?.caches.directory.get_or_insert(path);
     Ok(())
 }

@@ -167,6 +167,7 @@ pub unsafe extern "C" fn pmdaExtDynamicPMNS(
     guard(|token| match ext.and_then(|ext| agent::of(token, ext)) {
         Some(record) => register(token, "pmdaExtDynamicPMNS", Some(&record.dynamic), prefix, callbacks),
         None => log::notify!(
+            token,
             Level::Err,
             "pmdaExtDynamicPMNS: the agent was not set up by pmdaDaemon or pmdaDSO"
         ),
@@ -184,11 +185,11 @@ fn register(
     let prefix = prefix.as_ref().map(CText::bytes);
     let done = match own {
         Some(own) => own.lock(token).add(prefix, callbacks),
-        None => state::lock(token).and_then(|mut globals| globals.dynamic.add(prefix, callbacks)),
+        None => state::lock(token).and_then(|globals| globals.dynamic.add(prefix, callbacks)),
     };
     if let Err(error) = done {
         let reason = log::errstr(error);
-        log::notify!(Level::Err, "{caller}: {reason}");
+        log::notify!(token, Level::Err, "{caller}: {reason}");
     }
 }
 

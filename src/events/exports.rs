@@ -6,7 +6,7 @@
 use std::ffi::{c_char, c_int};
 use std::ptr;
 
-use crate::boundary::{guard, guard_apart};
+use crate::boundary::{guard, guard_out_of_line};
 use crate::events::{add_record, address, create, high, low, release, short, short_record, with};
 use crate::sys::libpcp::bindings as pcp;
 use crate::view::arg::In;
@@ -87,7 +87,7 @@ pub unsafe extern "C" fn pmdaEventAddRecord(idx: c_int, tp: In<'_, timeval>, fla
     if short_record(idx, flags, || low(tp).ok()) {
         return 0;
     }
-    guard_apart(move |token| with(token, idx, |array| add_record(array, flags, || low(tp))))
+    guard_out_of_line(move |token| with(token, idx, |array| add_record(array, flags, || low(tp))))
 }
 
 /// Starts a record with a time stamp in nanoseconds (EVENT-20).
@@ -102,7 +102,7 @@ pub unsafe extern "C" fn pmdaEventAddHighResRecord(idx: c_int, ts: In<'_, timesp
     if short_record(idx, flags, || high(ts).ok()) {
         return 0;
     }
-    guard_apart(move |token| with(token, idx, |array| add_record(array, flags, || high(ts))))
+    guard_out_of_line(move |token| with(token, idx, |array| add_record(array, flags, || high(ts))))
 }
 
 /// Adds a record that says that `nmissed` events were missed (EVENT-21).
@@ -199,7 +199,7 @@ extern "C" fn other_parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option
             return 0;
         }
     }
-    guard_apart(move |token| with(token, idx, |array| add_parameter(array, pmid, kind, value)))
+    guard_out_of_line(move |token| with(token, idx, |array| add_parameter(array, pmid, kind, value)))
 }
 
 /// Adds a parameter to the newest record, of either form (EVENT-22, E-3). The value is copied.

@@ -142,7 +142,7 @@ fn searched<'call>(
     wanted: MetricId,
 ) -> Option<Metric<'call>> {
     let is_it = |place| table.pmid(place) == wanted;
-    let mut places = agent.metrics.lock(token);
+    let places = agent.metrics.lock(token);
     let place = places.find(table.extent(), wanted.0.into(), is_it, |place, add| {
         add(table.pmid(place).0.into());
     });
@@ -174,12 +174,12 @@ impl<'call> Fetch<'call> {
         spare: Metric<'call>,
     ) -> Result<Self> {
         if log::debug(Debug::Libpmda) && log::debug(Debug::Desperate) {
-            messages::trace_call(list);
+            messages::trace_call(token, list);
         }
         let interface = agent.interface();
-        agent::check_botch(ext, agent);
+        agent::check_botch(token, ext, agent);
         enter_context(ext, interface);
-        let output = CResult::new(token, place, memory, list.len(), || stamp(ext, interface))?;
+        let output = CResult::new(token, place, memory, list.len(), |token| stamp(token, ext, interface))?;
         Ok(Fetch {
             ext,
             agent,
@@ -279,7 +279,7 @@ impl<'call> Fetch<'call> {
     #[cold]
     fn undefined(&mut self, token: &mut Token, wanted: MetricId) -> Next {
         if !self.agent.interface().has_names() {
-            messages::undefined("pmdaFetch", wanted);
+            messages::undefined(token, "pmdaFetch", wanted);
         }
         if let Err(error) = self.output.open(wanted, 0, Encoding::Unknown) {
             return self.fail(token, error);
@@ -347,11 +347,11 @@ impl<'call> Fetch<'call> {
     #[inline(always)]
     fn store(&mut self, token: &mut Token, atom: Atom) -> Next {
         if atom.returned() != PMDA_FETCH_STATIC {
-            if let Err(error) = self.answered(atom) {
+            if let Err(error) = self.answered(token, atom) {
                 return self.fail(token, error);
             }
         } else if let Err(error) = self.output.add(self.current.kind, self.asked.inst, &atom) {
-            if let Err(error) = self.not_stored(error) {
+            if let Err(error) = self.not_stored(token, error) {
                 return self.fail(token, error);
             }
         }
@@ -367,12 +367,12 @@ impl<'call> Fetch<'call> {
     /// # Errors
     /// `-ENOMEM` when the set could not grow: it is gone then, with its values (F-6).
     #[cold]
-    fn not_stored(&mut self, error: Error) -> Result<()> {
+    fn not_stored(&mut self, token: &mut Token, error: Error) -> Result<()> {
         if !self.output.is_open() {
             return Err(error);
         }
         let Current { pmid, kind, .. } = self.current;
-        messages::value_failed(pmid, kind, self.asked.inst, error);
+        messages::value_failed(token, pmid, kind, self.asked.inst, error);
         self.output.failed(Err(error));
         Ok(())
     }
@@ -382,20 +382,20 @@ impl<'call> Fetch<'call> {
     ///
     /// # Errors
     /// As [`Fetch::not_stored`].
-    fn answered(&mut self, atom: Atom) -> Result<()> {
+    fn answered(&mut self, token: &mut Token, atom: Atom) -> Result<()> {
         let inst = self.asked.inst;
         match FetchStatus::of(self.agent.interface(), atom.returned()) {
             Ok(FetchStatus::NoValue) => self.output.failed(Ok(())),
             Ok(status) => {
                 let stored = self.output.add(self.current.kind, inst, &atom);
-                let noted = stored.or_else(|error| self.not_stored(error));
+                let noted = stored.or_else(|error| self.not_stored(token, error));
                 if status == FetchStatus::ValueToFree && !atom.free() {
-                    messages::not_freed(self.current.pmid, self.current.kind);
+                    messages::not_freed(token, self.current.pmid, self.current.kind);
                 }
                 return noted;
             }
             Err(error) => {
-                messages::callback_failed(self.current.pmid, inst, error);
+                messages::callback_failed(token, self.current.pmid, inst, error);
                 self.output.failed(Err(error));
             }
         }
@@ -424,7 +424,7 @@ impl<'call> Fetch<'call> {
     fn other_step(&mut self, token: &mut Token, next: Next) -> bool {
         match next {
             Next::Value => {
-                messages::no_callback();
+                messages::no_callback(token);
                 self.fail(token, Error::GENERIC);
             }
             Next::Describe => {
@@ -467,11 +467,11 @@ impl<'call> Fetch<'call> {
 /// The time stamp of a result. It has no time, but tells pmcd about changes of names and labels
 /// (FETCH-60).
 #[inline(always)]
-fn stamp(ext: Ext<'_>, interface: Interface) -> timeval {
+fn stamp(token: &mut Token, ext: Ext<'_>, interface: Interface) -> timeval {
     let flags = ext.flags();
     let report = fetch::change_report(interface, flags);
     if report != 0 {
-        messages::trace_report(flags, report);
+        messages::trace_report(token, flags, report);
     }
     time_from(fetch::change_stamp(report, SINCE_7_1_1))
 }

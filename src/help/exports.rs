@@ -5,7 +5,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use crate::boundary::{guard, guard_apart};
+use crate::boundary::{guard, guard_out_of_line};
 use crate::view::arg::{CText, Out};
 use crate::view::interface::Ext;
 use crate::view::types::{pmID, pmInDom};
@@ -39,7 +39,7 @@ pub extern "C" fn pmdaCloseHelp(handle: c_int) {
 fn get(handle: c_int, entry: HelpKey, kind: c_int) -> *mut c_char {
     match state::short(|globals| help::recent_text(globals, handle, entry, kind)) {
         Some(text) => text,
-        None => guard_apart(move |token| help::text(token, handle, entry, kind)),
+        None => guard_out_of_line(move |token| help::text(token, handle, entry, kind)),
     }
 }
 

@@ -7,7 +7,7 @@ use std::ptr;
 
 use crate::state::databases::Databases;
 use crate::state::{self, Globals};
-use crate::sys::libpcp::{cancel, log};
+use crate::sys::libpcp::log;
 use crate::sys::lock::Token;
 use pmda_core::constants::PM_TEXT_ONELINE;
 use pmda_core::error::Result;
@@ -23,16 +23,14 @@ pub(crate) fn open(token: &mut Token, name: &[u8]) -> Result<c_int> {
     // `chkhelp` (HELP-11).
     Databases::made(&mut state::lock(token)?.help)?.reserve()?;
     let mut journal = Journal::new();
-    let base = cancel::disabled(|| Database::open(name, &mut journal));
-    log::flush(&mut journal);
+    let base = token.apart(|| Database::open(name, &mut journal));
+    log::flush(token, &mut journal);
     Databases::made(&mut state::lock(token)?.help)?.insert(base?)
 }
 
 /// Closes a database and releases its texts; other handles do nothing (HELP-12).
 pub(crate) fn close(token: &mut Token, handle: c_int) {
-    let base = state::peek(token).and_then(|mut globals| globals.help.first_mut()?.remove(handle));
-    // Its memory is freed here, after the lock was released.
-    drop(base);
+    drop(state::peek(token).and_then(|globals| globals.help.first_mut()?.remove(handle)));
 }
 
 /// The text of an entry, NULL without one. It stays until the database is closed (HELP-29).

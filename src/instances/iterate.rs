@@ -65,9 +65,9 @@ fn is_less(token: &mut Token, listed: usize, indom: InDom) -> bool {
 }
 
 /// Prints a number of instances under `-Dindom`.
-pub(crate) fn trace_count(indom: InDom, count: c_int) {
+pub(crate) fn trace_count(token: &mut Token, indom: InDom, count: c_int) {
     if log::debug(Debug::Indom) {
-        log::trace!("__pmdaCntInst(indom={indom}) -> {count}\n");
+        log::trace!(token, "__pmdaCntInst(indom={indom}) -> {count}\n");
     }
 }
 
@@ -78,10 +78,10 @@ pub(crate) fn count_and_log(token: &mut Token, indom: InDom, ext: Option<Ext<'_>
     }
     let count = cached_indom::active_count(token, indom).or_else(|| find_indom(token, ext?, indom).map(Indom::numinst));
     if count.is_none() {
-        log::notify!(Level::Warning, "__pmdaCntInst: unknown indom {indom}");
+        log::notify!(token, Level::Warning, "__pmdaCntInst: unknown indom {indom}");
     }
     let count = count.unwrap_or(0);
-    trace_count(indom, count);
+    trace_count(token, indom, count);
     count
 }
 
@@ -104,7 +104,7 @@ pub(crate) fn start(token: &mut Token, agent: &'static AgentRecord, indom: InDom
         selection::forget(agent);
     }
     if log::debug(Debug::Indom) {
-        trace_start(ext, indom);
+        trace_start(token, ext, indom);
     }
 }
 
@@ -115,8 +115,8 @@ fn start_cached(token: &mut Token, agent: &'static AgentRecord, indom: InDom) ->
 
 /// Debug output for the start of an iteration.
 #[cold]
-fn trace_start(ext: Ext<'_>, indom: InDom) {
-    log::trace!("__pmdaStartInst(indom={indom}) e_ordinal={}\n", ext.ordinal());
+fn trace_start(token: &mut Token, ext: Ext<'_>, indom: InDom) {
+    log::trace!(token, "__pmdaStartInst(indom={indom}) e_ordinal={}\n", ext.ordinal());
 }
 
 /// The body of `__pmdaNextInst` (INST-40, INST-41).
@@ -168,7 +168,10 @@ fn step(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>, steps: &mut Instan
     if let (Some(inst), true) = (found, log::debug(Debug::Indom)) {
         let kind = if is_cached { " (cache)" } else { "" };
         let ordinal = ext.ordinal();
-        log::trace!("__pmdaNextInst(indom={indom}) -> {inst} e_ordinal={ordinal}{kind}\n");
+        log::trace!(
+            token,
+            "__pmdaNextInst(indom={indom}) -> {inst} e_ordinal={ordinal}{kind}\n"
+        );
     }
     found
 }

@@ -41,7 +41,8 @@ pub(crate) fn list(
     if cached_indom::exists(token, indom) {
         let request = request?;
         if matches!(request, InstanceQuery::All) {
-            iterate::trace_count(indom, cached_indom::active_count(token, indom).unwrap_or(0));
+            let count = cached_indom::active_count(token, indom).unwrap_or(0);
+            iterate::trace_count(token, indom, count);
         }
         return from_cache(token, indom, request);
     }
@@ -83,7 +84,7 @@ fn from_table(
     let (indom, instances, count) = (idp.indom(), idp.instances(), idp.numinst());
     match request {
         InstanceQuery::All => {
-            iterate::trace_count(indom, count);
+            iterate::trace_count(token, indom, count);
             if count < 0 {
                 return Err(Error::os(count));
             }
@@ -99,7 +100,7 @@ fn from_table(
             let name = name.ok_or(Error::INST)?;
             let place = place_named(token, ext, idp, instances, name).ok_or(Error::INST)?;
             if log::debug(Debug::Libpmda) {
-                trace_match(name, instances.inst(place), instances.name_bytes(place));
+                trace_match(token, name, instances.inst(place), instances.name_bytes(place));
             }
             InstanceList::of_id(indom, instances.inst(place))
         }
@@ -196,7 +197,7 @@ fn with_places<R>(token: &mut Token, ext: Ext<'_>, idp: Indom<'_>, search: impl 
     let Ok(agent) = agent::of_any(token, ext) else {
         return search(&mut unknown);
     };
-    let mut tables = agent.instances.lock(token);
+    let tables = agent.instances.lock(token);
     let place = tables.iter().position(|(other, _)| *other == indom);
     let place = place.unwrap_or(tables.len());
     if place == tables.len() && tables.try_reserve(1).is_ok() {
@@ -207,13 +208,14 @@ fn with_places<R>(token: &mut Token, ext: Ext<'_>, idp: Indom<'_>, search: impl 
 
 /// Prints an instance that was found by its name, under `-Dlibpmda` (INST-67).
 #[cold]
-fn trace_match(asked: &[u8], inst: c_int, name: &[u8]) {
+fn trace_match(token: &mut Token, asked: &[u8], inst: c_int, name: &[u8]) {
     let (shown, asked_shown) = (Bytes(name), Bytes(asked));
     if let Some(Match::Short(length)) = matches(asked, name) {
         log::trace!(
+            token,
             "pmdaInstance: matched argument name=\"{asked_shown}\" with indom id={inst} name=\"{shown}\" len={length}\n"
         );
     } else {
-        log::trace!("pmdaInstance: exact match name={asked_shown} id={inst}\n");
+        log::trace!(token, "pmdaInstance: exact match name={asked_shown} id={inst}\n");
     }
 }

@@ -46,7 +46,7 @@ pub(crate) fn with_list<R>(
     element: &ProfileElement<'_>,
     use_it: impl FnOnce(&mut Token, Option<&Compiled>) -> R,
 ) -> R {
-    // It is taken out meanwhile: `use_it` may take the lock.
+    // It is taken out meanwhile, as `use_it` needs the token.
     let mut lists = std::mem::take(&mut *agent.list.lock(token));
     if lists.is_empty() && lists.try_reserve_exact(1).is_ok() {
         lists.push(CompiledList::default());

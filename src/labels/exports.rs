@@ -5,7 +5,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use crate::boundary::{Guarded, guard, guarded, inner, returned, try_guarded};
+use crate::boundary::{Guarded, guard, guarded, returned, try_guarded};
 use crate::labels::{InstanceLabels, LabelAnswer, add};
 use crate::view::buffer::CBytes;
 use crate::view::interface::Ext;
@@ -14,8 +14,7 @@ use pmda_core::constants::PM_LABEL_OPTIONAL;
 use pmda_core::error::Error;
 
 /// The work of `pmdaAddLabels` and `pmdaAddNotes` after formatting, for `capi/shim.c`: adds the
-/// labels of `text`, with the flag of optional ones if `notes` is not 0 (LABEL-31). The shim has
-/// marked the thread as inside of the library.
+/// labels of `text`, with the flag of optional ones if `notes` is not 0 (LABEL-31).
 ///
 /// # Returns
 /// The number of labels in the set afterwards; `-EINVAL` when `sets` is NULL; other negative codes
@@ -32,15 +31,15 @@ pub unsafe extern "C" fn pcp_pmda_add(
     length: usize,
     notes: c_int,
 ) -> c_int {
-    // SAFETY: the text has `length` bytes, as the caller promises: the shim has written it, and
-    // frees it after this call.
+    // SAFETY: the text has `length` bytes, as the caller promises: the shim has written it on its
+    // stack, where it stays until this call returns.
     let text = unsafe { CBytes::with_len(text, length) };
     let (caller, flags) = if notes == 0 {
         ("pmdaAddLabels", 0)
     } else {
         ("pmdaAddNotes", PM_LABEL_OPTIONAL as u8)
     };
-    inner(|| add(caller, sets.ok_or(Error::EINVAL)?, text.bytes(), flags))
+    guard(|token| add(token, caller, sets.ok_or(Error::EINVAL)?, text.bytes(), flags))
 }
 
 /// Returns the labels of a context, a domain, an instance domain, a cluster, an item, or the

@@ -33,13 +33,13 @@ use pmda_core::path::joined;
 /// # Errors
 /// `-EINVAL` for bad JSON or a bad name, `-E2BIG` for too many labels or bytes, `-ENOMEM`
 /// (LABEL-31). The set is as it was (L-10).
-pub(crate) fn add(caller: &str, sets: LabelSets<'_>, text: &[u8], flags: u8) -> Result<c_int> {
+pub(crate) fn add(token: &mut Token, caller: &str, sets: LabelSets<'_>, text: &[u8], flags: u8) -> Result<c_int> {
     if log::debug(Debug::Labels) {
-        log::trace!("{caller}: {}\n", Bytes(text));
+        log::trace!(token, "{caller}: {}\n", Bytes(text));
     }
-    add_quietly(sets, text, flags).inspect_err(|error| {
+    add_quietly(token, sets, text, flags).inspect_err(|error| {
         let reason = log::errstr(*error);
-        log::notify!(Level::Err, "{caller}: {} ({reason})", Bytes(text));
+        log::notify!(token, Level::Err, "{caller}: {} ({reason})", Bytes(text));
     })
 }
 
@@ -58,7 +58,7 @@ fn says_more(read: &Result<ParsedText>) -> bool {
 /// # Errors
 /// Those of the parser.
 #[cold]
-fn shown(text: &[u8], flags: u8) -> Result<()> {
+fn shown(token: &mut Token, text: &[u8], flags: u8) -> Result<()> {
     let depth = text.iter().filter(|byte| matches!(byte, b'{' | b'['));
     if depth.count() > labels::MAX_DEPTH {
         // More levels than libpcp can read (L-8): the text is refused in any case.
@@ -66,18 +66,18 @@ fn shown(text: &[u8], flags: u8) -> Result<()> {
     }
     let line = joined(&[text, b"\0"])?;
     let text = CStr::from_bytes_until_nul(&line).map_err(|_| Error::EINVAL)?;
-    libpcp::labels::parse(text, flags).map(drop)
+    libpcp::labels::parse(token, text, flags).map(drop)
 }
 
 /// [`add`] without the log.
 ///
 /// # Errors
 /// As [`add`].
-fn add_quietly(mut sets: LabelSets<'_>, text: &[u8], flags: u8) -> Result<c_int> {
+fn add_quietly(token: &mut Token, mut sets: LabelSets<'_>, text: &[u8], flags: u8) -> Result<c_int> {
     let target = sets.first();
     let read = labels::parse(text, flags, !SINCE_7_2);
     if log::debug(Debug::Labels) && says_more(&read) {
-        let shown = shown(text, flags);
+        let shown = shown(token, text, flags);
         if matches!(read, Ok(ParsedText::Other(_))) {
             shown?;
         }
@@ -94,7 +94,7 @@ fn add_quietly(mut sets: LabelSets<'_>, text: &[u8], flags: u8) -> Result<c_int>
             text.push(0);
             let text = CStr::from_bytes_with_nul(&text).map_err(|_| Error::EINVAL)?;
             // Debug output, if it was wanted, has been printed for the text as it was given.
-            let parsed = log::without(Debug::Labels, || libpcp::labels::parse(text, flags))?;
+            let parsed = log::without(Debug::Labels, || libpcp::labels::parse(token, text, flags))?;
             match target {
                 _ if parsed.is_none() => Ok(target.map_or(0, |target| target.count())),
                 None => {
@@ -186,7 +186,7 @@ impl<'call> InstanceLabels<'call> {
         fetch::enter_context(ext, interface);
         let kind = kind_of(kind).map_err(Err)?;
         if kind != PM_LABEL_INSTANCES {
-            return Err(default_labels(ident, kind, sets, ext));
+            return Err(default_labels(token, ident, kind, sets, ext));
         }
         if !interface.has_labels() {
             return Err(Ok(0));
@@ -201,7 +201,7 @@ impl<'call> InstanceLabels<'call> {
     fn instances(token: &mut Token, indom: InDom, mut sets: LabelSets<'call>, ext: Ext<'call>) -> Begun<'call> {
         let count = iterate::count_and_log(token, indom, Some(ext));
         if log::debug(Debug::Labels) {
-            log::trace!("pmdaLabel: InDom {indom} {count} instance labels request\n");
+            log::trace!(token, "pmdaLabel: InDom {indom} {count} instance labels request\n");
         }
         let room = match usize::try_from(count) {
             Ok(room) if room > 0 => room,
@@ -260,7 +260,7 @@ impl<'call> InstanceLabels<'call> {
     }
 
     /// Takes over the set of an instance, as the callback has filled it.
-    fn filled(&mut self, inst: c_int, answer: LabelAnswer<'_>) {
+    fn filled(&mut self, token: &mut Token, inst: c_int, answer: LabelAnswer<'_>) {
         let indom = self.indom;
         let Some(mut set) = self.array.get().and_then(LabelArray::last) else {
             return;
@@ -269,7 +269,7 @@ impl<'call> InstanceLabels<'call> {
         if status < 0 {
             let level = if SINCE_6_0_5 { Level::Warning } else { Level::Debug };
             let reason = log::errstr(Error::os(status));
-            log::notify!(level, "pmdaLabel: InDom {indom}[{inst}]: {reason}");
+            log::notify!(token, level, "pmdaLabel: InDom {indom}[{inst}]: {reason}");
         }
         settle(&mut set, inst, status);
     }
@@ -281,7 +281,7 @@ impl<'call> InstanceLabels<'call> {
     /// `-ENOMEM`; the array was freed.
     pub(crate) fn step(&mut self, token: &mut Token, answer: Option<LabelAnswer<'_>>) -> Result<Option<LabelCall>> {
         if let Some((inst, answer)) = self.asked.take().zip(answer) {
-            self.filled(inst, answer);
+            self.filled(token, inst, answer);
         }
         let next = self.next(token);
         if !matches!(next, Ok(Some(_))) {
@@ -321,40 +321,42 @@ fn settle(set: &mut LabelSet<'_>, inst: c_int, status: c_int) {
 ///
 /// # Errors
 /// `-EINVAL` for a domain without a name, and those of libpcp.
-fn default_labels(ident: u32, kind: c_int, mut sets: LabelSets<'_>, ext: Ext<'_>) -> Result<c_int> {
-    trace(kind, ident, ext);
+fn default_labels(token: &mut Token, ident: u32, kind: c_int, mut sets: LabelSets<'_>, ext: Ext<'_>) -> Result<c_int> {
+    trace(token, kind, ident, ext);
     if let Some(mut set) = sets.first() {
         set.add_flags(kind as u8);
         return Ok(1);
     }
     match kind {
-        PM_LABEL_CONTEXT => sets.store_context(),
-        PM_LABEL_DOMAIN => sets.store_domain(ext.domain(), ext.name().ok_or(Error::EINVAL)?),
+        PM_LABEL_CONTEXT => sets.store_context(token),
+        PM_LABEL_DOMAIN => sets.store_domain(token, ext.domain(), ext.name().ok_or(Error::EINVAL)?),
         _ => Ok(0),
     }
 }
 
 /// Prints a line about a request under `-Dlabels` (LABEL-21).
-fn trace(kind: c_int, ident: u32, ext: Ext<'_>) {
+fn trace(token: &mut Token, kind: c_int, ident: u32, ext: Ext<'_>) {
     if !log::debug(Debug::Labels) {
         return;
     }
     let (metric, indom) = (MetricId(ident), InDom(ident));
     match kind {
-        PM_LABEL_CONTEXT => log::trace!("pmdaLabel: context {} labels request\n", ext.context()),
+        PM_LABEL_CONTEXT => log::trace!(token, "pmdaLabel: context {} labels request\n", ext.context()),
         PM_LABEL_DOMAIN => {
             let name = ext.name();
             let (domain, name) = (ext.domain(), Bytes(name.as_ref().map_or(b"(null)", CText::bytes)));
-            log::trace!("pmdaLabel: domain {domain} ({name}) labels request\n");
+            log::trace!(token, "pmdaLabel: domain {domain} ({name}) labels request\n");
         }
-        PM_LABEL_INDOM => log::trace!("pmdaLabel: InDom {indom} labels request\n"),
+        PM_LABEL_INDOM => log::trace!(token, "pmdaLabel: InDom {indom} labels request\n"),
         // The text of PM_ID_NULL has no dot (L-1).
-        PM_LABEL_CLUSTER if metric == MetricId::NULL => log::trace!("pmdaLabel: cluster {metric} labels request\n"),
+        PM_LABEL_CLUSTER if metric == MetricId::NULL => {
+            log::trace!(token, "pmdaLabel: cluster {metric} labels request\n");
+        }
         PM_LABEL_CLUSTER => {
             let (domain, cluster) = (metric.domain(), metric.cluster());
-            log::trace!("pmdaLabel: cluster {domain}.{cluster} labels request\n");
+            log::trace!(token, "pmdaLabel: cluster {domain}.{cluster} labels request\n");
         }
-        PM_LABEL_ITEM => log::trace!("pmdaLabel: item {metric} labels request\n"),
+        PM_LABEL_ITEM => log::trace!(token, "pmdaLabel: item {metric} labels request\n"),
         _ => {}
     }
 }

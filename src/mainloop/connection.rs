@@ -45,7 +45,7 @@ fn note(token: &mut Token, way: Way, fd: c_int, pdu: &[u8]) {
 /// Prints the last PDUs.
 pub(crate) fn show_recent(token: &mut Token) {
     let text = RECENT.lock(token).lines();
-    log::trace(text.bytes());
+    log::trace(token, text.bytes());
 }
 
 /// Returns whether PDUs are shown under any debug option.
@@ -132,7 +132,7 @@ impl Incoming {
             self.loop_state.keep(token, self.fd, receiver)?;
         }
         if is_any_shown() {
-            pdu_trace::show(Way::In, self.fd, pdu.bytes());
+            pdu_trace::show(token, Way::In, self.fd, pdu.bytes());
         }
         note(token, Way::In, self.fd, pdu.bytes());
         if pdu.is_end() {
@@ -146,9 +146,9 @@ impl Incoming {
     ///
     /// # Errors
     /// Why there is none; the details are logged (MAIN-32).
-    pub(crate) fn take(&mut self) -> std::result::Result<Pdu, Failure> {
+    pub(crate) fn take(&mut self, token: &mut Token) -> std::result::Result<Pdu, Failure> {
         let outcome = self.outcome.take().unwrap_or(Err(Failure::NoMemory));
-        outcome.inspect_err(|failure| log_failure(self.fd, *failure))
+        outcome.inspect_err(|failure| log_failure(token, self.fd, *failure))
     }
 
     /// Ends the receipt after a failure. What was read ahead is kept.
@@ -160,11 +160,11 @@ impl Incoming {
 }
 
 /// Logs the details of a failed read. Since PCP 6.0.5 that happens under `-Dpdu` only (WIRE-60).
-fn log_failure(fd: c_int, failure: Failure) {
+fn log_failure(token: &mut Token, fd: c_int, failure: Failure) {
     if SINCE_6_0_5 && !log::debug(Debug::Pdu) {
         return;
     }
-    failure.lines(fd, log::errstr, |line| log::notify!(Level::Err, "{line}"));
+    failure.lines(fd, log::errstr, |line| log::notify!(token, Level::Err, "{line}"));
 }
 
 /// The purpose of a PDU that is sent, for the message if that fails.
@@ -214,12 +214,12 @@ impl Outgoing {
     }
 
     /// Begins to send the PDU in a buffer.
-    pub(crate) fn begin(&mut self, fd: c_int, purpose: SendPurpose, reply: ResultBuilder) {
+    pub(crate) fn begin(&mut self, token: &mut Token, fd: c_int, purpose: SendPurpose, reply: ResultBuilder) {
         self.reply.set(reply);
         (self.fd, self.purpose, self.written) = (fd, purpose, 0);
         config::__pmIgnoreSignalPIPE();
         if is_any_shown() {
-            pdu_trace::show(Way::Out, fd, self.bytes());
+            pdu_trace::show(token, Way::Out, fd, self.bytes());
         }
     }
 
@@ -227,7 +227,7 @@ impl Outgoing {
     pub(crate) fn begin_status(&mut self, token: &mut Token, fd: c_int, purpose: SendPurpose, code: c_int) {
         let mut reply = self.loop_state.take_reply(token);
         reply.reply().error(code);
-        self.begin(fd, purpose, reply);
+        self.begin(token, fd, purpose, reply);
     }
 
     /// The bytes of the PDU; none if nothing is being sent.
@@ -278,9 +278,12 @@ impl Outgoing {
             Err(error) => {
                 let reason = log::errstr(error);
                 match self.purpose {
-                    SendPurpose::Answer(request, code) => warn_of_answer(fd, request, code, &reason),
+                    SendPurpose::Answer(request, code) => warn_of_answer(token, fd, request, code, &reason),
                     SendPurpose::Refusal(code) => {
-                        warn(format_args!("__pmSendError({fd},...,{code}) ACK failed:{reason}"));
+                        warn(
+                            token,
+                            format_args!("__pmSendError({fd},...,{code}) ACK failed:{reason}"),
+                        );
                     }
                     SendPurpose::Status => {}
                 }
@@ -294,11 +297,12 @@ impl Outgoing {
 }
 
 /// Logs that the answer to a request could not be sent (MAIN-31).
-fn warn_of_answer(fd: i32, request: Kind, code: Option<i32>, reason: &dyn fmt::Display) {
+fn warn_of_answer(token: &mut Token, fd: i32, request: Kind, code: Option<i32>, reason: &dyn fmt::Display) {
     if let Some(code) = code {
-        return warn(format_args!(
-            "__pmSendError({fd},...,{code}) {request} failed: {reason}"
-        ));
+        return warn(
+            token,
+            format_args!("__pmSendError({fd},...,{code}) {request} failed: {reason}"),
+        );
     }
     let reply = match request {
         Kind::PDU_FETCH => "__pmSendResult",
@@ -308,17 +312,22 @@ fn warn_of_answer(fd: i32, request: Kind, code: Option<i32>, reason: &dyn fmt::D
         Kind::PDU_PMNS_NAMES => "__pmSendIDList",
         Kind::PDU_LABEL_REQ => "__pmSendLabel",
         // Requests that are answered by a list of names.
-        _ => return warn(format_args!("__pmSendNameList({fd},...) {request} failed: {reason}")),
+        _ => {
+            return warn(
+                token,
+                format_args!("__pmSendNameList({fd},...) {request} failed: {reason}"),
+            );
+        }
     };
-    warn(format_args!("{reply}({fd},...) failed: {reason}"));
+    warn(token, format_args!("{reply}({fd},...) failed: {reason}"));
 }
 
 /// Logs that a reply has failed: since PCP 6.0.5 as a warning with its own time stamp, before that
 /// with severity `Debug` (MAIN-31).
-fn warn(text: fmt::Arguments<'_>) {
+fn warn(token: &mut Token, text: fmt::Arguments<'_>) {
     if SINCE_6_0_5 {
-        log::warning!("{text}");
+        log::warning!(token, "{text}");
     } else {
-        log::notify!(Level::Debug, "{text}");
+        log::notify!(token, Level::Debug, "{text}");
     }
 }

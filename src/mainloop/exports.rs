@@ -9,7 +9,7 @@ use std::ffi::c_int;
 use std::{io, ptr};
 
 use crate::agent;
-use crate::boundary::{Guarded, NoDropCell, guard, guarded, inner, returned};
+use crate::boundary::{Guarded, NoDropCell, guard, guarded, returned};
 use crate::fetch::exports::{self, pmdaFetch};
 use crate::mainloop::connection::{Incoming, IoResult, Outgoing, SendPurpose, WriteStep};
 use crate::mainloop::{Agent, MainLoop, is_supported, requests};
@@ -111,7 +111,7 @@ fn serve_next(main: &mut MainLoop<'_>) -> Guarded<()> {
             return guarded(|token| main.served(token))?;
         }
     }
-    guarded(|_| main.show())?;
+    guarded(|token| main.show(token))?;
     let mut values = None;
     match main.kind {
         Kind::PDU_PROFILE => profile(main)?,
@@ -128,7 +128,7 @@ fn serve_next(main: &mut MainLoop<'_>) -> Guarded<()> {
         Kind::PDU_PMNS_CHILD => children(main, false)?,
         Kind::PDU_PMNS_TRAVERSE => children(main, true)?,
         Kind::PDU_LABEL_REQ => label(main)?,
-        _ => guarded(|_| main.log_unknown())?,
+        _ => guarded(|token| main.log_unknown(token))?,
     }
     send(&mut main.outgoing)?;
     // The result callback is called also if the reply could not be encoded or sent (MAIN-20).
@@ -196,7 +196,9 @@ fn transferred(count: isize) -> IoResult {
 /// Those of [`guarded`], as of all functions for requests.
 fn profile(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut profile = NoDropCell::none();
-    let Ok((method, place)) = guarded(|_| main.find(|agent, pdu| requests::profile(agent, pdu, &mut profile)))? else {
+    let Ok((method, place)) =
+        guarded(|token| main.find(token, |_, agent, pdu| requests::profile(agent, pdu, &mut profile)))?
+    else {
         return Ok(());
     };
     // SAFETY: the profile method of the agent, see `serve_next`. The profile stays until it is
@@ -211,8 +213,11 @@ fn profile(main: &mut MainLoop<'_>) -> Guarded<()> {
 /// As [`profile`].
 fn attribute(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut value = NoDropCell::none();
-    let Ok((method, key, place, length)) =
-        guarded(|_| main.find(|agent, pdu| requests::attribute(agent, pdu, &mut value)))?
+    let Ok((method, key, place, length)) = guarded(|token| {
+        main.find(token, |token, agent, pdu| {
+            requests::attribute(token, agent, pdu, &mut value)
+        })
+    })?
     else {
         return Ok(());
     };
@@ -220,10 +225,10 @@ fn attribute(main: &mut MainLoop<'_>) -> Guarded<()> {
     // SAFETY: the attribute method of the agent, see `serve_next`. `place` is NULL or a string that
     // stays until the next step.
     let status = unsafe { method(context, key, CText::new(place), length, Some(main.agent.ext)) };
-    guarded(|_| {
+    guarded(|token| {
         drop(value.take());
         if let Err(error) = Error::check(status) {
-            main.log_attribute(error);
+            main.log_attribute(token, error);
         }
     })
 }
@@ -233,7 +238,7 @@ fn attribute(main: &mut MainLoop<'_>) -> Guarded<()> {
 /// # Errors
 /// As [`profile`].
 fn end_context(main: &mut MainLoop<'_>) -> Guarded<()> {
-    if let Some((callback, context)) = guarded(|_| main.notice())? {
+    if let Some((callback, context)) = guarded(|token| main.notice(token))? {
         // SAFETY: the end-context callback of the agent, see `serve_next`.
         unsafe { callback(context) };
     }
@@ -246,7 +251,7 @@ fn end_context(main: &mut MainLoop<'_>) -> Guarded<()> {
 /// As [`profile`].
 fn store(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut values = NoDropCell::none();
-    let status = match guarded(|_| main.find(|agent, pdu| requests::store(agent, pdu, &mut values)))? {
+    let status = match guarded(|token| main.find(token, |_, agent, pdu| requests::store(agent, pdu, &mut values)))? {
         // SAFETY: the store method of the agent, see `serve_next`. The result stays until the next
         // step.
         Ok((method, place)) => unsafe { method(place, Some(main.agent.ext)) },
@@ -278,7 +283,7 @@ fn has_own_fetch(agent: Agent<'_>) -> bool {
 fn fetch<'call>(main: &mut MainLoop<'call>) -> Guarded<Option<MethodResult<'call>>> {
     let (mut metrics, mut arena) = (NoDropCell::none(), NoDropCell::none());
     let found = guarded(|token| {
-        let found = main.ask(token, |agent, pdu| requests::fetch(agent, pdu, &mut metrics))?;
+        let found = main.ask(token, |_, agent, pdu| requests::fetch(agent, pdu, &mut metrics))?;
         if has_own_fetch(main.agent) {
             arena.set(main.agent.loop_state.take_arena(token));
         }
@@ -322,7 +327,7 @@ fn fetch<'call>(main: &mut MainLoop<'call>) -> Guarded<Option<MethodResult<'call
 /// # Errors
 /// As [`profile`].
 fn desc(main: &mut MainLoop<'_>) -> Guarded<()> {
-    let Some((method, metric)) = guarded(|token| main.ask(token, requests::desc))? else {
+    let Some((method, metric)) = guarded(|token| main.ask(token, |_, agent, pdu| requests::desc(agent, pdu)))? else {
         return Ok(());
     };
     let mut desc = pmDesc::zeroed();
@@ -343,7 +348,7 @@ fn desc(main: &mut MainLoop<'_>) -> Guarded<()> {
 fn instance(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut name = NoDropCell::none();
     let Some((method, indom, inst, place)) =
-        guarded(|token| main.ask(token, |agent, pdu| requests::instance(agent, pdu, &mut name)))?
+        guarded(|token| main.ask(token, |_, agent, pdu| requests::instance(agent, pdu, &mut name)))?
     else {
         return Ok(());
     };
@@ -376,7 +381,9 @@ fn instance(main: &mut MainLoop<'_>) -> Guarded<()> {
 /// # Errors
 /// As [`profile`].
 fn text(main: &mut MainLoop<'_>) -> Guarded<()> {
-    let Some((method, About { ident, kind })) = guarded(|token| main.ask(token, requests::text))? else {
+    let Some((method, About { ident, kind })) =
+        guarded(|token| main.ask(token, |_, agent, pdu| requests::text(agent, pdu)))?
+    else {
         return Ok(());
     };
     let mut text = ptr::null_mut();
@@ -397,7 +404,8 @@ fn text(main: &mut MainLoop<'_>) -> Guarded<()> {
 /// As [`profile`].
 fn pmid(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut name = NoDropCell::none();
-    let Some((method, place)) = guarded(|token| main.ask(token, |agent, pdu| requests::pmid(agent, pdu, &mut name)))?
+    let Some((method, place)) =
+        guarded(|token| main.ask(token, |_, agent, pdu| requests::pmid(agent, pdu, &mut name)))?
     else {
         return Ok(());
     };
@@ -436,8 +444,11 @@ fn name(main: &mut MainLoop<'_>) -> Guarded<()> {
 /// As [`profile`].
 fn children(main: &mut MainLoop<'_>, all: bool) -> Guarded<()> {
     let mut below = NoDropCell::none();
-    let Some((method, place, with_states)) =
-        guarded(|token| main.ask(token, |agent, pdu| requests::children(agent, pdu, all, &mut below)))?
+    let Some((method, place, with_states)) = guarded(|token| {
+        main.ask(token, |token, agent, pdu| {
+            requests::children(token, agent, pdu, all, &mut below)
+        })
+    })?
     else {
         return Ok(());
     };
@@ -470,12 +481,15 @@ fn label(main: &mut MainLoop<'_>) -> Guarded<()> {
         None => 0,
     };
     guarded(|token| {
-        main.reply(token, |reply| {
-            let count = Error::check(status)?;
+        let labels = Error::check(status).map(|count| {
             // SAFETY: a method that has succeeded has stored NULL or as many sets in one block,
             // which it hands over; one for a context in any case.
-            unsafe { OwnedLabels::new(first, count, kind) }.encode(reply, ident)
+            unsafe { OwnedLabels::new(first, count, kind) }
         });
+        if let Ok(labels) = &labels {
+            labels.show(token, ident);
+        }
+        main.reply(token, |reply| labels?.encode(reply, ident));
     })
 }
 
@@ -489,7 +503,7 @@ fn label(main: &mut MainLoop<'_>) -> Guarded<()> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pmdaInFd(dispatch: Option<Dispatch<'_>>) -> c_int {
     guard(|token| {
-        let supported = dispatch.filter(|dispatch| is_supported(*dispatch));
+        let supported = dispatch.filter(|dispatch| is_supported(token, *dispatch));
         supported.and_then(Dispatch::ext).map_or(-1, |ext| {
             if let Ok(loop_state) = agent::loop_state(token, ext) {
                 loop_state.watch();
@@ -523,11 +537,11 @@ pub unsafe extern "C-unwind" fn pmdaSendError(dispatch: Option<Dispatch<'_>>, er
 /// The context; -1 before the first request.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaGetContext() -> c_int {
-    inner(ident::current_context)
+    ident::current_context()
 }
 
 /// Sets what `pmdaGetContext` returns.
 #[unsafe(no_mangle)]
 pub extern "C" fn __pmdaSetContext(context: c_int) {
-    inner(|| ident::set_current_context(context));
+    ident::set_current_context(context);
 }

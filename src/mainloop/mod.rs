@@ -50,16 +50,16 @@ impl<'call> Agent<'call> {
     /// The result of the loop for an agent that may not; the reason is logged.
     fn enter(token: &mut Token, dispatch: Option<Dispatch<'call>>) -> std::result::Result<Agent<'call>, c_int> {
         let Some((dispatch, ext)) = dispatch.and_then(|dispatch| Some((dispatch, dispatch.ext()?))) else {
-            log::notify!(Level::Err, "PMDA Initialisation Failed");
+            log::notify!(token, Level::Err, "PMDA Initialisation Failed");
             return Err(NO_START);
         };
         let loop_state = agent::loop_state(token, ext).map_err(Error::code)?;
         if !loop_state.has_begun() {
             if dispatch.status() != 0 {
-                log::notify!(Level::Err, "PMDA Initialisation Failed");
+                log::notify!(token, Level::Err, "PMDA Initialisation Failed");
                 return Err(NO_START);
             }
-            if !is_supported(dispatch) {
+            if !is_supported(token, dispatch) {
                 return Err(NO_START);
             }
             dispatch.set_comm(Comm {
@@ -86,18 +86,23 @@ impl<'call> Agent<'call> {
     }
 
     /// Logs an error, with the agent's name in front.
-    fn complain(self, text: fmt::Arguments<'_>) {
+    fn complain(self, token: &mut Token, text: fmt::Arguments<'_>) {
         let name = self.ext.name();
         let name = Bytes(name.as_ref().map_or(b"", |name| name.bytes()));
-        log::notify!(Level::Err, "{name}: {text}");
+        log::notify!(token, Level::Err, "{name}: {text}");
     }
 }
 
 /// Returns whether the interface version exists. If not, that is logged.
-fn is_supported(dispatch: Dispatch<'_>) -> bool {
+fn is_supported(token: &mut Token, dispatch: Dispatch<'_>) -> bool {
     let interface = dispatch.interface();
     if !interface.is_supported() {
-        log::notify!(Level::Crit, "PMDA interface version {} not supported", interface.0);
+        log::notify!(
+            token,
+            Level::Crit,
+            "PMDA interface version {} not supported",
+            interface.0
+        );
     }
     interface.is_supported()
 }
@@ -155,11 +160,14 @@ impl<'call> MainLoop<'call> {
     /// # Errors
     /// The result of the loop when no PDU has arrived (MAIN-2, MAIN-32).
     fn arrived(&mut self, token: &mut Token) -> std::result::Result<Option<Check>, c_int> {
-        let pdu = self.incoming.take().map_err(|failure| lost(failure.code()))?;
+        let pdu = self
+            .incoming
+            .take(token)
+            .map_err(|failure| lost(token, failure.code()))?;
         let (kind, from) = (pdu.header.kind, pdu.header.from);
         self.kind = kind;
         self.pdu.set(pdu);
-        log_kind(kind);
+        log_kind(token, kind);
         agent::refresh(token, self.agent.dispatch);
         if self.agent.interface().has_contexts() {
             self.agent.ext.set_context(from);
@@ -177,12 +185,12 @@ impl<'call> MainLoop<'call> {
     }
 
     /// Shows the request under debug options.
-    fn show(&self) {
+    fn show(&self, token: &mut Token) {
         let Some(pdu) = self.pdu.peek() else { return };
         if connection::is_any_shown() {
             let attributes = self.agent.interface().has_attributes();
             let context = attributes.then_some(pdu.header.from);
-            pdu_trace::request(pdu, context);
+            pdu_trace::request(token, pdu, context);
         }
     }
 
@@ -211,15 +219,19 @@ impl<'call> MainLoop<'call> {
     ///
     /// # Errors
     /// Those of `find`.
-    fn find<T>(&self, find: impl FnOnce(Agent<'call>, &[u8]) -> Result<T>) -> Result<T> {
+    fn find<T>(&self, token: &mut Token, find: impl FnOnce(&mut Token, Agent<'call>, &[u8]) -> Result<T>) -> Result<T> {
         let pdu = self.pdu.peek().ok_or(Error::GENERIC)?;
-        find(self.agent, pdu.bytes())
+        find(token, self.agent, pdu.bytes())
     }
 
     /// Decodes the PDU of the request, with `find`. After an error of `find` it returns `None`, and
     /// the answer to the request is that error.
-    fn ask<T>(&mut self, token: &mut Token, find: impl FnOnce(Agent<'call>, &[u8]) -> Result<T>) -> Option<T> {
-        let found = self.find(find);
+    fn ask<T>(
+        &mut self,
+        token: &mut Token,
+        find: impl FnOnce(&mut Token, Agent<'call>, &[u8]) -> Result<T>,
+    ) -> Option<T> {
+        let found = self.find(token, find);
         found.map_err(|error| self.reply(token, |_| Err(error))).ok()
     }
 
@@ -236,7 +248,8 @@ impl<'call> MainLoop<'call> {
             reply.reply().error(code);
         }
         let fd = self.agent.out();
-        self.outgoing.begin(fd, SendPurpose::Answer(self.kind, code), reply);
+        self.outgoing
+            .begin(token, fd, SendPurpose::Answer(self.kind, code), reply);
     }
 
     /// PROFILE: keeps the profile, if the method has accepted it.
@@ -261,57 +274,59 @@ impl<'call> MainLoop<'call> {
     }
 
     /// ATTR: logs the error of the method. The request has no answer.
-    fn log_attribute(&self, error: Error) {
+    fn log_attribute(&self, token: &mut Token, error: Error) {
         let reason = log::errstr(error);
         if SINCE_6_0_5 {
-            log::warning!("Failed to set attribute: {reason}");
+            log::warning!(token, "Failed to set attribute: {reason}");
         } else {
-            self.agent.complain(format_args!("Failed to set attribute: {reason}"));
+            self.agent
+                .complain(token, format_args!("Failed to set attribute: {reason}"));
         }
     }
 
     /// ERROR from pmcd: the end of a context, or something unexpected, which is logged (MAIN-12,
     /// MAIN-23). For the end of a context it returns the agent's callback, if there is one, and the
     /// context.
-    fn notice(&self) -> Option<(EndContext, c_int)> {
+    fn notice(&self, token: &mut Token) -> Option<(EndContext, c_int)> {
         let agent = self.agent;
-        let code = self.find(|_, pdu| decode::error(pdu)).ok()?;
+        let code = self.find(token, |_, _, pdu| decode::error(pdu)).ok()?;
         if code == Error::NOTCONN.code() {
             let context = self.context();
             if !agent.interface().has_contexts() {
                 return None;
             }
             if log::debug(Debug::Context) {
-                log::debug_line!("Received PDU_ERROR (end context {context})");
+                log::debug_line!(token, "Received PDU_ERROR (end context {context})");
             }
             return Some((agent.ext.end_callback()?, context));
         }
         let reason = Error::check(code).map_or_else(log::errstr, |_| log::errstr_of(code));
-        agent.complain(format_args!("unexpected error pdu from pmcd: {reason}?"));
+        agent.complain(token, format_args!("unexpected error pdu from pmcd: {reason}?"));
         None
     }
 
     /// Logs a PDU of an unknown type.
-    fn log_unknown(&self) {
+    fn log_unknown(&self, token: &mut Token) {
         let kind = self.kind;
-        self.agent.complain(format_args!("Unrecognised pdu type: {kind}?"));
+        self.agent
+            .complain(token, format_args!("Unrecognised pdu type: {kind}?"));
     }
 }
 
 /// Logs why no more PDUs arrive. Returns the result of the loop.
-fn lost(error: Error) -> c_int {
+fn lost(token: &mut Token, error: Error) -> c_int {
     if error == Error::EOF {
-        log_kind(Kind(0));
+        log_kind(token, Kind(0));
     } else {
-        log_kind(Kind(error.code()));
-        log::notify!(Level::Err, "IPC Error: {}", log::errstr(error));
+        log_kind(token, Kind(error.code()));
+        log::notify!(token, Level::Err, "IPC Error: {}", log::errstr(error));
     }
     error.code()
 }
 
 /// Shows the type of what has arrived; 0 for the end of the stream.
-fn log_kind(kind: Kind) {
+fn log_kind(token: &mut Token, kind: Kind) {
     if log::debug(Debug::Pdu) && log::debug(Debug::Desperate) {
-        log::trace!("__pmdaMainPDU: got PDU type {kind} from pmcd\n");
+        log::trace!(token, "__pmdaMainPDU: got PDU type {kind} from pmcd\n");
     }
 }

@@ -14,6 +14,7 @@ use crate::boundary::NoDropCell;
 use crate::mainloop::Agent;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
+use crate::sys::lock::Token;
 use crate::view::from_wire::{OwnedProfile, OwnedResult};
 use crate::view::interface::{
     AttributeMethod, ChildrenMethod, DescMethod, FetchMethod, InstanceMethod, LabelMethod, NameMethod, PmidMethod,
@@ -32,10 +33,13 @@ type Text = NoDropCell<Block<c_char>>;
 
 /// Logs under `-Dlibpmda` that the agent's interface version has no such method: once in the
 /// process for each kind of request, since PCP 6.0.5 (MAIN-30).
-fn warn_missing(agent: Agent<'_>, since: u32, method: &str, told: &AtomicBool) {
+fn warn_missing(token: &mut Token, agent: Agent<'_>, since: u32, method: &str, told: &AtomicBool) {
     if SINCE_6_0_5 && log::debug(Debug::Libpmda) && !told.swap(true, Ordering::Relaxed) {
         let interface = agent.interface().0;
-        log::warning!("PMDA version {interface} < {since}, no PMDA {method}() callback possible");
+        log::warning!(
+            token,
+            "PMDA version {interface} < {since}, no PMDA {method}() callback possible"
+        );
     }
 }
 
@@ -60,13 +64,14 @@ pub(super) fn profile(
 /// # Errors
 /// As [`profile`]; `PM_ERR_NYI` below interface version 6.
 pub(super) fn attribute(
+    token: &mut Token,
     agent: Agent<'_>,
     pdu: &[u8],
     kept: &mut Text,
 ) -> Result<(AttributeMethod, c_int, *mut c_char, c_int)> {
     if !agent.interface().has_attributes() {
         static TOLD: AtomicBool = AtomicBool::new(false);
-        warn_missing(agent, PMDA_INTERFACE_6, "attribute", &TOLD);
+        warn_missing(token, agent, PMDA_INTERFACE_6, "attribute", &TOLD);
         return Err(Error::NYI);
     }
     let attribute = decode::attribute(pdu)?;
@@ -165,11 +170,11 @@ pub(super) fn pmid(agent: Agent<'_>, pdu: &[u8], kept: &mut Text) -> Result<(Pmi
 ///
 /// # Errors
 /// As [`profile`]; `PM_ERR_PMID` below interface version 4.
-pub(super) fn name(agent: Agent<'_>, pdu: &[u8]) -> Result<(NameMethod, MetricId)> {
+pub(super) fn name(token: &mut Token, agent: Agent<'_>, pdu: &[u8]) -> Result<(NameMethod, MetricId)> {
     let metric = decode::ids_request(pdu)?;
     if !agent.interface().has_names() {
         static TOLD: AtomicBool = AtomicBool::new(false);
-        warn_missing(agent, PMDA_INTERFACE_4, "name", &TOLD);
+        warn_missing(token, agent, PMDA_INTERFACE_4, "name", &TOLD);
         return Err(Error::PMID);
     }
     Ok((agent.dispatch.name().ok_or(Error::NYI)?, metric))
@@ -181,6 +186,7 @@ pub(super) fn name(agent: Agent<'_>, pdu: &[u8]) -> Result<(NameMethod, MetricId
 /// # Errors
 /// As [`profile`]; `PM_ERR_NAME` below interface version 4.
 pub(super) fn children(
+    token: &mut Token,
     agent: Agent<'_>,
     pdu: &[u8],
     all: bool,
@@ -190,7 +196,7 @@ pub(super) fn children(
     let name = string(request.name)?;
     if !agent.interface().has_names() {
         static TOLD: [AtomicBool; 2] = [AtomicBool::new(false), AtomicBool::new(false)];
-        warn_missing(agent, PMDA_INTERFACE_4, "children", &TOLD[usize::from(all)]);
+        warn_missing(token, agent, PMDA_INTERFACE_4, "children", &TOLD[usize::from(all)]);
         return Err(Error::NAME);
     }
     let found = (agent.dispatch.children().ok_or(Error::NYI)?, name.as_ptr());
@@ -203,11 +209,11 @@ pub(super) fn children(
 ///
 /// # Errors
 /// As [`profile`].
-pub(super) fn label(agent: Agent<'_>, pdu: &[u8]) -> Result<(Option<LabelMethod>, About)> {
+pub(super) fn label(token: &mut Token, agent: Agent<'_>, pdu: &[u8]) -> Result<(Option<LabelMethod>, About)> {
     let about = decode::label_request(pdu)?;
     if !agent.interface().has_labels() {
         static TOLD: AtomicBool = AtomicBool::new(false);
-        warn_missing(agent, PMDA_INTERFACE_7, "label", &TOLD);
+        warn_missing(token, agent, PMDA_INTERFACE_7, "label", &TOLD);
         return Ok((None, about));
     }
     Ok((Some(agent.dispatch.label().ok_or(Error::NYI)?), about))

@@ -107,11 +107,11 @@ pub unsafe extern "C-unwind" fn pmdaAttribute(
     _size: c_int,
     _pmda: Option<Ext<'_>>,
 ) -> c_int {
-    guard(|_| {
+    guard(|token| {
         if log::debug(Debug::Attr) || log::debug(Debug::Auth) {
             match log::attribute_text(attr, value.as_ref().map_or(c"", CText::c_str)) {
-                Some(text) => log::notify!(Level::Info, "Attribute: ctx={ctx} {text}"),
-                None => log::notify!(Level::Err, "Bad attr: ctx={ctx}, attr={attr}"),
+                Some(text) => log::notify!(token, Level::Info, "Attribute: ctx={ctx} {text}"),
+                None => log::notify!(token, Level::Err, "Bad attr: ctx={ctx}, attr={attr}"),
             }
         }
         Ok(())
@@ -144,11 +144,11 @@ fn describe(token: &mut Token, pmid: MetricId, ext: Ext<'_>) -> Result<pmDesc> {
     fetch::enter_context(ext, interface);
     let (metric, method) = fetch::find(token, agent, ext, pmid);
     if metric.is_none() && !interface.has_names() {
-        messages::undefined("pmdaDesc", pmid);
+        messages::undefined(token, "pmdaDesc", pmid);
     }
     if log::debug(Debug::Libpmda) && log::debug(Debug::Desperate) {
         let outcome = if metric.is_none() { "fail" } else { "success" };
-        log::trace!("pmdaDesc({pmid}, ...) method={method} {outcome}\n");
+        log::trace!(token, "pmdaDesc({pmid}, ...) method={method} {outcome}\n");
     }
     metric.map(Metric::desc).ok_or(Error::PMID)
 }

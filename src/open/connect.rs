@@ -9,9 +9,9 @@ use crate::agent::{self, LoopState};
 use crate::boundary::NoDropCell;
 use crate::mainloop::connection::{self, Incoming, Outgoing, SendPurpose};
 use crate::open::{AgentName, is_supported, text};
+use crate::sys::libpcp::ipc;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
-use crate::sys::libpcp::{cancel, ipc};
 use crate::sys::lock::Token;
 use crate::sys::process;
 use crate::sys::socket::{self, Socket, SocketFailure};
@@ -21,7 +21,7 @@ use crate::view::transport::Transport;
 use crate::view::types::Comm;
 use pmda_core::constants::{PMDA_EXT_CONNECTED, PMDA_EXT_SETUPDONE};
 use pmda_core::error::Error;
-use pmda_core::log::Level;
+use pmda_core::log::{Journal, Level};
 use pmda_core::wire::receive::ReadMode;
 use pmda_core::wire::{Kind, decode};
 
@@ -60,7 +60,7 @@ impl Connect<'_> {
     /// A connection that is not open yet; `None` for an agent that may not connect, with a negative
     /// status in its dispatch table (CONN-1).
     pub(crate) fn new<'call>(token: &mut Token, dispatch: Dispatch<'call>) -> Option<Connect<'call>> {
-        let Some(ext) = check(dispatch) else {
+        let Some(ext) = check(token, dispatch) else {
             dispatch.set_status(Error::GENERIC.code());
             return None;
         };
@@ -82,19 +82,23 @@ impl Connect<'_> {
         AgentName(self.ext.name())
     }
 
-    /// Opens the connection, or the socket on which pmcd is awaited.
-    pub(crate) fn open(&mut self) -> Connection {
-        cancel::disabled(|| self.open_transport())
+    /// Opens the connection, or the socket on which pmcd is awaited: apart from the lock, as names
+    /// of services and users may be looked up over the network.
+    pub(crate) fn open(&mut self, token: &mut Token) -> Connection {
+        let mut journal = Journal::new();
+        let connection = token.apart(|| self.open_transport(&mut journal));
+        log::flush(token, &mut journal);
+        connection
     }
 
     /// [`Connect::open`], in which the thread is not cancelled.
-    fn open_transport(&mut self) -> Connection {
+    fn open_transport(&mut self, journal: &mut Journal) -> Connection {
         let number = self.ext.io();
         let Some(transport) = Transport::new(number) else {
-            return give_up(format_args!(
-                "pmdaConnect: PMDA {}: Illegal iotype: {number}",
-                self.name()
-            ));
+            return give_up(
+                journal,
+                format_args!("pmdaConnect: PMDA {}: Illegal iotype: {number}", self.name()),
+            );
         };
         self.transport = transport;
         let listener = match transport {
@@ -108,12 +112,15 @@ impl Connect<'_> {
                     Err(why) => {
                         let (service, why) = (self.ext.sockname(), log::os_text(why));
                         let service = text(service.as_ref());
-                        return give_up(format_args!("__pmdaOpenSocket: getservbyname({service}): {why}"));
+                        return give_up(
+                            journal,
+                            format_args!("__pmdaOpenSocket: getservbyname({service}): {why}"),
+                        );
                     }
                 };
-                socket::listen_inet(port as u16, transport == Transport::Ipv6)
+                socket::listen_inet(journal, port as u16, transport == Transport::Ipv6)
             }
-            Transport::Unix => socket::listen_unix(self.ext.sockname().unwrap_or(CText::EMPTY).c_str()),
+            Transport::Unix => socket::listen_unix(journal, self.ext.sockname().unwrap_or(CText::EMPTY).c_str()),
         };
         match listener {
             Ok(listener) => {
@@ -121,7 +128,7 @@ impl Connect<'_> {
                 self.listener.set(listener);
                 Connection::Awaited(fd)
             }
-            Err(failure) => self.refused(&failure),
+            Err(failure) => self.refused(journal, &failure),
         }
     }
 
@@ -145,30 +152,37 @@ impl Connect<'_> {
     }
 
     /// Logs why no socket was opened, or no connection accepted.
-    fn refused(&self, failure: &SocketFailure) -> Connection {
+    fn refused(&self, journal: &mut Journal, failure: &SocketFailure) -> Connection {
         let name = self.ext.sockname();
         let name = text(name.as_ref());
         match self.transport {
-            Transport::Unix => failure.unix(name, give_up),
-            _ => failure.inet(name, self.port().unwrap_or(0), self.family(), give_up),
+            Transport::Unix => failure.unix(name, |why| give_up(journal, why)),
+            _ => failure.inet(name, self.port().unwrap_or(0), self.family(), |why| {
+                give_up(journal, why)
+            }),
         }
     }
 
     /// Takes the connection of pmcd, or the error number of `accept`. After an interruption pmcd is
     /// awaited again.
-    pub(crate) fn accepted(&mut self, connection: Result<RawFd, c_int>) -> Connection {
+    pub(crate) fn accepted(&mut self, token: &mut Token, connection: Result<RawFd, c_int>) -> Connection {
         match connection {
             Ok(fd) => {
                 if self.transport != Transport::Unix {
                     ipc::set_socket(fd);
                 }
-                cancel::disabled(|| drop(self.listener.take()));
+                token.apart(|| drop(self.listener.take()));
                 Connection::Open(fd, fd)
             }
             Err(libc::EINTR) => self.listener.get().map_or(Connection::Impossible, |listener| {
                 Connection::Awaited(listener.as_raw_fd())
             }),
-            Err(why) => self.refused(&SocketFailure::of_accept(why)),
+            Err(why) => {
+                let mut journal = Journal::new();
+                let refused = token.apart(|| self.refused(&mut journal, &SocketFailure::of_accept(why)));
+                log::flush(token, &mut journal);
+                refused
+            }
         }
     }
 
@@ -184,6 +198,7 @@ impl Connect<'_> {
                 Transport::Ipv6 => "opened ipv6 connection",
             };
             log::debug_line!(
+                token,
                 "pmdaConnect: PMDA {}: {how}, infd = {input}, outfd = {output}",
                 self.name()
             );
@@ -193,7 +208,7 @@ impl Connect<'_> {
             .reply()
             .credentials(std::process::id() as i32, self.dispatch.comm().flags)
         {
-            Ok(()) => self.outgoing.begin(output, SendPurpose::Status, buffer),
+            Ok(()) => self.outgoing.begin(token, output, SendPurpose::Status, buffer),
             Err(error) => self.outgoing.outcome = Err(error),
         }
     }
@@ -201,7 +216,7 @@ impl Connect<'_> {
     /// Begins to receive pmcd's credentials, after ours were sent. Returns false if they were not.
     pub(crate) fn sent(&mut self, token: &mut Token) -> bool {
         if let Err(error) = self.outgoing.outcome {
-            self.end(Err(("send", error)));
+            self.end(token, Err(("send", error)));
             return false;
         }
         self.incoming.begin(token, self.ext.infd(), ReadMode::Exact);
@@ -211,12 +226,12 @@ impl Connect<'_> {
     /// Takes pmcd's credentials, which ends the handshake.
     pub(crate) fn received(&mut self, token: &mut Token) {
         let outcome = self.handshake(token);
-        self.end(outcome);
+        self.end(token, outcome);
     }
 
     /// Ends the handshake: with pmcd's protocol version, which is 0 if it has sent none (CONN-6),
     /// or with the step that has failed, which is logged.
-    fn end(&self, outcome: Result<u8, (&str, Error)>) {
+    fn end(&self, token: &mut Token, outcome: Result<u8, (&str, Error)>) {
         match outcome {
             Ok(version) => {
                 let pmapi = version;
@@ -228,7 +243,7 @@ impl Connect<'_> {
             }
             Err((step, error)) => {
                 let (name, reason) = (self.name(), log::errstr(error));
-                log::notify!(Level::Crit, "__pmdaSetupPDU: PMDA {name} {step} creds: {reason}");
+                log::notify!(token, Level::Crit, "__pmdaSetupPDU: PMDA {name} {step} creds: {reason}");
                 self.dispatch.set_status(NO_HANDSHAKE);
             }
         }
@@ -240,7 +255,7 @@ impl Connect<'_> {
     /// The step that has failed, and why.
     fn handshake(&mut self, token: &mut Token) -> Result<u8, (&'static str, Error)> {
         let (input, output) = (self.ext.infd(), self.ext.outfd());
-        let pdu = match self.incoming.take() {
+        let pdu = match self.incoming.take(token) {
             Ok(pdu) if pdu.header.kind == Kind::PDU_CREDS => pdu,
             Ok(pdu) => {
                 self.log_exchange_failure(token, pdu.header.kind);
@@ -265,6 +280,7 @@ impl Connect<'_> {
                 version = Some(value);
             } else {
                 log::notify!(
+                    token,
                     Level::Warning,
                     "__pmdaSetupPDU: PMDA {}: unexpected creds PDU",
                     self.name()
@@ -283,6 +299,7 @@ impl Connect<'_> {
     /// runs on (CONN-6, WIRE-77).
     fn log_exchange_failure(&self, token: &mut Token, got: Kind) {
         log::notify!(
+            token,
             Level::Crit,
             "__pmdaSetupPDU: PMDA {}: version exchange failure, got PDU type {got} expecting PDU_CREDS)",
             self.name()
@@ -292,21 +309,25 @@ impl Connect<'_> {
 }
 
 /// Logs why there is no connection to pmcd.
-fn give_up(why: fmt::Arguments<'_>) -> Connection {
-    log::notify!(Level::Crit, "{why}");
+fn give_up(journal: &mut Journal, why: fmt::Arguments<'_>) -> Connection {
+    journal.notify(Level::Crit, why);
     Connection::Impossible
 }
 
 /// The extension of an agent that may connect. If it may not, the reason is logged (CONN-1).
-fn check(dispatch: Dispatch<'_>) -> Option<Ext<'_>> {
+fn check<'call>(token: &mut Token, dispatch: Dispatch<'call>) -> Option<Ext<'call>> {
     let ext = dispatch.ext().filter(|ext| ext.has(PMDA_EXT_SETUPDONE));
     let Some(ext) = ext else {
-        log::notify!(Level::Crit, "pmdaConnect: need to call pmdaDaemon() or pmdaDSO() first");
+        log::notify!(
+            token,
+            Level::Crit,
+            "pmdaConnect: need to call pmdaDaemon() or pmdaDSO() first"
+        );
         return None;
     };
     if ext.has(PMDA_EXT_CONNECTED) {
-        log::notify!(Level::Crit, "pmdaConnect: called more than once");
+        log::notify!(token, Level::Crit, "pmdaConnect: called more than once");
         return None;
     }
-    is_supported(dispatch, "pmdaConnect").then_some(ext)
+    is_supported(token, dispatch, "pmdaConnect").then_some(ext)
 }

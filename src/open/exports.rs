@@ -136,9 +136,9 @@ pub unsafe extern "C" fn pmdaInterfaceMoved(dispatch: Option<Dispatch<'_>>) {
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` has set up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaOpenLog(dispatch: Option<Dispatch<'_>>) {
-    guard(|_| {
+    guard(|token| {
         if let Some((name, file)) = dispatch.and_then(log_file) {
-            log::open(name.c_str(), file.c_str());
+            log::open(token, name.c_str(), file.c_str());
         }
     });
 }
@@ -211,13 +211,13 @@ fn connect(dispatch: Option<Dispatch<'_>>) -> Guarded<()> {
     let Some(mut connect) = guarded(|token| Connect::new(token, dispatch?))? else {
         return Ok(());
     };
-    let mut connection = guarded(|_| connect.open())?;
+    let mut connection = guarded(|token| connect.open(token))?;
     let (input, output) = loop {
         connection = match connection {
             Connection::Open(input, output) => break (input, output),
             Connection::Awaited(listener) => {
                 let accepted = socket::accept(listener);
-                guarded(|_| connect.accepted(accepted))?
+                guarded(|token| connect.accepted(token, accepted))?
             }
             Connection::Impossible => process::exit(1),
         };
@@ -238,7 +238,7 @@ fn connect(dispatch: Option<Dispatch<'_>>) -> Guarded<()> {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSetResultCallBack(dispatch: Option<Dispatch<'_>>, callback: pmdaResultCallBack) {
     let set = |ext: Ext| ext.set_result_callback(callback);
-    guard(|_| set_callback(dispatch, "result", Interface::is_supported, set));
+    guard(|token| set_callback(token, dispatch, "result", Interface::is_supported, set));
 }
 
 /// Sets the callback that gives `pmdaFetch` one value.
@@ -248,7 +248,7 @@ pub unsafe extern "C" fn pmdaSetResultCallBack(dispatch: Option<Dispatch<'_>>, c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSetFetchCallBack(dispatch: Option<Dispatch<'_>>, callback: pmdaFetchCallBack) {
     let set = |ext: Ext| ext.set_fetch_callback(callback);
-    guard(|_| set_callback(dispatch, "fetch", Interface::is_supported, set));
+    guard(|token| set_callback(token, dispatch, "fetch", Interface::is_supported, set));
 }
 
 /// Sets the callback that runs when a PDU has arrived; a negative result refuses it. NULL for none.
@@ -258,7 +258,7 @@ pub unsafe extern "C" fn pmdaSetFetchCallBack(dispatch: Option<Dispatch<'_>>, ca
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSetCheckCallBack(dispatch: Option<Dispatch<'_>>, callback: pmdaCheckCallBack) {
     let set = |ext: Ext| ext.set_check_callback(callback);
-    guard(|_| set_callback(dispatch, "check", Interface::is_supported, set));
+    guard(|token| set_callback(token, dispatch, "check", Interface::is_supported, set));
 }
 
 /// Sets the callback that runs when a PDU has been served; NULL for none.
@@ -268,7 +268,7 @@ pub unsafe extern "C" fn pmdaSetCheckCallBack(dispatch: Option<Dispatch<'_>>, ca
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSetDoneCallBack(dispatch: Option<Dispatch<'_>>, callback: pmdaDoneCallBack) {
     let set = |ext: Ext| ext.set_done_callback(callback);
-    guard(|_| set_callback(dispatch, "done", Interface::is_supported, set));
+    guard(|token| set_callback(token, dispatch, "done", Interface::is_supported, set));
 }
 
 /// Sets the callback that runs when a client context ends. It needs interface version 5 or more,
@@ -279,7 +279,8 @@ pub unsafe extern "C" fn pmdaSetDoneCallBack(dispatch: Option<Dispatch<'_>>, cal
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSetEndContextCallBack(dispatch: Option<Dispatch<'_>>, callback: pmdaEndContextCallBack) {
     let has = |interface: Interface| callback.is_none() || interface.has_contexts();
-    guard(|_| set_callback(dispatch, "end context", has, |ext| ext.set_end_callback(callback)));
+    let set = |ext: Ext| ext.set_end_callback(callback);
+    guard(|token| set_callback(token, dispatch, "end context", has, set));
 }
 
 /// Sets the callback that gives the labels of one instance; NULL for none. It needs interface
@@ -290,7 +291,7 @@ pub unsafe extern "C" fn pmdaSetEndContextCallBack(dispatch: Option<Dispatch<'_>
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSetLabelCallBack(dispatch: Option<Dispatch<'_>>, callback: pmdaLabelCallBack) {
     let set = |ext: Ext| ext.set_label_callback(callback);
-    guard(|_| set_callback(dispatch, "label", Interface::has_labels, set));
+    guard(|token| set_callback(token, dispatch, "label", Interface::has_labels, set));
 }
 
 /// Adds `PMDA_EXT_*` flags to an agent; there is no way to take one away (INIT-47).
@@ -299,7 +300,10 @@ pub unsafe extern "C" fn pmdaSetLabelCallBack(dispatch: Option<Dispatch<'_>>, ca
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSetFlags(dispatch: Option<Dispatch<'_>>, flags: c_int) {
-    guard(|_| open::add_flags(open::supported(dispatch, "pmdaSetFlags"), flags as c_uint));
+    guard(|token| {
+        let ext = open::supported(token, dispatch, "pmdaSetFlags");
+        open::add_flags(token, ext, flags as c_uint);
+    });
 }
 
 /// As `pmdaSetFlags`, for callers that have only the extension.
@@ -308,7 +312,7 @@ pub unsafe extern "C" fn pmdaSetFlags(dispatch: Option<Dispatch<'_>>, flags: c_i
 /// `pmda` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaExtSetFlags(pmda: Option<Ext<'_>>, flags: c_int) {
-    guard(|_| open::add_flags(pmda, flags as c_uint));
+    guard(|token| open::add_flags(token, pmda, flags as c_uint));
 }
 
 /// Adds `PMDA_FLAG_*` flags to what the agent tells pmcd when it connects; call it before
@@ -318,7 +322,7 @@ pub unsafe extern "C" fn pmdaExtSetFlags(pmda: Option<Ext<'_>>, flags: c_int) {
 /// `dispatch` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSetCommFlags(dispatch: Option<Dispatch<'_>>, flags: c_int) {
-    guard(|_| open::add_comm_flags(dispatch, flags as c_uint));
+    guard(|token| open::add_comm_flags(token, dispatch, flags as c_uint));
 }
 
 /// Attaches a pointer of the agent's own, which replaces the one before. The library never follows
@@ -328,7 +332,10 @@ pub unsafe extern "C" fn pmdaSetCommFlags(dispatch: Option<Dispatch<'_>>, flags:
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaSetData(dispatch: Option<Dispatch<'_>>, data: *mut c_void) {
-    guard(|token| open::attach(token, open::supported(dispatch, "pmdaSetData"), data));
+    guard(|token| {
+        let ext = open::supported(token, dispatch, "pmdaSetData");
+        open::attach(token, ext, data);
+    });
 }
 
 /// As `pmdaSetData`, for callers that have only the extension.
@@ -369,11 +376,11 @@ fn search(
     let (Some(arguments), Some(options), Some(dispatch)) = (arguments, options, dispatch) else {
         return Ok(END);
     };
-    let Some(search) = guarded(|_| OptionSearch::new(arguments, options, dispatch, with_user))? else {
+    let Some(search) = guarded(|token| OptionSearch::new(token, arguments, options, dispatch, with_user))? else {
         return Ok(END);
     };
     loop {
-        let letter = guarded(|_| search.next())?;
+        let letter = guarded(|token| search.next(token))?;
         if letter == END {
             return Ok(END);
         }
@@ -385,7 +392,7 @@ fn search(
                 return Ok(letter);
             }
         }
-        if !guarded(|_| search.is_handled(letter))? {
+        if !guarded(|token| search.is_handled(token, letter))? {
             return Ok(letter);
         }
     }
@@ -431,7 +438,7 @@ pub unsafe extern "C-unwind" fn pmdaGetOpt(
     if dispatch.is_none() || argv.is_null() {
         return END;
     }
-    // A copy, since libpcp works without the lock; the last of several threads wins.
+    // A copy, since callbacks run meanwhile; the last of several threads wins.
     let Some(mut state) = guard(|token| Some(CLASSIC.lock(token).0)) else {
         return END;
     };
@@ -463,7 +470,7 @@ pub unsafe extern "C-unwind" fn pmdaGetOpt(
 /// `opts` is NULL or valid.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaUsageMessage(opts: Option<Options<'_>>) {
-    guard(|_| opts.map_or((), Options::show_usage));
+    guard(|token| opts.map_or((), |opts| opts.show_usage(token)));
 }
 
 /// The global variables of the C library's getopt.

@@ -47,16 +47,16 @@ fn set_up(
     metrics: Lasting<pmdaMetric>,
     defaults: &pmdaInterface,
 ) -> Result<c_int, Reported> {
-    let ext = check(dispatch, indoms, metrics, defaults)?;
+    let ext = check(token, dispatch, indoms, metrics, defaults)?;
     agent::refresh(token, dispatch);
     ext.set_indoms(indoms);
     ext.set_metrics(metrics);
     let domain = dispatch.domain() as u32;
-    stamp(ext, domain, indoms.seen(), metrics.seen())?;
+    stamp(token, ext, domain, indoms.seen(), metrics.seen())?;
     open_help(token, ext, dispatch.has_text_of(defaults));
     choose_lookup(token, ext, metrics);
     if log::debug(Debug::Libpmda) {
-        summary(dispatch, ext);
+        summary(token, dispatch, ext);
     }
     Ok(ext.status())
 }
@@ -66,8 +66,8 @@ fn name(ext: Ext<'_>) -> AgentName<'_> {
 }
 
 /// Logs `pmdaInit: PMDA NAME: TEXT`, a failure.
-fn failed(ext: Ext<'_>, why: fmt::Arguments<'_>) -> Reported {
-    log::notify!(Level::Crit, "pmdaInit: PMDA {}: {why}", name(ext));
+fn failed(token: &mut Token, ext: Ext<'_>, why: fmt::Arguments<'_>) -> Reported {
+    log::notify!(token, Level::Crit, "pmdaInit: PMDA {}: {why}", name(ext));
     Reported
 }
 
@@ -77,54 +77,83 @@ fn failed(ext: Ext<'_>, why: fmt::Arguments<'_>) -> Reported {
 /// # Errors
 /// The first check that fails, which is logged.
 fn check<'call>(
+    token: &mut Token,
     dispatch: Dispatch<'call>,
     indoms: Lasting<pmdaIndom>,
     metrics: Lasting<pmdaMetric>,
     defaults: &pmdaInterface,
 ) -> Result<Ext<'call>, Reported> {
-    if !is_supported(dispatch, "pmdaInit") {
+    if !is_supported(token, dispatch, "pmdaInit") {
         return Err(Reported);
     }
     let Some(ext) = dispatch.ext() else {
-        log::notify!(Level::Crit, "pmdaInit: need to call pmdaDaemon() or pmdaDSO() first");
+        log::notify!(
+            token,
+            Level::Crit,
+            "pmdaInit: need to call pmdaDaemon() or pmdaDSO() first"
+        );
         return Err(Reported);
     };
     if dispatch.has_fetch_of(defaults) && ext.fetch_callback().is_none() {
         return Err(failed(
+            token,
             ext,
             format_args!("using pmdaFetch() but fetch call back not set"),
         ));
     }
     for (field, count) in [("nmetrics", metrics.seen().count()), ("nindoms", indoms.seen().count())] {
         if count < 0 {
-            return Err(failed(ext, format_args!("{field} ({count}) should be non-negative")));
+            return Err(failed(
+                token,
+                ext,
+                format_args!("{field} ({count}) should be non-negative"),
+            ));
         }
     }
-    consistent(ext, "metrics", &Pointer(metrics.seen().first()), metrics.seen().count())?;
-    consistent(ext, "indoms", &Pointer(indoms.seen().first()), indoms.seen().count())?;
+    consistent(
+        token,
+        ext,
+        "metrics",
+        &Pointer(metrics.seen().first()),
+        metrics.seen().count(),
+    )?;
+    consistent(
+        token,
+        ext,
+        "indoms",
+        &Pointer(indoms.seen().first()),
+        indoms.seen().count(),
+    )?;
     Ok(ext)
 }
 
 /// Checks that a table has entries, or neither an address nor a count.
-///
-/// # Errors
-/// A table with one of the two, which is logged.
-fn consistent<T>(ext: Ext<'_>, table: &str, first: &Pointer<T>, count: c_int) -> Result<(), Reported> {
+fn consistent<T>(
+    token: &mut Token,
+    ext: Ext<'_>,
+    table: &str,
+    first: &Pointer<T>,
+    count: c_int,
+) -> Result<(), Reported> {
     if first.0.is_null() == (count == 0) {
         return Ok(());
     }
     Err(failed(
+        token,
         ext,
         format_args!("{table} ({first}) not consistent with n{table} ({count})"),
     ))
 }
 
-/// Puts the agent's domain into all identifiers of its tables, and looks up the instance domain of
-/// each metric (INIT-41, INIT-42).
-///
-/// # Errors
-/// A metric with an unknown instance domain, which is logged.
-fn stamp(ext: Ext<'_>, domain: u32, indoms: IndomTable<'_>, metrics: MetricTable<'_>) -> Result<(), Reported> {
+/// Sets the agent's domain in all identifiers, and finds the instance domain of each metric
+/// (INIT-41, INIT-42).
+fn stamp(
+    token: &mut Token,
+    ext: Ext<'_>,
+    domain: u32,
+    indoms: IndomTable<'_>,
+    metrics: MetricTable<'_>,
+) -> Result<(), Reported> {
     let (mut ascending, mut next) = (true, 0);
     for place in indoms.entries() {
         let mut indom = place.get();
@@ -159,6 +188,7 @@ fn stamp(ext: Ext<'_>, domain: u32, indoms: IndomTable<'_>, metrics: MetricTable
         let serial = indom.serial();
         let Some(found) = place_of(serial, domains, ascending, serial_of) else {
             return Err(failed(
+                token,
                 ext,
                 format_args!(
                     "Undefined instance domain serial ({serial}) specified for metric {pmid} (e_metrics[{place}])"
@@ -166,7 +196,7 @@ fn stamp(ext: Ext<'_>, domain: u32, indoms: IndomTable<'_>, metrics: MetricTable
             ));
         };
         if trace {
-            log_match(ext, (pmid, place), (indom, found));
+            log_match(token, ext, (pmid, place), (indom, found));
         }
     }
     Ok(())
@@ -174,11 +204,12 @@ fn stamp(ext: Ext<'_>, domain: u32, indoms: IndomTable<'_>, metrics: MetricTable
 
 /// Logs which instance domain belongs to a metric, for `-Dlibpmda`.
 #[cold]
-fn log_match(ext: Ext<'_>, (pmid, place): (MetricId, usize), (indom, found): (InDom, usize)) {
+fn log_match(token: &mut Token, ext: Ext<'_>, (pmid, place): (MetricId, usize), (indom, found): (InDom, usize)) {
     if SINCE_6_0_5 {
-        log::debug_line!("pmid {pmid}({place}) matched to indom {indom}({found})");
+        log::debug_line!(token, "pmid {pmid}({place}) matched to indom {indom}({found})");
     } else {
         log::debug_line!(
+            token,
             "pmdaInit: PMDA {}: Metric {pmid}({place}) matched to indom {indom}({found})",
             name(ext)
         );
@@ -196,13 +227,14 @@ fn open_help(token: &mut Token, ext: Ext<'_>, has_default_text: bool) {
             Ok(handle) => {
                 ext.set_help(handle);
                 if log::debug(Debug::Libpmda) {
-                    log::debug_line!("pmdaInit: PMDA {name}: help file {path} opened");
+                    log::debug_line!(token, "pmdaInit: PMDA {name}: help file {path} opened");
                 }
             }
             Err(error) => {
                 ext.set_help(error.code());
                 let reason = log::errstr(error);
                 log::notify!(
+                    token,
                     Level::Warning,
                     "pmdaInit: PMDA {name}: Unable to open help text file(s) from \"{path}\": {reason}"
                 );
@@ -210,11 +242,12 @@ fn open_help(token: &mut Token, ext: Ext<'_>, has_default_text: bool) {
         }
     } else if has_default_text {
         log::notify!(
+            token,
             Level::Warning,
             "pmdaInit: PMDA {name}: No help text file specified for pmdaText"
         );
     } else if log::debug(Debug::Libpmda) {
-        log::debug_line!("pmdaInit: PMDA {name}: No help text path specified");
+        log::debug_line!(token, "pmdaInit: PMDA {name}: No help text path specified");
     }
 }
 
@@ -230,6 +263,7 @@ fn choose_lookup(token: &mut Token, ext: Ext<'_>, table: Lasting<pmdaMetric>) {
     ext.set_direct(c_int::from(other.is_none()));
     if let Some(place) = other.filter(|_| ext.has(PMDA_EXT_FLAG_DIRECT) || log::debug(Debug::Libpmda)) {
         log::notify!(
+            token,
             Level::Warning,
             "pmdaDirect: PMDA {}: Direct mapping for metrics disabled @ metrics[{place}] {}",
             name(ext),
@@ -239,7 +273,7 @@ fn choose_lookup(token: &mut Token, ext: Ext<'_>, table: Lasting<pmdaMetric>) {
 }
 
 /// Logs the setup, for `-Dlibpmda`.
-fn summary(dispatch: Dispatch<'_>, ext: Ext<'_>) {
+fn summary(token: &mut Token, dispatch: Dispatch<'_>, ext: Ext<'_>) {
     let map = if ext.has(PMDA_EXT_FLAG_HASHED) {
         "hashed"
     } else if ext.direct() != 0 {
@@ -247,30 +281,33 @@ fn summary(dispatch: Dispatch<'_>, ext: Ext<'_>) {
     } else {
         "linear"
     };
-    let say = |before: &str, since: &str, value: &dyn Display| {
-        if SINCE_6_0_5 {
-            log::debug_line!("pmdaInit: {since} {value}");
-        } else {
-            log::notify!(Level::Info, "{before}= {value}");
-        }
-    };
-    let hex = |before: &str, since: &str, flags: u32| {
-        if SINCE_6_0_5 {
-            say(before, since, &log::hex(flags));
-        } else {
-            say(before, since, &format_args!("{flags:x}"));
-        }
-    };
-    say("name        ", "name", &name(ext));
-    say("domain      ", "domain", &dispatch.domain());
+    say(token, "name        ", "name", &name(ext));
+    say(token, "domain      ", "domain", &dispatch.domain());
     let comm = dispatch.comm().flags;
     if comm != 0 {
-        hex("comm flags  ", "comm flags", comm.into());
+        say_hex(token, "comm flags  ", "comm flags", comm.into());
     }
-    hex("ext flags  ", "ext flags", ext.flags());
-    say("num metrics ", "num metrics", &ext.metrics().count());
-    say("num indom   ", "num indom", &ext.indoms().count());
-    say("metric map  ", "metric map", &map);
+    say_hex(token, "ext flags  ", "ext flags", ext.flags());
+    say(token, "num metrics ", "num metrics", &ext.metrics().count());
+    say(token, "num indom   ", "num indom", &ext.indoms().count());
+    say(token, "metric map  ", "metric map", &map);
+}
+
+/// A line of the summary: with the text `before` PCP 6.0.5, or `since`.
+fn say(token: &mut Token, before: &str, since: &str, value: &dyn Display) {
+    if SINCE_6_0_5 {
+        log::debug_line!(token, "pmdaInit: {since} {value}");
+    } else {
+        log::notify!(token, Level::Info, "{before}= {value}");
+    }
+}
+
+fn say_hex(token: &mut Token, before: &str, since: &str, flags: u32) {
+    if SINCE_6_0_5 {
+        say(token, before, since, &log::hex(flags));
+    } else {
+        say(token, before, since, &format_args!("{flags:x}"));
+    }
 }
 
 /// The place of the first instance domain with a serial (INIT-42). `ascending`: each serial of the

@@ -54,6 +54,7 @@ pub(crate) fn set_up(
     if !interface.is_supported() {
         let domain = dispatch.domain();
         log::notify!(
+            token,
             Level::Crit,
             "__pmdaSetup: {name} PMDA: interface version {version} not supported (domain={domain})"
         );
@@ -61,7 +62,7 @@ pub(crate) fn set_up(
         return false;
     }
     let Ok(ext) = extension(token, dispatch, texts, daemon) else {
-        log::notify!(Level::Err, "{name}: Unable to allocate memory for pmdaExt");
+        log::notify!(token, Level::Err, "{name}: Unable to allocate memory for pmdaExt");
         dispatch.set_status(Error::GENERIC.code());
         return false;
     };
@@ -105,6 +106,7 @@ pub(crate) fn log_file(dispatch: Dispatch<'_>) -> Option<(CText<'_>, CText<'_>)>
 /// Sets a callback if the interface version has it. If not, that is logged, and the status of the
 /// dispatch table is negative (INIT-50).
 pub(crate) fn set_callback(
+    token: &mut Token,
     dispatch: Option<Dispatch<'_>>,
     name: &str,
     has: impl FnOnce(Interface) -> bool,
@@ -114,6 +116,7 @@ pub(crate) fn set_callback(
     let interface = dispatch.interface();
     if !has(interface) {
         log::notify!(
+            token,
             Level::Crit,
             "Unable to set {name} callback for PMDA interface version {}.",
             interface.0
@@ -126,11 +129,15 @@ pub(crate) fn set_callback(
     }
 }
 
-/// The extension of an agent, if its interface version exists. If not, that is logged with the name
-/// of the exported `function`, and the status of the dispatch table is negative (INIT-47).
-pub(crate) fn supported<'call>(dispatch: Option<Dispatch<'call>>, function: &str) -> Option<Ext<'call>> {
+/// The extension of an agent whose interface version exists, else a line of the log with `function`
+/// (INIT-47).
+pub(crate) fn supported<'call>(
+    token: &mut Token,
+    dispatch: Option<Dispatch<'call>>,
+    function: &str,
+) -> Option<Ext<'call>> {
     let dispatch = dispatch?;
-    if !is_supported(dispatch, function) {
+    if !is_supported(token, dispatch, function) {
         dispatch.set_status(Error::GENERIC.code());
         return None;
     }
@@ -139,10 +146,11 @@ pub(crate) fn supported<'call>(dispatch: Option<Dispatch<'call>>, function: &str
 
 /// Returns whether the interface version exists. If not, that is logged with the name of the
 /// exported `function`.
-fn is_supported(dispatch: Dispatch<'_>, function: &str) -> bool {
+fn is_supported(token: &mut Token, dispatch: Dispatch<'_>, function: &str) -> bool {
     let (interface, domain) = (dispatch.interface(), dispatch.domain());
     if !interface.is_supported() {
         log::notify!(
+            token,
             Level::Crit,
             "{function}: PMDA interface version {} not supported (domain={domain})",
             interface.0
@@ -152,16 +160,16 @@ fn is_supported(dispatch: Dispatch<'_>, function: &str) -> bool {
 }
 
 /// Adds flags to an agent. No function takes one away (INIT-47).
-pub(crate) fn add_flags(ext: Option<Ext<'_>>, flags: c_uint) {
+pub(crate) fn add_flags(token: &mut Token, ext: Option<Ext<'_>>, flags: c_uint) {
     let Some(ext) = ext else { return };
     ext.add_flags(flags);
     if log::debug(Debug::Libpmda) {
-        log::debug_line!("pmdaExtSetFlags: flags={flags:x}");
+        log::debug_line!(token, "pmdaExtSetFlags: flags={flags:x}");
     }
 }
 
 /// Adds flags to those that the agent sends to pmcd when it connects (INIT-48).
-pub(crate) fn add_comm_flags(dispatch: Option<Dispatch<'_>>, flags: c_uint) {
+pub(crate) fn add_comm_flags(token: &mut Token, dispatch: Option<Dispatch<'_>>, flags: c_uint) {
     let Some(dispatch) = dispatch else { return };
     let mut comm = dispatch.comm();
     comm.flags |= flags as u16;
@@ -170,9 +178,9 @@ pub(crate) fn add_comm_flags(dispatch: Option<Dispatch<'_>>, flags: c_uint) {
         return;
     }
     if SINCE_6_0_5 {
-        log::debug_line!("pmdaSetCommFlags: flags={flags:#x}");
+        log::debug_line!(token, "pmdaSetCommFlags: flags={flags:#x}");
     } else {
-        log::debug_line!("pmdaSetCommFlags: flags={flags:x}");
+        log::debug_line!(token, "pmdaSetCommFlags: flags={flags:x}");
     }
 }
 
@@ -181,7 +189,7 @@ pub(crate) fn attach(token: &mut Token, ext: Option<Ext<'_>>, data: *mut c_void)
     if let Some(record) = ext.and_then(|ext| agent::of(token, ext)) {
         record.user.store(data, Ordering::Release);
         if log::debug(Debug::Libpmda) {
-            log::debug_line!("pmdaExtSetData: data={}", Pointer(data));
+            log::debug_line!(token, "pmdaExtSetData: data={}", Pointer(data));
         }
     }
 }

@@ -4,6 +4,7 @@ use std::ffi::c_int;
 use std::fmt;
 
 use crate::sys::libpcp::{getopt, log};
+use crate::sys::lock::Token;
 use crate::view::arg::CText;
 use crate::view::interface::{Dispatch, Ext};
 use crate::view::options::{Arguments, Options, number};
@@ -26,6 +27,7 @@ pub(crate) struct OptionSearch<'call> {
 impl<'call> OptionSearch<'call> {
     /// A search; `None`, with an error counted, if the agent was not set up.
     pub(crate) fn new(
+        token: &mut Token,
         arguments: Arguments<'call>,
         options: Options<'call>,
         dispatch: Dispatch<'call>,
@@ -38,6 +40,7 @@ impl<'call> OptionSearch<'call> {
         let (interface, domain) = (dispatch.interface(), dispatch.domain());
         if !interface.is_supported() || dispatch.ext().is_none() {
             log::notify!(
+                token,
                 Level::Crit,
                 "pmdaGetOptions: PMDA interface version {} not supported (domain={domain})",
                 interface.0
@@ -55,23 +58,28 @@ impl<'call> OptionSearch<'call> {
     }
 
     /// The letter of the next option, or [`END`].
-    pub(crate) fn next(&self) -> c_int {
-        self.arguments.next(self.options)
+    pub(crate) fn next(&self, token: &mut Token) -> c_int {
+        self.arguments.next(token, self.options)
     }
 
     /// Handles an option that every agent has. Returns whether it is one.
-    pub(crate) fn is_handled(&self, letter: c_int) -> bool {
+    pub(crate) fn is_handled(&self, token: &mut Token, letter: c_int) -> bool {
         match u8::try_from(letter) {
             Ok(b'?') => self.options.count_error(),
             Ok(b'U') if self.with_user => self.options.set_username(self.options.given()),
-            Ok(letter) => return self.dispatch.ext().is_some_and(|ext| self.is_common(letter, ext)),
+            Ok(letter) => {
+                return self
+                    .dispatch
+                    .ext()
+                    .is_some_and(|ext| self.is_common(token, letter, ext));
+            }
             Err(_) => return false,
         }
         true
     }
 
     /// [`OptionSearch::is_handled`] for the options but `-?` and `-U`.
-    fn is_common(&self, letter: u8, ext: Ext<'_>) -> bool {
+    fn is_common(&self, token: &mut Token, letter: u8, ext: Ext<'_>) -> bool {
         let text = self.options.argument();
         match letter {
             b'd' => {
@@ -79,25 +87,29 @@ impl<'call> OptionSearch<'call> {
                 self.dispatch.set_domain(number);
                 ext.set_domain(number);
                 if !is_clean {
-                    self.complain(ext, format_args!("-d requires numeric domain number"));
+                    self.complain(token, ext, format_args!("-d requires numeric domain number"));
                 }
             }
             b'D' => {
-                if !getopt::set_debug(text.c_str()) {
+                if !getopt::set_debug(token, text.c_str()) {
                     let text = Bytes(text.bytes());
-                    self.complain(ext, format_args!("unrecognized debug options specification ({text})"));
+                    self.complain(
+                        token,
+                        ext,
+                        format_args!("unrecognized debug options specification ({text})"),
+                    );
                 }
             }
-            b'h' => ext.set_helptext(copy(text)),
-            b'l' => ext.set_logfile(copy(text)),
-            b'p' => _ = self.choose(ext, Transport::Pipe),
+            b'h' => ext.set_helptext(copy(token, text)),
+            b'l' => ext.set_logfile(copy(token, text)),
+            b'p' => _ = self.choose(token, ext, Transport::Pipe),
             b'i' | b'6' => {
                 let wanted = if letter == b'i' {
                     Transport::Inet
                 } else {
                     Transport::Ipv6
                 };
-                if self.choose(ext, wanted) {
+                if self.choose(token, ext, wanted) {
                     let (number, is_clean) = number(text);
                     ext.set_port(number);
                     if !is_clean {
@@ -107,7 +119,7 @@ impl<'call> OptionSearch<'call> {
             }
             // The name is not copied: it stays where it is in the arguments, as in the C library.
             b'u' => {
-                if self.choose(ext, Transport::Unix) {
+                if self.choose(token, ext, Transport::Unix) {
                     ext.set_sockname(text);
                 }
             }
@@ -118,31 +130,35 @@ impl<'call> OptionSearch<'call> {
 
     /// Chooses the transport to pmcd. The first choice stays: another one is an error (INIT-21).
     /// Returns whether the transport is the wanted one.
-    fn choose(&self, ext: Ext<'_>, wanted: Transport) -> bool {
+    fn choose(&self, token: &mut Token, ext: Ext<'_>, wanted: Transport) -> bool {
         let current = Transport::new(ext.io());
         if current == Some(wanted) || current == Some(Transport::Unknown) {
             ext.set_io(wanted.number());
             return true;
         }
         let (wanted, current) = (wanted.letter(), current.unwrap_or(Transport::Unknown).letter());
-        self.complain(ext, format_args!("-{wanted} option clashes with -{current} option"));
+        self.complain(
+            token,
+            ext,
+            format_args!("-{wanted} option clashes with -{current} option"),
+        );
         false
     }
 
     /// Adds a message and counts an error (INIT-22).
-    fn complain(&self, ext: Ext<'_>, text: fmt::Arguments<'_>) {
+    fn complain(&self, token: &mut Token, ext: Ext<'_>, text: fmt::Arguments<'_>) {
         let name = ext.name();
         let name = Bytes(name.as_ref().map_or(b"", CText::bytes));
-        getopt::message(format_args!("{name}: {text}\n"));
+        getopt::message(token, format_args!("{name}: {text}\n"));
         self.options.count_error();
     }
 }
 
 /// A copy that is never freed, since the text that it replaces is not either: that may be in use
 /// elsewhere (INIT-20). NULL without memory, which is logged.
-fn copy(text: CText<'_>) -> Option<CText<'static>> {
+fn copy(token: &mut Token, text: CText<'_>) -> Option<CText<'static>> {
     let copied = CText::copied(text.bytes());
     copied
-        .inspect_err(|error| log::notify!(Level::Err, "pmdaGetOptions: {}", log::errstr(*error)))
+        .inspect_err(|error| log::notify!(token, Level::Err, "pmdaGetOptions: {}", log::errstr(*error)))
         .ok()
 }

@@ -17,8 +17,8 @@ use pmda_core::queue::{End, FetchSession, FetchState, Queues};
 
 /// Walks through the events that a client has not seen (QUEUE-31, QUEUE-32).
 ///
-/// The lock is taken once for each event, and not for the start and the end: the fetch begins under
-/// the lock that finds its first event, and ends under the one that passes its last.
+/// There is one step for each event, and none for the start and the end: the fetch begins in the
+/// step that finds its first event, and ends in the one that passes its last.
 ///
 /// An event that is shown to a filter or decoder stays alive, although this structure owns nothing
 /// and has nothing to drop: so the callback may leave as it likes.

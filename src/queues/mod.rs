@@ -13,7 +13,7 @@ pub(crate) use crate::state::filter::Filter;
 use crate::state::{self, Globals};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
-use crate::sys::lock::{Guard, Token};
+use crate::sys::lock::Token;
 use crate::view::arg::{Cookie, Number, Out};
 use crate::view::event_block::{EventBlock, NewEvent};
 use crate::view::interface::Function;
@@ -33,7 +33,7 @@ fn with<R>(
     token: &mut Token,
     work: impl FnOnce(&mut Queues<EventBlock, Filter>, &mut EventArrays) -> Result<R>,
 ) -> Result<R> {
-    let mut globals = state::lock(token)?;
+    let globals = state::lock(token)?;
     let Globals { queues, arrays, .. } = &mut *globals;
     let queues = match queues.first_mut() {
         Some(queues) => queues,
@@ -43,8 +43,8 @@ fn with<R>(
         queues.journal = Some(Journal::new());
     }
     let outcome = work(queues, arrays);
-    if queues.journal.is_some() {
-        write_journal(globals);
+    if let Some(journal) = queues.journal.take() {
+        write_journal(token, journal);
     }
     outcome
 }
@@ -61,13 +61,10 @@ fn make(queues: &mut Vec<Queues<EventBlock, Filter>>) -> Result<&mut Queues<Even
     Ok(&mut queues[0])
 }
 
-/// Writes out the messages of the queues, after the lock was released.
+/// Writes out the messages of the queues.
 #[cold]
-fn write_journal(mut globals: Guard<'_, Globals>) {
-    let journal = globals.queues.first_mut().and_then(|queues| queues.journal.take());
-    let mut journal = journal.unwrap_or_default();
-    drop(globals);
-    log::flush(&mut journal);
+fn write_journal(token: &mut Token, mut journal: Journal) {
+    log::flush(token, &mut journal);
 }
 
 /// Makes a queue for a number of clients that will fetch later (QUEUE-1, E-8).
@@ -124,7 +121,7 @@ pub(crate) fn append(token: &mut Token, handle: c_int, event: NewEvent<'_>) -> R
 fn log_vacant(token: &mut Token, handle: c_int) {
     if log::debug(Debug::Libpmda) && with(token, |queues, _| Ok(queues.is_vacant(handle))) == Ok(true) {
         // The C library prints the name that it has cleared.
-        log::debug_line!("Client queue (null) lookup but not inuse");
+        log::debug_line!(token, "Client queue (null) lookup but not inuse");
     }
 }
 
@@ -148,13 +145,13 @@ fn noted<T>(token: &mut Token, handle: c_int, outcome: Result<T>) -> Result<T> {
 fn refused(token: &mut Token, handle: c_int, size: usize, error: Error) -> Result<()> {
     if error == Error::TOOBIG {
         if let Ok(text) = with(token, |queues, _| queues.too_large(handle, size)) {
-            log::notify!(Level::Warning, "{}", Whole(&text));
+            log::notify!(token, Level::Warning, "{}", Whole(&text));
         }
         return Ok(());
     }
     if error == Error::ENOMEM {
         let bytes = size.saturating_add(1);
-        log::notify!(Level::Err, "event allocation failure: {bytes} bytes");
+        log::notify!(token, Level::Err, "event allocation failure: {bytes} bytes");
     }
     Err(error)
 }

@@ -27,9 +27,9 @@ use pmda_core::root::{self, ContainerPdu, StartPdu, StopPdu, kind};
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaRootConnect(path: Option<CText<'_>>) -> c_int {
     let connect = || {
-        let mut connecting = try_guarded(|_| Connecting::new(path))?;
+        let mut connecting = try_guarded(|token| Connecting::new(token, path))?;
         let outcome = connect(&mut connecting);
-        guarded(|_| connecting.end())?;
+        guarded(|token| connecting.end(token))?;
         outcome
     };
     returned(connect())
@@ -183,7 +183,7 @@ fn receive(fd: c_int, expected: Expected, buffer: CBuffer<'_>) -> c_int {
         let (start, size) = try_guarded(|_| buffer.room())?;
         // SAFETY: the buffer of C is writable for `size` bytes, by the contract of `CBuffer::new`.
         let received = unsafe { root_socket::receive(fd, start, size, expected.with_descriptors()) };
-        try_guarded(|_| expected.finish(buffer, received))
+        try_guarded(|token| expected.finish(token, buffer, received))
     };
     returned(receive())
 }
@@ -202,7 +202,7 @@ fn answer(fd: c_int, purpose: RootAnswer<'_>) -> Guarded<c_int> {
     })?;
     // SAFETY: `reply` keeps the buffer until the next step.
     let received = unsafe { root_socket::receive(fd, start, size, purpose.expected().with_descriptors()) };
-    try_guarded(|_| purpose.finish(&reply.take().unwrap_or_default(), received))
+    try_guarded(|token| purpose.finish(token, &reply.take().unwrap_or_default(), received))
 }
 
 /// Sends a request, and receives its answer.
@@ -215,13 +215,13 @@ fn ask(fd: c_int, purpose: RootAnswer<'_>, request: impl FnOnce() -> Result<Vec<
 /// # Errors
 /// Those of [`Connecting`], and of [`guarded`].
 fn connect(connecting: &mut Connecting) -> Guarded<c_int> {
-    let (fd, address) = try_guarded(|_| connecting.open())?;
+    let (fd, address) = try_guarded(|token| connecting.open(token))?;
     let connected = root_socket::connect(fd, &address);
-    try_guarded(|_| connecting.connected(connected))?;
+    try_guarded(|token| connecting.connected(token, connected))?;
     let (mut version, mut features) = (0, 0);
     let introduction = RootAnswer::Introduced(Out::to(&mut version), Out::to(&mut features));
     let received = answer(fd, introduction);
-    try_guarded(|_| connecting.introduced(received, version, features))
+    try_guarded(|token| connecting.introduced(token, received, version, features))
 }
 
 /// Sends the introduction of a server (ROOT-20).

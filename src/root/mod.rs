@@ -8,9 +8,10 @@ use std::fmt::Display;
 use std::os::fd::{AsRawFd, RawFd};
 
 use crate::boundary::NoDropCell;
+use crate::sys::libpcp::config;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
-use crate::sys::libpcp::{cancel, config};
+use crate::sys::lock::Token;
 use crate::sys::root_socket::{self as socket, Address, Received};
 use crate::sys::socket::Socket;
 use crate::view::arg::{CText, Out};
@@ -21,11 +22,11 @@ use pmda_core::path::joined;
 use pmda_core::root::{self, ContainerPdu, InfoPdu, START_DESCRIPTORS, StartPdu, StopPdu, kind};
 
 /// Logs why no message with descriptors was received.
-fn tell(error: Error) {
+fn tell(token: &mut Token, error: Error) {
     let errno = -error.code();
     let level = if SINCE_6_0_5 { Level::Warning } else { Level::Debug };
     let reason = log::os_text(errno);
-    log::notify!(level, "recvmsg: {errno} {reason}");
+    log::notify!(token, level, "recvmsg: {errno} {reason}");
 }
 
 /// A number of bytes as C's functions return it. Messages are far shorter than the largest `int`.
@@ -108,10 +109,10 @@ impl Expected {
     ///
     /// # Errors
     /// That of the receive; one with descriptors is logged.
-    fn arrived(self, received: &Received) -> Result<usize> {
+    fn arrived(self, token: &mut Token, received: &Received) -> Result<usize> {
         received.0.inspect_err(|error| {
             if self.with_descriptors() {
-                tell(*error);
+                tell(token, *error);
             }
         })
     }
@@ -121,8 +122,8 @@ impl Expected {
     ///
     /// # Errors
     /// Those of the receive and of the check. The descriptors are closed.
-    pub(crate) fn finish(self, buffer: CBuffer<'_>, received: Received) -> Result<c_int> {
-        let length = self.arrived(&received)?;
+    pub(crate) fn finish(self, token: &mut Token, buffer: CBuffer<'_>, received: Received) -> Result<c_int> {
+        let length = self.arrived(token, &received)?;
         self.check(buffer.filled(length))
             .inspect_err(|_| received.1.into_iter().for_each(socket::close))?;
         if self.with_descriptors() {
@@ -178,9 +179,9 @@ impl RootAnswer<'_> {
     ///
     /// # Errors
     /// Those of the receive and of the check. The descriptors are closed.
-    pub(crate) fn finish(self, reply: &[u8], received: Received) -> Result<c_int> {
+    pub(crate) fn finish(self, token: &mut Token, reply: &[u8], received: Received) -> Result<c_int> {
         let expected = self.expected();
-        let message = &reply[..expected.arrived(&received)?];
+        let message = &reply[..expected.arrived(token, &received)?];
         expected
             .check(message)
             .and_then(|()| self.take(message, received.1))
@@ -244,11 +245,11 @@ impl Connecting {
     ///
     /// # Errors
     /// `PM_ERR_GENERIC` when pcp.conf does not name the usual place; `-ENOMEM`.
-    pub(crate) fn new(path: Option<CText<'_>>) -> Result<Connecting> {
+    pub(crate) fn new(token: &mut Token, path: Option<CText<'_>>) -> Result<Connecting> {
         let path = match path {
             Some(path) => joined(&[path.bytes()]),
             None => {
-                let directory = config::optional(c"PCP_VAR_DIR").ok_or(Error::GENERIC)?;
+                let directory = token.apart(|| config::optional(c"PCP_VAR_DIR")).ok_or(Error::GENERIC)?;
                 joined(&[&directory, b"/pmcd/root.socket"])
             }
         };
@@ -259,9 +260,9 @@ impl Connecting {
     }
 
     /// Logs a line with the path.
-    fn say(&self, level: Level, before: &str, after: &dyn Display) {
+    fn say(&self, token: &mut Token, level: Level, before: &str, after: &dyn Display) {
         let path = self.path.peek().map_or(&[][..], |path| path);
-        log::notify!(level, "pmdaRootConnect: {before}{}{after}", PathBytes(path));
+        log::notify!(token, level, "pmdaRootConnect: {before}{}{after}", PathBytes(path));
     }
 
     /// Opens the socket. Returns it, and the address to connect it to.
@@ -269,17 +270,17 @@ impl Connecting {
     /// # Errors
     /// The negated errno, which is logged, if there is no socket; `-EPERM` for a path that is too
     /// long.
-    pub(crate) fn open(&mut self) -> Result<(RawFd, Address)> {
+    pub(crate) fn open(&mut self, token: &mut Token) -> Result<(RawFd, Address)> {
         let opened = socket::open();
         let socket = opened.inspect_err(|error| {
             let reason = log::os_text(-error.code());
-            self.say(Level::Err, "cannot create socket ", &format_args!(": {reason}"));
+            self.say(token, Level::Err, "cannot create socket ", &format_args!(": {reason}"));
         })?;
         let fd = socket.as_raw_fd();
         self.socket.set(socket);
         match Address::new(self.path.peek().map_or(&[][..], |path| path)) {
             Ok(address) => Ok((fd, address)),
-            Err(error) => Err(self.refused(error)),
+            Err(error) => Err(self.refused(token, error)),
         }
     }
 
@@ -287,16 +288,16 @@ impl Connecting {
     ///
     /// # Errors
     /// `-EPERM`, that is -1.
-    pub(crate) fn connected(&self, outcome: Result<usize>) -> Result<()> {
-        outcome.map(drop).map_err(|error| self.refused(error))
+    pub(crate) fn connected(&self, token: &mut Token, outcome: Result<usize>) -> Result<()> {
+        outcome.map(drop).map_err(|error| self.refused(token, error))
     }
 
     /// The error of a connection that was refused: `-EPERM`, that is -1. It is logged under
     /// `-Dlibpmda` only, since agents try this when they start.
-    fn refused(&self, error: Error) -> Error {
+    fn refused(&self, token: &mut Token, error: Error) -> Error {
         if log::debug(Debug::Libpmda) {
             let reason = log::os_text(-error.code());
-            self.say(Level::Info, "cannot connect to ", &format_args!(": {reason}"));
+            self.say(token, Level::Info, "cannot connect to ", &format_args!(": {reason}"));
         }
         Error::EPERM
     }
@@ -308,17 +309,19 @@ impl Connecting {
     /// That of the introduction, which is logged.
     pub(crate) fn introduced(
         &mut self,
+        token: &mut Token,
         received: std::result::Result<c_int, c_int>,
         version: c_int,
         features: c_int,
     ) -> Result<c_int> {
         Error::check(received.unwrap_or_else(|code| code)).inspect_err(|error| {
             let reason = log::errstr(*error);
-            self.say(Level::Err, "cannot verify ", &format_args!(" server: {reason}"));
+            self.say(token, Level::Err, "cannot verify ", &format_args!(" server: {reason}"));
         })?;
         let fd = self.socket.take().ok_or(Error::GENERIC)?.into_raw_fd();
         if log::debug(Debug::Libpmda) {
             self.say(
+                token,
                 Level::Info,
                 "",
                 &format_args!(" server fd={fd} version={version} features=0x{features:x}"),
@@ -328,7 +331,7 @@ impl Connecting {
     }
 
     /// Frees the path, and closes the socket if it was not handed over.
-    pub(crate) fn end(&mut self) {
-        cancel::disabled(|| drop((self.path.take(), self.socket.take())));
+    pub(crate) fn end(&mut self, token: &mut Token) {
+        token.apart(|| drop((self.path.take(), self.socket.take())));
     }
 }

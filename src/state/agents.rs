@@ -189,8 +189,8 @@ pub(crate) fn address_of(record: &AgentRecord) -> usize {
     ptr::from_ref(record).addr()
 }
 
-/// The state of an agent's main loop. Nothing of it is locked while C runs: each request takes what
-/// it needs out and gives it back afterwards.
+/// The state of an agent's main loop. Each request takes what it needs out and gives it back
+/// afterwards, as C runs meanwhile.
 #[derive(Default)]
 pub(crate) struct LoopState {
     /// The first PDU has been waited for: the checks at the entry of the loop were passed (MAIN-3).
@@ -263,7 +263,7 @@ impl LoopState {
             *self.idle.lock(token) = receiver;
             return Ok(());
         }
-        let mut ahead = self.ahead.lock(token);
+        let ahead = self.ahead.lock(token);
         ahead.try_reserve(1).map_err(|_| Failure::NoMemory)?;
         ahead.push((StreamId::of(fd), receiver));
         Ok(())
@@ -275,7 +275,7 @@ impl LoopState {
         // Few clients send a request before the last one is answered, so `fstat` is seldom needed.
         if !self.ahead.lock(token).is_empty() {
             let stream = StreamId::of(fd);
-            let mut ahead = self.ahead.lock(token);
+            let ahead = self.ahead.lock(token);
             if let Some(place) = ahead.iter().position(|(from, _)| *from == stream) {
                 return ahead.swap_remove(place).1;
             }

@@ -25,7 +25,7 @@ use crate::state::caches::Caches;
 use crate::state::callbacks::Callbacks;
 use crate::state::databases::Databases;
 use crate::state::filter::Filter;
-use crate::sys::lock::{Guard, Mutex, Token};
+use crate::sys::lock::{Mutex, Token};
 use crate::view::event_block::EventBlock;
 use crate::view::table::MadeTables;
 use pmda_core::dynamic::RegistrationList;
@@ -56,19 +56,19 @@ pub(crate) struct Globals {
 
 static GLOBALS: OnceBox<[Mutex<Globals>; 1]> = OnceBox::new();
 
-/// The state, locked. It is made if there is none.
+/// The state. It is made if there is none.
 ///
 /// # Errors
 /// `-ENOMEM`.
-pub(crate) fn lock(token: &mut Token) -> Result<Guard<'_, Globals>> {
+pub(crate) fn lock(token: &mut Token) -> Result<&mut Globals> {
     match GLOBALS.get() {
         Some([globals]) => Ok(globals.lock(token)),
         None => make(token),
     }
 }
 
-/// The state, locked, if there is one.
-pub(crate) fn peek(token: &mut Token) -> Option<Guard<'_, Globals>> {
+/// The state, if there is one.
+pub(crate) fn peek(token: &mut Token) -> Option<&mut Globals> {
     GLOBALS.get().map(|[globals]| globals.lock(token))
 }
 
@@ -92,7 +92,7 @@ pub(crate) fn address() -> *mut c_void {
 /// # Errors
 /// `-ENOMEM`.
 #[cold]
-fn make(token: &mut Token) -> Result<Guard<'_, Globals>> {
+fn make(token: &mut Token) -> Result<&mut Globals> {
     let [globals] = GLOBALS.get_or_try_init(|| {
         try_box(Mutex::new(Globals {
             records: Records::new(),

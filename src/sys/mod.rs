@@ -1,5 +1,4 @@
-//! The operating system: the lock of the library, the guard against calls on top of calls, streams,
-//! and listening sockets.
+//! The operating system: the lock of the library, streams, and listening sockets.
 
 #![allow(unsafe_code)]
 
@@ -11,7 +10,6 @@ pub(crate) mod libpcp;
 pub mod lock;
 pub(crate) mod pdu_trace;
 pub(crate) mod process;
-pub(crate) mod reentrancy;
 pub(crate) mod root_socket;
 mod safe_externs;
 pub(crate) mod socket;

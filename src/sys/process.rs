@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_void};
 use std::ptr::NonNull;
 
-use crate::sys::libpcp::cancel;
+use crate::sys::lock::Token;
 use crate::sys::safe_externs;
 use pmda_core::error::Result;
 use pmda_core::index::Seed;
@@ -47,11 +47,11 @@ pub struct CFile(NonNull<libc::FILE>);
 impl CFile {
     /// Writes text. It goes through the stream's buffer, so it is in order with the caller's own
     /// output.
-    pub(crate) fn write(self, text: &[u8]) {
+    pub(crate) fn write(self, token: &mut Token, text: &[u8]) {
         if !text.is_empty() {
             // SAFETY: the stream is open: a `CFile` comes as an argument alone, and its caller
             // promises that. The bytes are those of a slice.
-            cancel::disabled(|| unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), self.0.as_ptr()) });
+            token.apart(|| unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), self.0.as_ptr()) });
         }
     }
 }

@@ -14,7 +14,7 @@ use crate::sys::libpcp::log::{self, Debug, ErrorText};
 use crate::sys::libpcp::{config, ipc};
 use crate::sys::{blocking, safe_externs};
 use pmda_core::dir_entry::DirEntry;
-use pmda_core::log::{Bytes, Level, Line, PathBytes};
+use pmda_core::log::{Bytes, Journal, Level, Line, PathBytes};
 use pmda_core::path::FilePath;
 
 /// A step on the way to a connection that has failed, and the reason.
@@ -132,7 +132,7 @@ pub(crate) fn service_port(name: &CStr) -> Result<c_int, c_int> {
 ///
 /// # Errors
 /// The step that has failed.
-pub(crate) fn listen_inet(port: u16, is_ipv6: bool) -> Result<Socket, SocketFailure> {
+pub(crate) fn listen_inet(journal: &mut Journal, port: u16, is_ipv6: bool) -> Result<Socket, SocketFailure> {
     let (creation, family, loopback) = if is_ipv6 {
         ("ipv6 socket", AddressFamily::INET6, IpAddr::V6(Ipv6Addr::LOCALHOST))
     } else {
@@ -141,18 +141,18 @@ pub(crate) fn listen_inet(port: u16, is_ipv6: bool) -> Result<Socket, SocketFail
     let mut socket = checked(creation, Socket::new(family))?;
     if is_ipv6 {
         checked(creation, sockopt::set_ipv6_v6only(&socket, true)).inspect_err(|_| {
-            log::notify!(Level::Err, "auxconnect.c:__pmCreateIPv6Socket: IPV6 is not supported");
+            journal.notify(Level::Err, "auxconnect.c:__pmCreateIPv6Socket: IPV6 is not supported");
         })?;
     }
     socket.make_known();
     // The connection inherits these options. With SO_LINGER and no time, its close discards unsent
     // data (CONN-3).
-    let warn_unless = |outcome: Result<(), Errno>, option: &str| {
+    let mut warn_unless = |outcome: Result<(), Errno>, option: &str| {
         if let Err(error) = outcome {
             let (fd, family, why) = (socket.as_raw_fd(), family.as_raw(), reason(&error.into()));
-            log::notify!(
+            journal.notify(
                 Level::Warning,
-                "auxconnect.c:__pmInitSocket(fd={fd}, family={family}): __pmSetSockOpt {option}: {why}"
+                format_args!("auxconnect.c:__pmInitSocket(fd={fd}, family={family}): __pmSetSockOpt {option}: {why}"),
             );
         }
     };
@@ -202,16 +202,16 @@ impl SocketFailure {
 ///
 /// # Errors
 /// The step that has failed.
-pub(crate) fn listen_unix(path: &CStr) -> Result<Socket, SocketFailure> {
+pub(crate) fn listen_unix(journal: &mut Journal, path: &CStr) -> Result<Socket, SocketFailure> {
     let address = checked("bind", unix_address(path.to_bytes()))?;
     let socket = checked("socket", Socket::new(AddressFamily::UNIX))?;
     checked("unlink", check_way(path))?;
     match rustix::fs::unlink(path) {
         Ok(()) => {
-            log::notify!(
+            let path = PathBytes(path.to_bytes());
+            journal.notify(
                 Level::Warning,
-                "__pmdaOpenUnix({}): socket exists, unlinked it",
-                PathBytes(path.to_bytes())
+                format_args!("__pmdaOpenUnix({path}): socket exists, unlinked it"),
             );
         }
         Err(Errno::NOENT) => {}
@@ -221,7 +221,7 @@ pub(crate) fn listen_unix(path: &CStr) -> Result<Socket, SocketFailure> {
     // its owner. If fchmod fails, the mode is what the umask leaves, as with the C library.
     let is_closed = safe_externs::fchmod(socket.as_raw_fd(), 0o600) == 0;
     checked("bind", net::bind(&socket, &address))?;
-    set_owner(path, is_closed);
+    set_owner(journal, path, is_closed);
     checked("listen", net::listen(&socket, 5))?;
     Ok(socket)
 }
@@ -257,8 +257,8 @@ pub(super) fn unix_address(path: &[u8]) -> Result<SocketAddrUnix, Errno> {
 ///
 /// Other processes that may write to the directory may replace the socket at any time. So its name
 /// is looked up once, and the file is changed only if it can be our socket.
-fn set_owner(path: &CStr, is_closed: bool) {
-    let owner = owner();
+fn set_owner(journal: &mut Journal, path: &CStr, is_closed: bool) {
+    let owner = owner(journal);
     let name = open_name(path, is_closed);
     let failed = |error: Errno| reason(&error.into());
     let change = |work: &dyn Fn(&OwnedFd) -> Result<(), Errno>| match &name {
@@ -273,11 +273,22 @@ fn set_owner(path: &CStr, is_closed: bool) {
         return;
     }
     if let Some(why) = opened {
-        log::notify!(Level::Warning, "__pmdaOpenUnix: chmod({path},...) failed: {why}");
+        journal.notify(
+            Level::Warning,
+            format_args!("__pmdaOpenUnix: chmod({path},...) failed: {why}"),
+        );
     }
     match owned {
-        None => log::notify!(Level::Warning, "__pmdaOpenUnix: chown({path}, ...) skipped"),
-        Some(Some(why)) => log::notify!(Level::Warning, "__pmdaOpenUnix: chown({path}, ...) failed: {why}"),
+        None => journal.notify(
+            Level::Warning,
+            format_args!("__pmdaOpenUnix: chown({path}, ...) skipped"),
+        ),
+        Some(Some(why)) => {
+            journal.notify(
+                Level::Warning,
+                format_args!("__pmdaOpenUnix: chown({path}, ...) failed: {why}"),
+            );
+        }
         Some(None) => {}
     }
 }
@@ -321,7 +332,7 @@ fn let_group_in(file: &OwnedFd) -> Result<(), Errno> {
 
 /// The user that PCP runs as (`PCP_USER`), and its group. If there is no such user, a warning is
 /// logged.
-fn owner() -> Option<(libc::uid_t, libc::gid_t)> {
+fn owner(journal: &mut Journal) -> Option<(libc::uid_t, libc::gid_t)> {
     let name = config::optional(c"PCP_USER").and_then(|mut name| {
         name.try_reserve_exact(1).ok()?;
         name.push(0);
@@ -341,7 +352,10 @@ fn owner() -> Option<(libc::uid_t, libc::gid_t)> {
     };
     if owner.is_none() {
         let (name, why) = (Bytes(user.to_bytes()), reason(&io::Error::last_os_error()));
-        log::notify!(Level::Warning, "__pmdaOpenUnix: getpwnam({name}) failed: {why}");
+        journal.notify(
+            Level::Warning,
+            format_args!("__pmdaOpenUnix: getpwnam({name}) failed: {why}"),
+        );
     }
     owner
 }

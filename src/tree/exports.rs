@@ -58,9 +58,9 @@ pub unsafe extern "C" fn pmdaTreeCreate(tree: Out<'_, *mut pmdaNameSpace>) -> c_
 /// `tree` is NULL or a tree, `name` NULL or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreeInsert(tree: Option<Tree<'_>>, pmid: pmID, name: Option<CText<'_>>) -> c_int {
-    guard(|_| {
+    guard(|token| {
         let (tree, name) = tree.zip(name).ok_or(Error::EINVAL)?;
-        tree.insert(MetricId(pmid), name)
+        tree.insert(token, MetricId(pmid), name)
     })
 }
 
@@ -85,12 +85,12 @@ pub unsafe extern "C" fn pmdaTreeRelease(tree: Option<Tree<'_>>) {
 /// `tree` is NULL or a tree.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreeRebuildHash(tree: Option<Tree<'_>>, numpmid: c_int) {
-    guard(|_| {
+    guard(|token| {
         let Some(tree) = tree else { return };
         let size = namespace::table_size(numpmid);
         if tree.rebuild(size).is_err() {
             let bytes = (size as isize as usize).wrapping_mul(size_of::<*mut __pmnsNode>());
-            pmns::no_memory(c"pmdaTreeRebuildHash", bytes);
+            pmns::no_memory(token, c"pmdaTreeRebuildHash", bytes);
         }
     });
 }

@@ -7,6 +7,7 @@ use std::ptr::{self, NonNull};
 
 use crate::sys::libpcp;
 use crate::sys::libpcp::labels::{LabelSetRef, PcpLabelSets};
+use crate::sys::lock::Token;
 use crate::view::arg::{CText, view};
 use crate::view::memory::{self, AnyBytes, Array, Block, CVec};
 use crate::view::types::{pmLabel, pmLabelSet};
@@ -233,8 +234,8 @@ impl<'call> LabelSets<'call> {
     ///
     /// # Errors
     /// Those of libpcp.
-    pub(crate) fn store_context(&mut self) -> Result<c_int> {
-        let (status, sets) = libpcp::labels::context();
+    pub(crate) fn store_context(&mut self, token: &mut Token) -> Result<c_int> {
+        let (status, sets) = libpcp::labels::context(token);
         self.store(sets);
         status
     }
@@ -243,8 +244,8 @@ impl<'call> LabelSets<'call> {
     ///
     /// # Errors
     /// Those of libpcp.
-    pub(crate) fn store_domain(&mut self, domain: c_int, name: CText<'_>) -> Result<c_int> {
-        let (status, sets) = libpcp::labels::domain(domain, name.c_str());
+    pub(crate) fn store_domain(&mut self, token: &mut Token, domain: c_int, name: CText<'_>) -> Result<c_int> {
+        let (status, sets) = libpcp::labels::domain(token, domain, name.c_str());
         self.store(sets);
         status
     }

@@ -9,6 +9,7 @@ use std::{ptr, slice};
 use crate::sys::libpcp::bindings::{__pmFreePMNS, __pmnsNode};
 use crate::sys::libpcp::log::{Debug, debug};
 use crate::sys::libpcp::pmns::{self, NodeRef};
+use crate::sys::lock::Token;
 use crate::sys::slice_mut;
 use crate::view::arg::{CText, view};
 use crate::view::memory::{Block, CVec, string};
@@ -247,10 +248,10 @@ impl Tree<'_> {
     ///
     /// # Errors
     /// `-EINVAL` for a tree without a root, `-ENOMEM`, and what libpcp gives.
-    pub(crate) fn insert(self, pmid: MetricId, name: CText<'_>) -> Result<c_int> {
+    pub(crate) fn insert(self, token: &mut Token, pmid: MetricId, name: CText<'_>) -> Result<c_int> {
         let root = self.root().ok_or(Error::EINVAL)?;
         if debug(Debug::Pmns) {
-            return self.insert_by_libpcp(pmid, name);
+            return self.insert_by_libpcp(token, pmid, name);
         }
         match namespace::place(root, name.bytes()) {
             InsertPoint::Below(parent, rest) => {
@@ -263,11 +264,11 @@ impl Tree<'_> {
                 if known >= 0 {
                     return Ok(known);
                 }
-                let answer = self.insert_by_libpcp(pmid, name)?;
+                let answer = self.insert_by_libpcp(token, pmid, name)?;
                 AGAIN.store(answer, Ordering::Relaxed);
                 Ok(answer)
             }
-            InsertPoint::Taken(_) => self.insert_by_libpcp(pmid, name),
+            InsertPoint::Taken(_) => self.insert_by_libpcp(token, pmid, name),
         }
     }
 
@@ -275,9 +276,9 @@ impl Tree<'_> {
     ///
     /// # Errors
     /// Those of libpcp.
-    fn insert_by_libpcp(self, pmid: MetricId, name: CText<'_>) -> Result<c_int> {
+    fn insert_by_libpcp(self, token: &mut Token, pmid: MetricId, name: CText<'_>) -> Result<c_int> {
         // SAFETY: a tree by the contract of `new`. It has a root, as `insert` has looked.
-        unsafe { pmns::insert(self.as_ptr(), pmid, name.c_str()) }
+        unsafe { pmns::insert(token, self.as_ptr(), pmid, name.c_str()) }
     }
 
     /// Frees the tree with its nodes, names and table.

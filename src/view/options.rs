@@ -4,6 +4,7 @@ use std::ffi::{c_char, c_int};
 use std::marker::PhantomData;
 
 use crate::sys::libpcp::getopt;
+use crate::sys::lock::Token;
 use crate::view::arg::{CText, view};
 use crate::view::types::{pmdaOptionOverride, pmdaOptions};
 
@@ -42,10 +43,10 @@ impl Options<'_> {
     }
 
     /// Prints the messages that were collected, and the usage of the agent, to stderr.
-    pub(crate) fn show_usage(self) {
+    pub(crate) fn show_usage(self, token: &mut Token) {
         // SAFETY: valid options by the contract of `new`. They begin with libpcp's `pmOptions`
         // (INIT-3).
-        unsafe { getopt::usage(self.as_ptr()) };
+        unsafe { getopt::usage(token, self.as_ptr()) };
     }
 
     /// Counts an error.
@@ -87,10 +88,10 @@ impl<'call> Arguments<'call> {
     }
 
     /// Finds the next option, and returns its letter, or -1 at the end.
-    pub(crate) fn next(self, options: Options<'_>) -> c_int {
+    pub(crate) fn next(self, token: &mut Token, options: Options<'_>) -> c_int {
         // SAFETY: the arguments are C strings by the contract of `Arguments::new`, and the options
         // are valid by the contract of `Options::new`.
-        unsafe { getopt::next(self.count, self.first, options.as_ptr()) }
+        unsafe { getopt::next(token, self.count, self.first, options.as_ptr()) }
     }
 }
 

@@ -5,6 +5,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 use crate::sys::libpcp::labels::{LabelSetRef, PcpLabelSets};
 use crate::sys::libpcp::log::{self, Debug};
+use crate::sys::lock::Token;
 use crate::sys::{pdu_trace, slice};
 use crate::view::arg::CText;
 use crate::view::types::{pmDesc, pmLabelSet};
@@ -120,15 +121,19 @@ impl OwnedLabels {
         OwnedLabels { sets, sent, kind }
     }
 
+    /// Shows the sets under -Dlabels, before they are encoded.
+    pub(crate) fn show(&self, token: &mut Token, ident: u32) {
+        if log::debug(Debug::Labels) {
+            pdu_trace::labels(token, ident, self.kind, &self.sets, self.sent);
+        }
+    }
+
     /// Encodes a LABEL.
     ///
     /// # Errors
     /// `PM_ERR_GENERIC` when the method has returned a count and stored NULL; `PM_ERR_TOOBIG`.
     pub(crate) fn encode(&self, reply: &mut Reply, ident: u32) -> Result<()> {
         let (sets, sent, kind) = (&self.sets, self.sent, self.kind);
-        if log::debug(Debug::Labels) {
-            pdu_trace::labels(ident, kind, sets, sent);
-        }
         if sets.is_none() && sent > 0 {
             return Err(Error::GENERIC);
         }

@@ -97,7 +97,7 @@ impl Results {
     /// Puts a block back: the next fetch uses it. Without memory for the list it is lost. The list
     /// has no spare room, since it stays in memory when the library is unloaded.
     fn put_back(&self, token: &mut Token, block: ResultBlock) {
-        let mut blocks = self.0.lock(token);
+        let blocks = self.0.lock(token);
         if blocks.try_reserve_exact(1).is_ok() {
             blocks.push(block);
         }
@@ -168,10 +168,10 @@ impl<'call> CResult<'call> {
         place: Out<'call, *mut pmdaResult>,
         mut memory: ResultMemory<'call>,
         sets: usize,
-        stamp: impl FnOnce() -> timeval,
+        stamp: impl FnOnce(&mut Token) -> timeval,
     ) -> Result<CResult<'call>> {
         let block = memory.block(token, sets)?;
-        let stamp = stamp();
+        let stamp = stamp(token);
         // SAFETY: a block that this fetch alone has, with room for the structure.
         unsafe {
             (*block.result).timestamp = stamp;

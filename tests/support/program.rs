@@ -37,23 +37,22 @@ impl Course {
 /// `examples` is what `pdus` does to each agent of `c-examples` and `pmda/examples`.
 ///
 /// Below tools are left out: dso, whose agent is unloaded with all that its variables point to; the
-/// programs that replace malloc as the tools do; exits, forks, handlers, interrupts and jumps,
+/// programs that replace malloc as the tools do; exits, forks, interrupts and waits,
 /// whose signals and children meet the tools' own.
-const HOSTILE: [(&str, [Option<&str>; 4]); 14] = [
+const HOSTILE: [(&str, [Option<&str>; 4]); 13] = [
     ("calls", [Some("60"), Some("5000"), Some("100"), Some("1")]),
     ("dso", [Some("1000"), Some("5000"), None, None]),
     ("examples", [Some("1500"), Some("20000"), None, None]),
     ("exits", [Some("60"), Some("1000"), None, None]),
     ("forks", [Some("100"), Some("2000"), None, None]),
-    ("handlers", [Some("300"), Some("3000"), None, None]),
     ("interrupts", [Some("10000"), Some("100000"), None, None]),
-    ("jumps", [Some("100"), Some("2000"), None, None]),
     ("leaks", [Some("1600"), Some("100000"), Some("1600"), Some("1")]),
     ("pdus", [Some("4000"), Some("250000"), Some("20000"), Some("1000")]),
     ("reenter", [Some(""), Some(""), Some(""), Some("")]),
     ("saves", [Some("20"), Some("500"), Some("20"), Some("10")]),
     ("streams", [Some("2"), Some("100"), Some("2"), Some("1")]),
     ("threads", [Some("1500"), Some("60000"), Some("5000"), Some("50")]),
+    ("waits", [Some(""), Some(""), None, None]),
 ];
 
 /// How much a program of tests/hostile does in this course; None if it has no part in it.

@@ -1,11 +1,12 @@
 //! Threads that are cancelled while the library writes a line or a file.
 //!
 //! A thread with a pending `pthread_cancel` ends inside of the next system call that may wait.
-//! Unwinding begins there, and would meet frames of ours that have something to drop. libpcp's
-//! frames have nothing to drop, but its locks stay locked: after a thread was cancelled in the
-//! middle of `pmNotifyErr`, no thread of the process can log any more. So each function that may
-//! reach such a system call inside of a step runs with the cancelability of the thread disabled.
-//! The thread ends a little later, where it waits between steps or in the agent.
+//! Unwinding begins there, and would meet frames of ours that have something to drop, and that hold
+//! the lock. libpcp's frames have nothing to drop, but its locks stay locked: after a thread was
+//! cancelled in the middle of `pmNotifyErr`, no thread of the process can log any more. So each
+//! function that may reach such a system call inside of a step runs with the cancelability of the
+//! thread disabled: by `Token::apart`, or directly where nothing is waited for. The thread ends a
+//! little later, where it waits between steps or in the agent.
 //!
 //! This is a file of `sys/libpcp`, as nearly all of these functions are libpcp's.
 

@@ -5,8 +5,8 @@ use std::ptr::{self, NonNull};
 
 use crate::sys::libpcp::bindings as pcp;
 use crate::sys::libpcp::bindings::pmLabelSet;
-use crate::sys::libpcp::cancel;
 use crate::sys::libpcp::safe_externs::__pmLabelTypeString;
+use crate::sys::lock::Token;
 use crate::sys::slice;
 use pmda_core::error::{Error, Result};
 use pmda_core::labels::{Label, Span};
@@ -155,11 +155,11 @@ impl PcpLabelSets {
     /// Prints the first `count` sets, or all if there are fewer, as libpcp does under `-Dlabels`.
     /// It stops at a set that is not sound: libpcp would read outside of the text that an agent has
     /// stored.
-    pub(crate) fn dump(&self, count: c_int) {
+    pub(crate) fn dump(&self, token: &mut Token, count: c_int) {
         let sound = self.first(count).take_while(|set| set.is_sound()).count();
         let count = c_int::try_from(sound).unwrap_or(0);
         // SAFETY: stdio's own stderr, and as many valid sets as were checked: none for NULL.
-        cancel::disabled(|| unsafe { pcp::__pmDumpLabelSets(super::log::stream(), self.first, count) });
+        token.apart(|| unsafe { pcp::__pmDumpLabelSets(super::log::stream(), self.first, count) });
     }
 }
 
@@ -180,9 +180,9 @@ pub(crate) fn type_name(kind: c_int) -> &'static [u8] {
 
 /// The status of a function of libpcp, and the set that it has stored at the place that `make`
 /// passes to it.
-fn new_set(make: impl FnOnce(*mut *mut pmLabelSet) -> c_int) -> (Result<c_int>, PcpLabelSets) {
+fn new_set(token: &mut Token, make: impl FnOnce(*mut *mut pmLabelSet) -> c_int) -> (Result<c_int>, PcpLabelSets) {
     let mut set = ptr::null_mut();
-    let status = cancel::disabled(|| make(&raw mut set));
+    let status = token.apart(|| make(&raw mut set));
     // SAFETY: the place is NULL as before, or libpcp has stored a new set from malloc there, which
     // belongs to its caller: to us.
     (Error::check(status), unsafe { PcpLabelSets::own(set, 1) })
@@ -192,10 +192,10 @@ fn new_set(make: impl FnOnce(*mut *mut pmLabelSet) -> c_int) -> (Result<c_int>, 
 ///
 /// # Errors
 /// Those of libpcp: `-EINVAL`, `-E2BIG`, `-ENOMEM`.
-pub(crate) fn parse(text: &CStr, flags: u8) -> Result<PcpLabelSets> {
+pub(crate) fn parse(token: &mut Token, text: &CStr, flags: u8) -> Result<PcpLabelSets> {
     let flags = c_int::from(flags);
     // SAFETY: the text is terminated. `set` is a valid place, and NULL there asks for a new set.
-    let (status, sets) = new_set(|set| unsafe { pcp::__pmAddLabels(set, text.as_ptr(), flags) });
+    let (status, sets) = new_set(token, |set| unsafe { pcp::__pmAddLabels(set, text.as_ptr(), flags) });
     status?;
     if sets.first(1).all(LabelSetRef::is_complete) {
         Ok(sets)
@@ -206,15 +206,17 @@ pub(crate) fn parse(text: &CStr, flags: u8) -> Result<PcpLabelSets> {
 
 /// The labels that are configured for the host (LABEL-26), and a status. There may be a set also
 /// with a status of 0 (LABEL-27).
-pub(crate) fn context() -> (Result<c_int>, PcpLabelSets) {
+pub(crate) fn context(token: &mut Token) -> (Result<c_int>, PcpLabelSets) {
     // SAFETY: `set` is a valid place, and NULL there asks for a new set.
-    new_set(|set| unsafe { pcp::__pmGetContextLabels(set) })
+    new_set(token, |set| unsafe { pcp::__pmGetContextLabels(set) })
 }
 
 /// The label of a domain, `{"agent":NAME}` (LABEL-25), and a status.
-pub(crate) fn domain(domain: c_int, name: &CStr) -> (Result<c_int>, PcpLabelSets) {
+pub(crate) fn domain(token: &mut Token, domain: c_int, name: &CStr) -> (Result<c_int>, PcpLabelSets) {
     // SAFETY: the name is terminated. `set` is a valid place, and NULL there asks for a new set.
-    new_set(|set| unsafe { pcp::__pmGetDomainLabels(domain, name.as_ptr(), set) })
+    new_set(token, |set| unsafe {
+        pcp::__pmGetDomainLabels(domain, name.as_ptr(), set)
+    })
 }
 
 /// The place of a label, from C's bit fields: none is wider than the type that it becomes.

@@ -7,9 +7,10 @@ use std::mem::{offset_of, zeroed};
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::sys::libpcp::bindings as pcp;
 use crate::sys::libpcp::safe_externs::pmGetProgname;
 use crate::sys::libpcp::version::SINCE_6_0_5;
-use crate::sys::libpcp::{bindings as pcp, cancel};
+use crate::sys::lock::Token;
 use pmda_core::error::Error;
 use pmda_core::log::{Bytes, Journal, Level, Line, Message, Whole};
 
@@ -76,37 +77,40 @@ fn program() -> Bytes<'static> {
 }
 
 /// Writes a line to the log through `pmNotifyErr`:
-/// `notify!(Level::Err, "{}: no such metric", Bytes(name))`.
+/// `notify!(token, Level::Err, "{}: no such metric", Bytes(name))`.
 ///
 /// All messages go through this macro and its sisters (`debug_line!`, `trace!`, `warning!`). They
 /// put the text together on the stack, or in memory that may be refused: then the line is shorter.
 /// `format!`, `to_string` and the like end the process without memory.
+///
+/// A stream may be locked by another thread, or lead to a full pipe: so they take the token of the
+/// step, and write apart from the lock.
 macro_rules! notify_macro {
-    ($level:expr, $($text:tt)+) => {
-        $crate::sys::libpcp::log::notify_line($level, format_args!($($text)+))
+    ($token:expr, $level:expr, $($text:tt)+) => {
+        $crate::sys::libpcp::log::notify_line($token, $level, format_args!($($text)+))
     };
 }
 
 /// Writes a line of debug output. Its start depends on the release of PCP: since 6.0.5 time and
 /// program name on stderr, before that a line of the log with severity `Debug`.
 macro_rules! debug_macro {
-    ($($text:tt)+) => {
-        $crate::sys::libpcp::log::debug_args(format_args!($($text)+))
+    ($token:expr, $($text:tt)+) => {
+        $crate::sys::libpcp::log::debug_args($token, format_args!($($text)+))
     };
 }
 
 /// Writes text to stderr as it is; the text has its own newline.
 macro_rules! trace_macro {
-    ($($text:tt)+) => {
-        $crate::sys::libpcp::log::trace(::pmda_core::log::Line::new(format_args!($($text)+)).bytes())
+    ($token:expr, $($text:tt)+) => {
+        $crate::sys::libpcp::log::trace($token, ::pmda_core::log::Line::new(format_args!($($text)+)).bytes())
     };
 }
 
 /// Writes a warning to stderr beside the log, in the form of PCP since 6.0.5: time with
 /// microseconds, severity, text (MAIN-31).
 macro_rules! warning_macro {
-    ($($text:tt)+) => {
-        $crate::sys::libpcp::log::warning_args(format_args!($($text)+))
+    ($token:expr, $($text:tt)+) => {
+        $crate::sys::libpcp::log::warning_args($token, format_args!($($text)+))
     };
 }
 
@@ -114,29 +118,29 @@ macro_rules! warning_macro {
 pub(crate) use {debug_macro as debug_line, notify_macro as notify, trace_macro as trace, warning_macro as warning};
 
 /// See [`debug_line!`].
-pub(crate) fn debug_args(text: fmt::Arguments<'_>) {
+pub(crate) fn debug_args(token: &mut Token, text: fmt::Arguments<'_>) {
     if SINCE_6_0_5 {
-        stamped(format_args!("{}: {text}", program()));
+        stamped(token, format_args!("{}: {text}", program()));
     } else {
-        notify_line(Level::Debug, text);
+        notify_line(token, Level::Debug, text);
     }
 }
 
 /// Writes the start of a line of debug output, in the form of PCP since 6.0.5. The caller writes
 /// the rest.
-pub(crate) fn debug_start(text: &[u8]) {
+pub(crate) fn debug_start(token: &mut Token, text: &[u8]) {
     let now = time();
     let (stamp, micros) = (stamp(now), now.subsec_micros());
-    trace!("[{stamp}.{micros:06}] {}: {}", program(), Whole(text));
+    trace!(token, "[{stamp}.{micros:06}] {}: {}", program(), Whole(text));
 }
 
 /// See [`warning!`].
-pub(crate) fn warning_args(text: fmt::Arguments<'_>) {
-    stamped(format_args!("Warning: {text}"));
+pub(crate) fn warning_args(token: &mut Token, text: fmt::Arguments<'_>) {
+    stamped(token, format_args!("Warning: {text}"));
 }
 
 /// See [`notify!`]. A NUL in the text ends it, and so does [`LINE_MAX`](pmda_core::log::LINE_MAX).
-pub(crate) fn notify_line(level: Level, text: fmt::Arguments<'_>) {
+pub(crate) fn notify_line(token: &mut Token, level: Level, text: fmt::Arguments<'_>) {
     let mut line = Line::new(text);
     line.limit();
     let text = line.c_str();
@@ -148,10 +152,10 @@ pub(crate) fn notify_line(level: Level, text: fmt::Arguments<'_>) {
         Level::Debug => libc::LOG_DEBUG,
     };
     if memory_is_short() {
-        return without_libpcp(level, text);
+        return without_libpcp(token, level, text);
     }
     // SAFETY: the format asks for one C string, which is valid during the call.
-    cancel::disabled(|| unsafe { pcp::pmNotifyErr(priority, c"%s".as_ptr(), text.as_ptr()) });
+    token.apart(|| unsafe { pcp::pmNotifyErr(priority, c"%s".as_ptr(), text.as_ptr()) });
 }
 
 /// Returns whether there is not even the memory that libpcp needs for a line. Without it
@@ -164,7 +168,7 @@ fn memory_is_short() -> bool {
 
 /// Writes a line to stderr in the form of libpcp's log.
 #[cold]
-fn without_libpcp(level: Level, text: &CStr) {
+fn without_libpcp(token: &mut Token, level: Level, text: &CStr) {
     let severity = match level {
         Level::Crit => "Critical",
         Level::Err => "Error",
@@ -176,7 +180,10 @@ fn without_libpcp(level: Level, text: &CStr) {
     let now = time();
     let stamp = stamp(now);
     let process = std::process::id();
-    trace(Line::new(format_args!("[{stamp}] {program}({process}) {severity}: {text}\n")).bytes());
+    trace(
+        token,
+        Line::new(format_args!("[{stamp}] {program}({process}) {severity}: {text}\n")).bytes(),
+    );
 }
 
 /// Writes debug output to stderr. A failure is ignored: there is no better place to report it.
@@ -184,10 +191,10 @@ fn without_libpcp(level: Level, text: &CStr) {
 /// It goes through stdio's stream, as the output of libpcp and agents does: since PCP 7.0 that
 /// stream has a buffer, so lines that bypass it would overtake others. `std::io::stderr` is not
 /// used either, since a thread that does not exist in the child of a fork may have its lock.
-pub(crate) fn trace(text: &[u8]) {
+pub(crate) fn trace(token: &mut Token, text: &[u8]) {
     // SAFETY: the slice has the length that is passed along. The stream is stdio's own; fwrite
     // fails on one that is closed.
-    cancel::disabled(|| unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), stream()) });
+    token.apart(|| unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), stream()) });
 }
 
 /// A number that prints as by C's `%#x`: 0 has no prefix.
@@ -207,21 +214,21 @@ impl Display for Hex {
     }
 }
 
-/// Writes out the messages of a journal, and empties it. The caller has nothing locked.
-pub(crate) fn flush(journal: &mut Journal) {
+/// Writes out the messages of a journal, and empties it.
+pub(crate) fn flush(token: &mut Token, journal: &mut Journal) {
     if !journal.messages.is_empty() {
-        write_out(journal);
+        write_out(token, journal);
     }
 }
 
 /// [`flush`] of a journal with messages.
 #[cold]
-fn write_out(journal: &mut Journal) {
+fn write_out(token: &mut Token, journal: &mut Journal) {
     for message in journal.messages.drain(..) {
         match message {
-            Message::Notify(level, text) => notify!(level, "{}", Whole(&text)),
-            Message::Debug(text) => debug_line!("{}", Whole(&text)),
-            Message::Trace(text) => trace(&text),
+            Message::Notify(level, text) => notify!(token, level, "{}", Whole(&text)),
+            Message::Debug(text) => debug_line!(token, "{}", Whole(&text)),
+            Message::Trace(text) => trace(token, &text),
         }
     }
 }
@@ -267,11 +274,11 @@ pub(crate) fn errstr_of(code: c_int) -> ErrorText {
 
 /// Redirects stderr to a log file. libpcp itself reports a failure. Since PCP 6.0.5 the file is
 /// written line by line under `-Dlibpmda,desperate` (INIT-30).
-pub(crate) fn open(program: &CStr, file: &CStr) {
+pub(crate) fn open(token: &mut Token, program: &CStr, file: &CStr) {
     let mut status = 0;
     let stream = stream();
     let by_lines = SINCE_6_0_5 && debug(Debug::Libpmda) && debug(Debug::Desperate);
-    cancel::disabled(|| {
+    token.apart(|| {
         if by_lines {
             // SAFETY: stdio's own stderr, which allocates its buffer itself.
             unsafe { libc::setvbuf(stream, std::ptr::null_mut(), libc::_IOLBF, 0) };
@@ -299,12 +306,12 @@ pub(crate) fn os_text(errno: i32) -> ErrorText {
 }
 
 /// Writes a line to stderr behind the local time with microseconds.
-fn stamped(text: fmt::Arguments<'_>) {
+fn stamped(token: &mut Token, text: fmt::Arguments<'_>) {
     let now = time();
     let (stamp, micros) = (stamp(now), now.subsec_micros());
     let mut line = Line::new(format_args!("[{stamp}.{micros:06}] {text}\n"));
     line.limit();
-    trace(line.bytes());
+    trace(token, line.bytes());
 }
 
 /// The time since 1970.

@@ -8,9 +8,9 @@ use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
 use crate::sys::libpcp::bindings::{__pmAddPMNSNode, __pmnsNode, __pmnsTree, PM_RECOV_ERR, pmNoMem};
-use crate::sys::libpcp::cancel;
 use crate::sys::libpcp::log::{Debug, debug};
 use crate::sys::libpcp::safe_externs::__pmNewPMNS;
+use crate::sys::lock::Token;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::MetricId;
 use pmda_core::namespace::Node;
@@ -132,27 +132,23 @@ pub(crate) fn create() -> Result<*mut __pmnsTree> {
 ///
 /// # Safety
 /// `tree` is a tree of libpcp with a root.
-pub(crate) unsafe fn insert(tree: *mut __pmnsTree, pmid: MetricId, name: &CStr) -> Result<c_int> {
+pub(crate) unsafe fn insert(token: &mut Token, tree: *mut __pmnsTree, pmid: MetricId, name: &CStr) -> Result<c_int> {
     let pmid = c_int::from_ne_bytes(pmid.0.to_ne_bytes());
     // SAFETY: a tree of libpcp with a root, as the caller promises, and a C string, which libpcp
     // copies.
     let add = || unsafe { __pmAddPMNSNode(tree, pmid, name.as_ptr()) };
     // libpcp prints lines under -Dpmns alone. Otherwise the system calls of `disabled` are saved:
     // there may be thousands of names.
-    Error::check(if debug(Debug::Pmns) {
-        cancel::disabled(add)
-    } else {
-        add()
-    })
+    Error::check(if debug(Debug::Pmns) { token.apart(add) } else { add() })
 }
 
 /// Logs that there is no memory for `size` bytes. The process goes on.
-pub(crate) fn no_memory(place: &CStr, size: usize) {
+pub(crate) fn no_memory(token: &mut Token, place: &CStr, size: usize) {
     // `pmNoMem` prints the text of errno, which malloc has not set when the size was refused before
     // it was called.
     // SAFETY: errno is this thread's own. The name is a C string. With `PM_RECOV_ERR` `pmNoMem`
     // returns.
-    cancel::disabled(|| unsafe {
+    token.apart(|| unsafe {
         *libc::__errno_location() = libc::ENOMEM;
         pmNoMem(place.as_ptr(), size, PM_RECOV_ERR as c_int);
     });
