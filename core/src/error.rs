@@ -93,6 +93,10 @@ macro_rules! errnos {
 errnos! {
     /// Operation not permitted.
     EPERM = PERM;
+    /// No such file or directory.
+    ENOENT = NOENT;
+    /// A directory, where a file is wanted.
+    EISDIR = ISDIR;
     /// No such process, queue or database.
     ESRCH = SRCH;
     /// Argument list too long: too big, or too much.

@@ -185,7 +185,17 @@ fn load(token: &mut Token, indom: InDom) -> Result<c_int> {
     // The domain gets a cache in any case (CACHE-5).
     let path = path(token, indom)?;
     with(token, indom, |_| Ok(()))?;
-    let mut file = token.apart(|| CacheFile::open(path))?;
+    let mut file = match token.apart(|| CacheFile::open(path)) {
+        Ok(file) => file,
+        Err(error) => {
+            let error = error.into();
+            with(token, indom, |cache| {
+                cache.load_failed(error);
+                Ok(())
+            })?;
+            return Err(error);
+        }
+    };
     loop {
         token.apart(|| file.read());
         if let Some(loaded) = with(token, indom, |cache| cache.load(&mut file))? {

@@ -5,6 +5,7 @@
 //! The content is written to a temporary file in the same directory, which is then renamed. A file
 //! that cannot be replaced in this way is written in place.
 
+use std::cell::OnceCell;
 use std::ffi::CStr;
 use std::fs::{File, Permissions};
 use std::io::{self, ErrorKind, Write};
@@ -39,16 +40,19 @@ type Same = fn(&File, &File) -> bool;
 ///
 /// # Errors
 /// The system's error. The old file is unchanged, unless it had to be written in place.
-pub(super) fn write(path: &FilePath, content: &[u8]) -> io::Result<()> {
-    write_if(same_attributes, path, content)
+///
+/// With `kept` the old file gets another name, which is put there. What would have to be written in
+/// place is `EEXIST` then.
+pub(super) fn write(path: &FilePath, content: &[u8], kept: Option<&OnceCell<DirEntry>>) -> io::Result<()> {
+    write_if(same_attributes, path, content, kept)
 }
 
 /// [`write()`] with another comparison of attributes.
-fn write_if(same: Same, path: &FilePath, content: &[u8]) -> io::Result<()> {
+fn write_if(same: Same, path: &FilePath, content: &[u8], kept: Option<&OnceCell<DirEntry>>) -> io::Result<()> {
     // The file behind a symbolic link is replaced, not the link.
     let target = DirEntry::target(path)?;
     let old = look(&target)?;
-    replace(same, &target, old, content)
+    replace(same, &target, old, content, kept)
 }
 
 /// The kind of file that a path names.
@@ -86,22 +90,33 @@ fn io_error(error: Error) -> io::Error {
 }
 
 /// Replaces the file that no symbolic link stands for any more: [`write()`] has followed them.
-fn replace(same: Same, target: &DirEntry, old: Found, content: &[u8]) -> io::Result<()> {
+fn replace(
+    same: Same,
+    target: &DirEntry,
+    old: Found,
+    content: &[u8],
+    kept: Option<&OnceCell<DirEntry>>,
+) -> io::Result<()> {
+    let in_place = || match kept {
+        Some(_) => Err(Errno::EXIST.into()),
+        None => in_place(target, content),
+    };
     let known = match old {
         Found::Nothing => None,
         Found::File => Some(target.file(OFlags::WRONLY, 0)?),
-        Found::Other => return in_place(target, content),
+        Found::Other => return in_place(),
     };
     let (temporary, mut file) = match create_beside(target, known.is_some()) {
         Ok(made) => made,
         // Only where we may not write to the directory. On a full disk, writing in place would lose
         // the old content.
-        Err(error) if is_refusal(&error) => return in_place(target, content),
+        Err(error) if is_refusal(&error) => return in_place(),
         Err(error) => return Err(error),
     };
+    let to_keep = kept.filter(|_| known.is_some());
     let replaceable = known.is_none_or(|known| take_after(&file, &known, same));
     let result = match replaceable.then(|| file.write_all(content)) {
-        Some(Ok(())) => temporary.rename(target).map(|()| true),
+        Some(Ok(())) => keep(target, to_keep).and_then(|()| temporary.rename(target).map(|()| true)),
         Some(Err(error)) => Err(error),
         None => Ok(false),
     };
@@ -113,8 +128,17 @@ fn replace(same: Same, target: &DirEntry, old: Found, content: &[u8]) -> io::Res
         // Refused: the file is mounted, or belongs to another user in a directory with the sticky
         // bit.
         Err(error) if !is_refusal(&error) => Err(error),
-        _ => in_place(target, content),
+        _ => in_place(),
     }
+}
+
+/// Gives the old file another name, if it is to be kept.
+fn keep(target: &DirEntry, kept: Option<&OnceCell<DirEntry>>) -> io::Result<()> {
+    if let Some(kept) = kept {
+        // It is empty: a snapshot is written once.
+        let _ = kept.set(target.keep_aside("unread")?);
+    }
+    Ok(())
 }
 
 /// Returns whether an error means that the system does not let us replace a file. Writing to it may
@@ -273,7 +297,7 @@ mod tests {
     }
 
     fn write(path: &Path, content: &[u8]) -> io::Result<()> {
-        write_if(|_, _| true, &file_path(path), content)
+        write_if(|_, _| true, &file_path(path), content, None)
     }
 
     fn names(directory: &Path) -> Vec<String> {
@@ -316,7 +340,7 @@ mod tests {
         assert_eq!(names(directory.path()), ["1.2", "link", "other"]);
         fs::remove_file(directory.path().join("other")).expect("ours");
         let before = fs::metadata(&file).expect("there").ino();
-        write_if(|_, _| false, &file_path(&file), b"five").expect("a file with other attributes");
+        write_if(|_, _| false, &file_path(&file), b"five", None).expect("a file with other attributes");
         assert_eq!(fs::read(&file).expect("there"), b"five");
         assert_eq!(fs::metadata(&file).expect("there").ino(), before);
         assert_eq!(names(directory.path()), ["1.2", "link"]);

@@ -88,6 +88,17 @@ impl<T: Copy + Pointer> Cache<T> {
     ///
     /// The records before the one that fails are loaded.
     pub fn load(&mut self, file: &mut CacheFile) -> Result<Option<usize>> {
+        self.load_read(file).inspect_err(|error| self.load_failed(*error))
+    }
+
+    /// Takes note that a load has failed, in [`CacheFile::open`] or here. If the reason may pass,
+    /// such as `EMFILE`, `EIO` or `ENOMEM`, the file has numbers that are not lost yet: the next
+    /// save keeps it under another name (DEF-20).
+    pub fn load_failed(&mut self, error: Error) {
+        self.unread |= !matches!(error, Error::GENERIC | Error::ENOENT | Error::EISDIR);
+    }
+
+    fn load_read(&mut self, file: &mut CacheFile) -> Result<Option<usize>> {
         if file.file.is_none() {
             self.complain(&file.path, b": not a regular file", b"");
             return Err(Error::GENERIC);
@@ -101,16 +112,17 @@ impl<T: Copy + Pointer> Cache<T> {
             (Err(error), _) => Err(error),
         };
         if !file.has_header {
-            return match end {
-                Err(error @ (Error::ENOMEM | Error::GENERIC)) => Err(error),
-                _ => {
-                    self.complain(&file.path, b": empty file?", b"");
-                    Ok(Some(0))
-                }
-            };
+            match end {
+                Err(error @ (Error::ENOMEM | Error::GENERIC)) => return Err(error),
+                Err(error) => self.load_failed(error),
+                Ok(()) => self.unread = false,
+            }
+            self.complain(&file.path, b": empty file?", b"");
+            return Ok(Some(0));
         }
         self.over_limit = std::mem::take(&mut file.over_limit);
         end?;
+        self.unread = false;
         self.trace_after(format_args!("PMDA_CACHE_LOAD"));
         Ok(Some(file.count))
     }

@@ -86,6 +86,9 @@ pub struct Cache<T> {
     inserted: u32,
     /// The number of saves that have ended.
     saves: u32,
+    /// The last load has failed for a reason that may pass: the file has numbers that are not here
+    /// (DEF-20).
+    unread: bool,
     /// The keys of the live entries.
     keys: Keys,
     /// True if the set of instances differs from that of the file.
@@ -146,6 +149,7 @@ impl<T: Copy> Cache<T> {
             journal: Journal::new(),
             debug: false,
             saves: 0,
+            unread: false,
             above: 0,
             lowest: 0,
             active: 0,

@@ -2,6 +2,7 @@
 //! collects the text of the file ([`Snapshot`]). The file is written without the lock, and what
 //! changes meanwhile is saved by the next save.
 
+use std::cell::OnceCell;
 use std::fmt::Pointer;
 use std::io;
 
@@ -68,15 +69,20 @@ pub struct Snapshot {
     when: Write,
     /// The number of saves that had ended when this one began.
     saves: u32,
+    /// True if the old file has numbers that were not loaded: it is kept under another name.
+    keeps: bool,
+    /// That name.
+    kept: OnceCell<DirEntry>,
 }
 
 impl Snapshot {
     /// Writes the file. This call waits for the disk: no lock is held during it.
     ///
     /// # Errors
-    /// The system's error. The old file is unchanged, unless it had to be written in place.
+    /// The system's error; `EEXIST` if the old file is to be kept and cannot be. The old file is
+    /// unchanged, unless it had to be written in place.
     pub fn write(&self) -> io::Result<()> {
-        disk::write(&self.path, &self.text)
+        disk::write(&self.path, &self.text, self.keeps.then_some(&self.kept))
     }
 }
 
@@ -121,6 +127,8 @@ impl<T: Copy + Pointer> Cache<T> {
             dirty: (self.instances_dirty, self.stamps_dirty),
             when,
             saves: self.saves,
+            keeps: self.unread,
+            kept: OnceCell::new(),
         };
         self.collect(&mut snapshot)?;
         for slot in &snapshot.stamped {
@@ -140,6 +148,18 @@ impl<T: Copy + Pointer> Cache<T> {
     /// The error of writing. The marks that [`Cache::begin_save`] has cleared are set again, and
     /// the stamps are 0 again (DEF-1).
     pub fn saved(&mut self, snapshot: &Snapshot, result: io::Result<()>) -> Result<Option<usize>> {
+        if let Some(kept) = snapshot.kept.get() {
+            self.journal.notify(
+                Level::Warning,
+                format_args!(
+                    "pmdaCacheOp: {}: not loaded before, kept as {}",
+                    PathBytes(snapshot.path.bytes()),
+                    PathBytes(kept.name().bytes())
+                ),
+            );
+        }
+        // Whatever is there now has been written by this cache.
+        self.unread &= result.is_err() && snapshot.kept.get().is_none();
         let is_alone = self.saves == snapshot.saves;
         self.saves = self.saves.wrapping_add(1);
         if let Err(error) = result {

@@ -115,6 +115,7 @@ fn load(cache: &mut Cache<Slot>, directory: &FilePath) {
         Err(error) => Err(error.into()),
     });
     if let Err(error) = loaded {
+        cache.load_failed(error);
         log::warn!(
             "the file of an instance domain is not loaded to its end: {}",
             describe(error)

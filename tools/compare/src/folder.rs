@@ -1,11 +1,13 @@
 //! The private directories of a pmcd. The running one's are read, and never written.
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 
 use nix::unistd::{Gid, Uid, User, getegid, geteuid, getgroups, setegid, seteuid, setgroups};
+
+use pmda_core::dir_entry::DirEntry;
 
 use crate::host::Host;
 
@@ -182,6 +184,13 @@ fn as_user<R>(user: Option<(Uid, Gid)>, work: impl FnOnce() -> io::Result<R>) ->
     done
 }
 
+/// Copies a file with its mode. It may be something else by now: a FIFO is not waited for.
+fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
+    let (mut source, mut copied) = (DirEntry::at(from)?.read()?, File::create_new(to)?);
+    copied.set_permissions(source.metadata()?.permissions())?;
+    io::copy(&mut source, &mut copied).map(drop)
+}
+
 /// Copies a directory; what is neither a file, a link nor a directory, and what may not be read, is
 /// left out.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
@@ -199,7 +208,7 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
             Ok(())
         })
     } else if metadata.is_file() {
-        fs::copy(from, to).map(drop)
+        copy_file(from, to)
     } else {
         Ok(())
     };

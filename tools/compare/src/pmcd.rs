@@ -11,6 +11,8 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use pmda_core::dir_entry::DirEntry;
+
 use crate::client::Client;
 use crate::folder::Folder;
 use crate::host::{Agent, Host};
@@ -109,8 +111,7 @@ impl<'a> Pmcd<'a> {
     }
 
     fn log(&self, name: &str) -> String {
-        let log = fs::read(self.folder.at("log/pmcd").join(format!("{name}.log"))).unwrap_or_default();
-        String::from_utf8_lossy(&log).into_owned()
+        content(&self.folder.at("log/pmcd").join(format!("{name}.log"))).unwrap_or_default()
     }
 
     /// The last line that an agent, or pmcd, has logged.
@@ -125,7 +126,7 @@ impl<'a> Pmcd<'a> {
             lines.next_back().map(str::to_owned)
         };
         let own = said(&self.log(name)).or_else(|| about(self.log("pmcd")));
-        let output = || fs::read_to_string(self.folder.at("output")).unwrap_or_default();
+        let output = || content(&self.folder.at("output")).unwrap_or_default();
         own.or_else(|| said(&output()))
             .unwrap_or_else(|| "its log says nothing".to_owned())
     }
@@ -146,11 +147,21 @@ fn started(row: &str) -> Option<(String, i32)> {
     Some((words[0].to_owned(), numbers?[1]))
 }
 
+/// The text of a file that PCP's user may have made. It is neither waited for nor without an end,
+/// and root follows no link of that user's.
+fn content(path: &Path) -> Option<String> {
+    /// In bytes.
+    const LARGEST: usize = 16 << 20;
+    let content = DirEntry::behind(path).and_then(|entry| entry.content(LARGEST)).ok()?;
+    Some(String::from_utf8_lossy(&content).into_owned())
+}
+
 /// The environment of the running pmcd, as agents may need what is in it; else our own.
 fn environment(host: &Host) -> Vec<(OsString, OsString)> {
     let running = || {
-        let pid = fs::read_to_string(host.path("PCP_RUN_DIR").ok()?.join("pmcd.pid")).ok()?;
-        let environ = fs::read(format!("/proc/{}/environ", pid.trim())).ok()?;
+        let pid = content(&host.path("PCP_RUN_DIR").ok()?.join("pmcd.pid"))?;
+        let pid: u32 = pid.trim().parse().ok()?;
+        let environ = fs::read(format!("/proc/{pid}/environ")).ok()?;
         let variable = |entry: &[u8]| {
             let at = entry.iter().position(|byte| *byte == b'=')?;
             let text = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
