@@ -50,7 +50,7 @@ alone() {
 trap close_system EXIT
 make_system "$suite" "$suite${PCP:+-pcp}"
 inside apt-get update -q >/dev/null
-install_inside libpcp-pmda3-dev libpcp3-dev libclang-dev gcc g++ make pkg-config procps git ca-certificates binutils ${PCP:+pcp}
+install_inside libpcp-pmda3-dev libpcp3-dev libssl-dev openssl libclang-dev gcc g++ make pkg-config procps git ca-certificates binutils ${PCP:+pcp}
 bind "${CARGO_HOME:-$HOME/.cargo}" /rust/cargo
 if [ "${RUST:-host}" = debian ]; then
     install_inside rustc cargo

@@ -12,7 +12,7 @@ target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 if command -v apt-get >/dev/null; then
     export DEBIAN_FRONTEND=noninteractive
     apt-get update -q >/dev/null
-    apt-get install -y -q --no-install-recommends build-essential debhelper libclang-dev libpcp3-dev pcp pkg-config procps >/dev/null
+    apt-get install -y -q --no-install-recommends build-essential debhelper libclang-dev libpcp3-dev libssl-dev pcp pkg-config procps >/dev/null
     build() { packaging/deb.sh; }
     add() { apt-get install -y -q "$target"/deb/libpcp-pmda-rust_*.deb; }
     remove() { apt-get purge -y -q libpcp-pmda-rust; }

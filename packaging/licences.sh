@@ -25,7 +25,7 @@ holders() {
             :holder
             s/[. ]*( All rights reserved[. ]*)$//
             /Inc\.$/!s/\.$//
-            s/^[0-9]{4}(-*[0-9]{4})?$/& the authors of '"$name"'/
+            s/^([0-9]{4}(-*[0-9]{4})?)[[:space:]]*$/\1 the authors of '"$name"'/
             p' | sort -u)
     [ -n "$found" ] || found=$(authors "$1")
     printf '%s\n' "${found:-the authors of $name}"
@@ -150,7 +150,7 @@ TEXT
                     case $name in
                         Expat) find "$path" -maxdepth 1 -iname 'LICENSE-MIT*' ;;
                         Unlicense) find "$path" -maxdepth 1 -iname 'UNLICENSE*' ;;
-                        *) [ "$(licence "$crate")" != "$name" ] && ! grep -qE "(AND|OR) $name\$|^$name (AND|OR)" <<<"$(licence "$crate")" || {
+                        *) [ "$(licence "$crate")" != "$name" ] && ! grep -qE "(^|(AND|OR) )$name(\$| (AND|OR))" <<<"$(licence "$crate")" || {
                             find "$path" -maxdepth 1 -iname "LICENSE*${name%%-*}*"
                             find "$path" -maxdepth 1 -iname 'LICENSE' -o -maxdepth 1 -iname LICENSE.md -o -maxdepth 1 -iname LICENSE.txt
                         } ;;

@@ -19,11 +19,12 @@ readonly home=${CARGO_TARGET_DIR:-$PWD/target}/pcp
 readonly root=$home/root
 
 # What the build and the tests call: gcc and g++ for the C and C++ programs, clang for the header tests, binutils for
-# the link, valgrind for the memory checks, shellcheck for the scripts, libclang for bindgen, man-db for the manual pages, nss-wrapper
-# so that agents find their user pcp, uid-wrapper so that an ordinary user's can become it.
+# the link, valgrind for the memory checks, shellcheck for the scripts, libclang for bindgen, OpenSSL for the agent openmetrics and
+# the certificates of its tests, man-db for the manual pages, nss-wrapper so that agents find their user pcp, uid-wrapper so that
+# an ordinary user's can become it.
 readonly build_packages=(
     binutils clang g++ gcc libc6-dev libclang-dev libnss-wrapper libpcp-mmv1-dev libpcp-pmda3-dev libpcp-trace2-dev libpcp3-dev
-    libuid-wrapper make man-db pkg-config procps shellcheck valgrind
+    libssl-dev libuid-wrapper make man-db openssl pkg-config procps shellcheck valgrind
 )
 # Interpreters' bindings, and what the agents of the package import: agents written in Perl and Python are users of the
 # library too.

@@ -1,5 +1,7 @@
 //! What the agent bounds, so that no source costs more than its own values.
 
+use std::time::Duration;
+
 /// The most sources: a cluster has twelve bits, and 0 is that of the control metrics.
 pub const SOURCES: u32 = 4095;
 
@@ -27,3 +29,15 @@ pub const DEPTH: usize = 32;
 
 /// How many redirections of an address are followed.
 pub const REDIRECTS: u32 = 30;
+
+/// How long a source may take altogether: a request does not wait so long, and the document is for
+/// a later one.
+pub const BACKGROUND: Duration = Duration::from_secs(60);
+
+/// How old the document of a source may be that is not waited for.
+pub const FRESH: Duration = Duration::from_secs(60);
+
+/// The most cookies of all servers.
+pub const COOKIES: usize = 1000;
+/// The longest cookie, in bytes.
+pub const COOKIE: usize = 4096;

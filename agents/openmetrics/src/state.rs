@@ -1,14 +1,13 @@
 //! The state of the agent: which sources a request needs, and what becomes of them.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use pmda::Why;
 use pmda::prelude::*;
 
 use crate::cache::{Files, Table};
-use crate::fetch::{Fetcher, Memory, Outcome, Target};
+use crate::fetch::{Fetcher, Memory, Outcome};
 use crate::generation::Generation;
 use crate::model::{Row, Source, Status};
 use crate::sources::{Folder, Found};
@@ -31,7 +30,8 @@ pub struct OpenMetrics {
     folder: Folder,
     /// When the files were looked at.
     looked: Option<Instant>,
-    timeout: Duration,
+    /// How long a request waits for a source.
+    pub(crate) timeout: Duration,
     /// How old names may become.
     refresh: Duration,
     fetcher: Fetcher,
@@ -250,14 +250,22 @@ impl OpenMetrics {
 
     /// Fetches sources side by side, and takes their documents as they come. `limit` is the time
     /// that they have.
+    /// Fetches sources, and waits so long for those that usually come in time.
     fn fetch(&mut self, clusters: Vec<u32>, now: Instant, limit: Duration) {
-        let mut targets: Vec<(u32, Arc<Target>)> = Vec::new();
+        let mut arrived = HashSet::new();
+        while let Some(outcome) = self.fetcher.arrived() {
+            arrived.insert(outcome.source);
+            self.take(outcome);
+        }
+        let mut awaited = Vec::new();
         for cluster in clusters {
+            if self.fetcher.is_under_way(cluster) {
+                continue;
+            }
             self.count(cluster, |status| status.calls += 1);
             let Some(source) = self.sources.get_mut(&cluster) else {
                 continue;
             };
-            source.begin();
             source.fetched = Some(now);
             match source.target() {
                 Ok((target, is_new)) => {
@@ -265,29 +273,57 @@ impl OpenMetrics {
                         self.changes.sources.push(cluster);
                     }
                     log::debug!("fetch of source {} (cluster {cluster}): {target}", source.name);
-                    targets.push((cluster, target));
+                    self.fetcher.begin(cluster, target);
+                    if !source.is_slow || source.document_is_old(now) {
+                        awaited.push(cluster);
+                    }
                 }
-                Err(why) => log::error!("{why}"),
+                Err(why) => {
+                    source.begin();
+                    log::error!("{why}");
+                }
             }
         }
-        if targets.is_empty() {
-            return;
-        }
-        self.fetcher.begin(targets, limit);
+        self.fetcher.wait_for(awaited, limit);
         while let Some(outcome) = self.fetcher.next() {
             self.take(outcome);
         }
+        for cluster in self.fetcher.late() {
+            self.be_late(cluster, arrived.contains(&cluster));
+        }
     }
 
-    /// Takes the outcome of a source's fetch: its values and news, and its status.
-    fn take(&mut self, outcome: Outcome) {
-        let cluster = outcome.source;
+    /// A source was not in time: its document is for a later request. One that was late before
+    /// keeps what it has until then, and so does one whose last document was meant for this
+    /// request; what any other has is no answer to it.
+    fn be_late(&mut self, cluster: u32, has_arrived: bool) {
         let Some(source) = self.sources.get_mut(&cluster) else {
             return;
         };
+        let was_slow = std::mem::replace(&mut source.is_slow, true);
+        if (was_slow || has_arrived) && source.document.is_some() {
+            return;
+        }
+        source.begin();
+        let path = source.path.display();
+        let text = format!("failed to fetch URL or execute script {path}: no answer in time, a later request gets it");
+        log::debug!("{text}");
+        if let Some(status) = self.status(cluster) {
+            (status.status, status.code) = (text, 0);
+        }
+    }
+
+    fn take(&mut self, outcome: Outcome) {
+        let cluster = outcome.source;
+        let Some(source) = self.sources.get_mut(&cluster).filter(|source| !source.is_gone) else {
+            return;
+        };
+        source.begin();
+        source.is_slow = outcome.took > self.timeout;
         match outcome.result {
             Ok((code, document)) => {
                 let begun = Instant::now();
+                source.document = Some(outcome.ended);
                 let news = source.take(document.bytes(), &self.files);
                 let took = begun.elapsed();
                 log::debug!(

@@ -14,6 +14,8 @@ use pmda_core::ident::MetricId;
 
 use crate::OpenMetrics;
 
+mod slow;
+
 /// A folder with sources, and the agent.
 struct Host {
     directory: tempfile::TempDir,

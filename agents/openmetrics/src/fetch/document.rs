@@ -118,11 +118,38 @@ impl Document {
             }
         };
         self.bytes.truncate(length + *read.as_ref().unwrap_or(&0));
-        let read = read.map_err(|error| reason(&error))?;
+        let read = read.map_err(|error| error.to_string())?;
+        self.check()?;
+        Ok(read)
+    }
+
+    /// Adds some more of it.
+    ///
+    /// # Errors
+    /// That it is too large.
+    pub fn push(&mut self, bytes: &[u8]) -> Result<(), String> {
+        let length = self.bytes.len();
+        if length + bytes.len() > self.taken {
+            let more = length.clamp(FIRST, self.memory.largest.max(FIRST)).max(bytes.len());
+            self.grow(more)?;
+        }
+        self.bytes.extend_from_slice(bytes);
+        self.check()
+    }
+
+    /// Takes memory for what the source says it has, in bytes, up to a limit; it may be wrong.
+    ///
+    /// # Errors
+    /// That there is none.
+    pub fn expect(&mut self, length: u64) -> Result<(), String> {
+        self.grow(length.min(BELIEVED + FIRST as u64) as usize)
+    }
+
+    fn check(&self) -> Result<(), String> {
         if self.bytes.len() > self.memory.largest {
             return Err(format!("the document has more than {} bytes", self.memory.largest));
         }
-        Ok(read)
+        Ok(())
     }
 
     fn grow(&mut self, more: usize) -> Result<(), String> {
@@ -140,18 +167,10 @@ impl Document {
     pub fn read_all(mut self, source: &mut dyn Read, length: Option<u64>) -> Result<Document, String> {
         if let Some(length) = length {
             // And for the read that finds the end.
-            self.grow(length.min(BELIEVED) as usize + FIRST)?;
+            self.expect(length.min(BELIEVED) + FIRST as u64)?;
         }
         while self.read_from(source)? > 0 {}
         Ok(self)
-    }
-}
-
-fn reason(error: &std::io::Error) -> String {
-    let wrapped = error.get_ref().and_then(|inner| inner.downcast_ref::<ureq::Error>());
-    match wrapped {
-        Some(ureq::Error::Timeout(_)) => "no answer in time".to_owned(),
-        _ => error.to_string(),
     }
 }
 

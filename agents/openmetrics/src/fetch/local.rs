@@ -1,26 +1,32 @@
 //! Files and programs of this host.
 
 use std::fs::OpenOptions;
-use std::io::{ErrorKind, Read};
-use std::os::fd::AsFd;
+use std::io::ErrorKind;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::fcntl::OFlag;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, killpg};
+use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
+use rustix::process::{PidfdFlags, pidfd_open};
+use tokio::io::unix::AsyncFd;
+use tokio::net::unix::pipe::Receiver;
 
+use super::complaints::{self, Complaints};
 use super::document::{Document, Memory};
 
-/// How often a program that has closed its stdout is asked whether it has ended.
-const NAP: Duration = Duration::from_millis(2);
+/// How often a kernel that cannot tell of the end of a program is asked.
+const NAP: Duration = Duration::from_millis(10);
+
+/// Read size in bytes.
+const CHUNK: usize = 16 << 10;
 
 /// Reads a file.
 pub(super) fn file(path: &Path, memory: &Arc<Memory>) -> Result<Document, String> {
@@ -46,34 +52,42 @@ pub(super) fn file(path: &Path, memory: &Arc<Memory>) -> Result<Document, String
     Document::new(memory).read_all(&mut file, Some(metadata.len()))
 }
 
-/// Runs a program and reads its stdout, until a time. Its stderr is the agent's.
-pub(super) fn script(path: &Path, until: Instant, memory: &Arc<Memory>) -> Result<Document, String> {
+/// Runs a program and reads its stdout. What it has left behind with that stdout, when it has
+/// ended, is killed.
+pub(super) async fn script(path: &Path, memory: &Arc<Memory>, complaints: &Complaints) -> Result<Document, String> {
     let mut command = Command::new(path);
     // A group of its own, which ends with what the program has started.
-    command.stdin(Stdio::null()).stdout(Stdio::piped()).process_group(0);
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0);
     let cannot = |error: std::io::Error| format!("Command '{}' cannot be run: {error}", path.display());
-    let mut running = Running(command.spawn().map_err(cannot)?);
-    let mut stdout = running.0.stdout.take().ok_or("it has no stdout")?;
-    let mut document = Document::new(memory);
-    let late = || format!("Command '{}' has not ended in time and was killed", path.display());
-    loop {
-        if !is_readable(&stdout, until) {
-            return Err(late());
-        }
-        if document.read_from(&mut stdout as &mut dyn Read)? == 0 {
-            break;
-        }
-    }
-    let status = loop {
-        match running.0.try_wait() {
-            Ok(Some(status)) => break status,
-            Ok(None) if Instant::now() >= until => return Err(late()),
-            Ok(None) => thread::sleep(NAP),
-            Err(error) => return Err(error.to_string()),
-        }
+    let mut running = Running(Some(command.spawn().map_err(cannot)?));
+    let child = running.0.as_mut().ok_or("it has ended")?;
+    let pipe = |stream: Option<OwnedFd>| {
+        let stream = stream.ok_or_else(|| std::io::Error::from(ErrorKind::BrokenPipe))?;
+        Receiver::from_owned_fd(stream)
     };
+    let mut output = Output {
+        document: Document::new(memory),
+        stdout: Some(pipe(child.stdout.take().map(OwnedFd::from)).map_err(cannot)?),
+        complaint: Vec::new(),
+        stderr: Some(pipe(child.stderr.take().map(OwnedFd::from)).map_err(cannot)?),
+    };
+    let end = End::of(child.id());
+    tokio::select! {
+        biased;
+        read = output.read() => read?,
+        () = end.wait() => {}
+    }
+    // Its streams may be closed while it goes on, and the other way round.
+    end.wait().await;
+    let is_left = output.rest()?;
+    let status = running.reap(is_left)?;
+    complaints.take(path, output.complaint);
     match status.code() {
-        Some(0) => Ok(document),
+        Some(0) => Ok(output.document),
         Some(code) => Err(format!(
             "Command '{}' returned non-zero exit status {code}.",
             path.display()
@@ -82,34 +96,141 @@ pub(super) fn script(path: &Path, until: Instant, memory: &Arc<Memory>) -> Resul
     }
 }
 
-/// A program that is ended when nobody waits for it any more.
-struct Running(Child);
+/// What a program writes.
+struct Output {
+    document: Document,
+    /// `None` at the end.
+    stdout: Option<Receiver>,
+    complaint: Vec<u8>,
+    stderr: Option<Receiver>,
+}
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        if let Ok(Some(_)) = self.0.try_wait() {
-            return;
+impl Output {
+    /// Reads until both streams have ended.
+    async fn read(&mut self) -> Result<(), String> {
+        while self.stdout.is_some() || self.stderr.is_some() {
+            tokio::select! {
+                () = readable(self.stdout.as_ref()) => {}
+                () = readable(self.stderr.as_ref()) => {}
+            }
+            self.rest()?;
         }
-        if let Ok(id) = i32::try_from(self.0.id()) {
-            let _ = killpg(Pid::from_raw(id), Signal::SIGKILL);
+        Ok(())
+    }
+
+    /// Reads what is there. Tells whether the stdout is still open.
+    fn rest(&mut self) -> Result<bool, String> {
+        if let Some(stream) = &self.stdout {
+            let document = &mut self.document;
+            if empty(stream, |bytes| document.push(bytes))? {
+                self.stdout = None;
+            }
         }
-        let _ = self.0.wait();
+        if let Some(stream) = &self.stderr {
+            let complaint = &mut self.complaint;
+            let keep = |bytes: &[u8]| {
+                let left = complaints::HOURLY.saturating_sub(complaint.len());
+                complaint.extend_from_slice(bytes.get(..left).unwrap_or(bytes));
+                Ok(())
+            };
+            if empty(stream, keep)? {
+                self.stderr = None;
+            }
+        }
+        Ok(self.stdout.is_some())
     }
 }
 
-/// Waits until there is something to read, or the end; false when it takes too long.
-fn is_readable(stream: &impl AsFd, until: Instant) -> bool {
+/// Waits for a stream that is open.
+async fn readable(stream: Option<&Receiver>) {
+    match stream {
+        // What is wrong the read tells.
+        Some(stream) => drop(stream.readable().await),
+        None => std::future::pending().await,
+    }
+}
+
+/// Takes what a stream has. Tells whether it has ended.
+fn empty(stream: &Receiver, mut take: impl FnMut(&[u8]) -> Result<(), String>) -> Result<bool, String> {
+    let mut chunk = [0; CHUNK];
     loop {
-        let left = until.saturating_duration_since(Instant::now());
-        // Rounded up, so that the last millisecond is not spent in turns.
-        let left = PollTimeout::try_from(left.as_millis() + 1).unwrap_or(PollTimeout::MAX);
-        match poll(&mut [PollFd::new(stream.as_fd(), PollFlags::POLLIN)], left) {
-            Ok(0) if Instant::now() >= until => return false,
-            Ok(0) => {}
-            Ok(_) => return true,
-            Err(errno) if std::io::Error::from(errno).kind() == ErrorKind::Interrupted => {}
-            // The read tells why.
-            Err(_) => return true,
+        // The runtime asks the kernel only after news of it, and there is none behind the end of
+        // the program: then the kernel is asked directly.
+        let read = match stream.try_read(&mut chunk) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                nix::unistd::read(stream, &mut chunk).map_err(std::io::Error::from)
+            }
+            other => other,
+        };
+        match read {
+            Ok(0) => return Ok(true),
+            Ok(read) => take(&chunk[..read])?,
+            Err(error) if error.kind() == ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+            Err(error) => return Err(error.to_string()),
         }
+    }
+}
+
+/// The end of a program, which is still there as a zombie then: its number is nobody else's.
+struct End {
+    process: Pid,
+    handle: Option<AsyncFd<OwnedFd>>,
+}
+
+impl End {
+    fn of(process: u32) -> End {
+        let process = i32::try_from(process).unwrap_or(i32::MAX);
+        let open = || {
+            let handle = pidfd_open(rustix::process::Pid::from_raw(process)?, PidfdFlags::empty()).ok()?;
+            // Its successor is unsafe, for types that are not what owns the descriptor.
+            #[allow(deprecated)]
+            AsyncFd::new(handle).ok()
+        };
+        End {
+            process: Pid::from_raw(process),
+            handle: open(),
+        }
+    }
+
+    async fn wait(&self) {
+        if let Some(handle) = &self.handle {
+            if handle.readable().await.is_ok() {
+                return;
+            }
+        }
+        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
+        while let Ok(WaitStatus::StillAlive) = waitid(Id::Pid(self.process), flags) {
+            tokio::time::sleep(NAP).await;
+        }
+    }
+}
+
+/// A program that is ended when nobody waits for it any more.
+struct Running(Option<Child>);
+
+impl Running {
+    /// Takes the status of one that has ended, and kills what it has left.
+    fn reap(&mut self, is_left: bool) -> Result<ExitStatus, String> {
+        let mut child = self.0.take().ok_or("it has ended")?;
+        if is_left {
+            kill(&child);
+        }
+        child.wait().map_err(|error| error.to_string())
+    }
+}
+
+fn kill(child: &Child) {
+    if let Ok(id) = i32::try_from(child.id()) {
+        let _ = killpg(Pid::from_raw(id), Signal::SIGKILL);
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let Some(mut child) = self.0.take() else { return };
+        kill(&child);
+        // It may take its time to die.
+        tokio::task::spawn_blocking(move || child.wait());
     }
 }

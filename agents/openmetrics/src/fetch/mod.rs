@@ -1,40 +1,51 @@
 //! Fetches the documents of sources, all those of a request side by side.
 //!
-//! Threads take the sources one after the other. There are few, since most sources answer at once;
-//! if none does for a while, each waiting source gets a thread. Whatever a source does, the request
-//! goes on when the time is over.
+//! One thread has a loop in which all addresses and programs are waited for. Files are read by
+//! another, and by more only while the disk of one hangs. A request waits for so long and then goes
+//! on; what is not there yet is fetched on, so long, and is there for the next request.
 
+mod address;
+mod coding;
+mod complaints;
+mod connect;
 mod document;
 mod http;
 mod local;
+mod netrc;
+mod proxy;
+mod tls;
 
 use std::collections::{HashSet, VecDeque};
 use std::fmt;
+use std::future::Future;
 use std::panic::{self, AssertUnwindSafe};
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread;
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use parking_lot::Mutex;
+use tokio::runtime::{self, Handle};
+use tokio::sync::oneshot;
 
+use complaints::Complaints;
 pub use document::{Document, Failure, Memory};
+pub(crate) use http::is_header;
 
-/// Number of threads as long as no source hangs.
-const FEW: usize = 4;
+use crate::limits;
 
-/// If no source has answered for so long, the number of threads doubles.
+/// If no source has answered for so long, another thread reads files.
 const STALL: Duration = Duration::from_millis(5);
 
-/// How long a thread beyond the first few waits for work.
-const IDLE: Duration = Duration::from_secs(10);
+/// How long a thread waits for work.
+const IDLE: Duration = Duration::from_secs(300);
 
-/// Time for a source with its own limit to tell what was wrong.
-const GRACE: Duration = Duration::from_millis(50);
-
-/// The stack of a thread, in bytes: for TLS and decompression.
+/// The stack of a thread, in bytes.
 const STACK: usize = 512 << 10;
+
+/// The most threads that read files, look up names of hosts, and unpack documents.
+const THREADS: usize = 512;
 
 /// Where a document comes from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -80,223 +91,294 @@ pub struct Outcome {
     pub result: Result<(u16, Document), Failure>,
     /// How long it took.
     pub took: Duration,
+    /// When it came.
+    pub ended: Instant,
 }
 
+/// A source that is fetched. If that ends without an outcome, it was by a panic, which costs this
+/// source its values.
 struct Job {
     source: u32,
     target: Arc<Target>,
-    round: u64,
-    until: Instant,
+    begun: Instant,
+    results: Option<Sender<Outcome>>,
 }
 
-#[derive(Default)]
-struct Queue {
-    jobs: VecDeque<Job>,
-    threads: usize,
-    idle: usize,
-    is_closed: bool,
+impl Job {
+    fn end(mut self, result: Result<(u16, Document), Failure>) {
+        self.send(result);
+    }
+
+    fn send(&mut self, result: Result<(u16, Document), Failure>) {
+        if let Some(results) = self.results.take() {
+            // Nobody waits any more when the agent ends.
+            let _ = results.send(Outcome {
+                source: self.source,
+                result,
+                took: self.begun.elapsed(),
+                ended: Instant::now(),
+            });
+        }
+    }
+}
+
+impl Drop for Job {
+    fn drop(&mut self) {
+        self.send(Err(failure("a panic, see the log")));
+    }
+}
+
+fn failure(reason: impl Into<String>) -> Failure {
+    Failure {
+        status: 0,
+        reason: reason.into(),
+    }
 }
 
 struct Shared {
-    queue: Mutex<Queue>,
-    work: Condvar,
-    client: http::Client,
+    client: OnceLock<http::Client>,
     memory: Arc<Memory>,
+    complaints: Complaints,
+    /// Files that nobody has begun to read.
+    files: Mutex<VecDeque<Job>>,
+    /// How long a source may take.
+    bound: Duration,
+}
+
+/// The thread that waits for addresses and programs, and those that work for it.
+struct Loop {
+    handle: Handle,
+    /// Dropped, it ends.
+    end: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Loop {
+    fn start() -> std::io::Result<Loop> {
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(THREADS)
+            .thread_keep_alive(IDLE)
+            .thread_stack_size(STACK)
+            .thread_name("fetch")
+            .build()?;
+        let handle = runtime.handle().clone();
+        let (end, ended) = oneshot::channel::<()>();
+        let run = move || {
+            let _ = runtime.block_on(ended);
+            // A file that hangs is not waited for.
+            runtime.shutdown_background();
+        };
+        let thread = thread::Builder::new()
+            .name("fetch".to_owned())
+            .stack_size(STACK)
+            .spawn(run)?;
+        Ok(Loop {
+            handle,
+            end: Some(end),
+            thread: Some(thread),
+        })
+    }
+}
+
+/// Programs that still run are killed before the agent ends.
+impl Drop for Loop {
+    fn drop(&mut self) {
+        drop(self.end.take());
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
 }
 
 /// Fetches documents.
 pub struct Fetcher {
     shared: Arc<Shared>,
-    results: Receiver<(u64, Outcome)>,
-    sender: Sender<(u64, Outcome)>,
-    /// Counts requests.
-    round: u64,
-    /// The sources of the request that have not come yet.
-    waiting: HashSet<u32>,
-    /// What is known of the request's sources and was not handed over.
-    known: Vec<Outcome>,
-    begun: Instant,
+    /// Started with the first source.
+    work: Option<Loop>,
+    results: Receiver<Outcome>,
+    sender: Sender<Outcome>,
+    /// Sources that are fetched.
+    under_way: HashSet<u32>,
+    /// Those of them that the request waits for.
+    awaited: HashSet<u32>,
     until: Instant,
-    /// Sources that have not come back from an earlier request.
-    late: HashSet<u32>,
 }
 
 impl Fetcher {
     /// One that has no thread yet.
     #[must_use]
     pub fn new(memory: Arc<Memory>) -> Fetcher {
+        Fetcher::bounded(memory, limits::BACKGROUND)
+    }
+
+    /// One that gives a source no more time than this.
+    #[must_use]
+    pub fn bounded(memory: Arc<Memory>, bound: Duration) -> Fetcher {
         let (sender, results) = channel();
-        let now = Instant::now();
         Fetcher {
             shared: Arc::new(Shared {
-                queue: Mutex::default(),
-                work: Condvar::new(),
-                client: http::Client::default(),
+                client: OnceLock::new(),
                 memory,
+                complaints: Complaints::default(),
+                files: Mutex::default(),
+                bound,
             }),
+            work: None,
             results,
             sender,
-            round: 0,
-            waiting: HashSet::new(),
-            known: Vec::new(),
-            begun: now,
-            until: now,
-            late: HashSet::new(),
+            under_way: HashSet::new(),
+            awaited: HashSet::new(),
+            until: Instant::now(),
         }
     }
 
-    /// Begins to fetch these sources, each of which has so much time.
-    pub fn begin(&mut self, sources: impl IntoIterator<Item = (u32, Arc<Target>)>, limit: Duration) {
-        self.round += 1;
-        while let Ok((_, outcome)) = self.results.try_recv() {
-            self.late.remove(&outcome.source);
-        }
-        self.waiting.clear();
-        self.begun = Instant::now();
-        self.until = self.begun + limit;
-        let (round, until) = (self.round, self.until);
-        let mut jobs = VecDeque::new();
-        for (source, target) in sources {
-            if self.late.contains(&source) {
-                let outcome = late(source, "it still hangs in an earlier fetch", Duration::ZERO);
-                self.known.push(outcome);
-            } else if self.waiting.insert(source) {
-                jobs.push_back(Job {
-                    source,
-                    target,
-                    round,
-                    until,
-                });
-            }
-        }
-        self.shared.queue.lock().jobs.append(&mut jobs);
-        self.employ(FEW);
+    /// What has come since the last request, one after the other.
+    pub fn arrived(&mut self) -> Option<Outcome> {
+        let outcome = self.results.try_recv().ok()?;
+        self.come(&outcome);
+        Some(outcome)
     }
 
-    /// What becomes of the sources, in the order in which they come; `None` when all have come.
-    pub fn next(&mut self) -> Option<Outcome> {
-        while self.known.is_empty() && !self.waiting.is_empty() {
-            let left = (self.until + GRACE).saturating_duration_since(Instant::now());
-            match self.results.recv_timeout(left.min(STALL)) {
-                Ok((of, outcome)) => {
-                    self.late.remove(&outcome.source);
-                    if of == self.round && self.waiting.remove(&outcome.source) {
-                        return Some(outcome);
-                    }
-                }
-                Err(RecvTimeoutError::Timeout) if left.is_zero() => self.give_up(),
-                Err(_) => {
-                    let threads = self.shared.queue.lock().threads;
-                    self.employ(threads.saturating_mul(2));
-                }
-            }
-        }
-        self.known.pop()
+    /// Whether a source is fetched already.
+    #[must_use]
+    pub fn is_under_way(&self, source: u32) -> bool {
+        self.under_way.contains(&source)
     }
 
-    fn give_up(&mut self) {
-        let not_begun: HashSet<u32> = self.shared.queue.lock().jobs.drain(..).map(|job| job.source).collect();
-        for source in std::mem::take(&mut self.waiting) {
-            if !not_begun.contains(&source) {
-                self.late.insert(source);
-            }
-            self.known.push(late(source, "no answer in time", self.begun.elapsed()));
+    /// Begins to fetch a source, unless that is under way.
+    pub fn begin(&mut self, source: u32, target: Arc<Target>) {
+        if !self.under_way.insert(source) {
+            return;
         }
-    }
-
-    /// Has threads do what is to be done, at most so many.
-    fn employ(&self, most: usize) {
-        let mut queue = self.shared.queue.lock();
-        let wanted = queue.jobs.len();
-        for _ in 0..wanted.min(queue.idle) {
-            self.shared.work.notify_one();
-        }
-        let new = wanted
-            .saturating_sub(queue.idle)
-            .min(most.saturating_sub(queue.threads));
-        for _ in 0..new {
-            let (shared, results) = (Arc::clone(&self.shared), self.sender.clone());
-            let thread = thread::Builder::new().name("fetch".to_owned()).stack_size(STACK);
-            match thread.spawn(move || shared.work(&results)) {
-                Ok(_) => queue.threads += 1,
+        let mut job = Job {
+            source,
+            target,
+            begun: Instant::now(),
+            results: Some(self.sender.clone()),
+        };
+        let work = match &mut self.work {
+            Some(work) => work,
+            none => match Loop::start() {
+                Ok(work) => none.insert(work),
                 Err(error) => {
-                    log::error!("no thread for a source: {error}");
-                    break;
+                    job.send(Err(failure(format!("no thread for sources: {error}"))));
+                    return;
                 }
+            },
+        };
+        if matches!(&*job.target, Target::File(_)) {
+            let mut files = self.shared.files.lock();
+            files.push_back(job);
+            if files.len() > 1 {
+                // Whoever reads the first takes this one, too.
+                return;
             }
+            drop(files);
+            self.read_files();
+        } else {
+            work.handle.spawn(Arc::clone(&self.shared).run(job));
         }
     }
-}
 
-fn late(source: u32, reason: &str, took: Duration) -> Outcome {
-    let reason = reason.to_owned();
-    Outcome {
-        source,
-        result: Err(Failure { status: 0, reason }),
-        took,
+    /// Waits for these sources, at most so long, by [`Fetcher::next`].
+    pub fn wait_for(&mut self, sources: impl IntoIterator<Item = u32>, limit: Duration) {
+        self.awaited = sources
+            .into_iter()
+            .filter(|source| self.under_way.contains(source))
+            .collect();
+        self.until = Instant::now() + limit;
+    }
+
+    /// What becomes of sources, in the order in which they come; `None` when all that are waited
+    /// for have come, or the time is over.
+    pub fn next(&mut self) -> Option<Outcome> {
+        while !self.awaited.is_empty() {
+            let left = self.until.saturating_duration_since(Instant::now());
+            let has_files = !self.shared.files.lock().is_empty();
+            match self
+                .results
+                .recv_timeout(if has_files { left.min(STALL) } else { left })
+            {
+                Ok(outcome) => {
+                    self.come(&outcome);
+                    return Some(outcome);
+                }
+                Err(_) if left.is_zero() => return None,
+                Err(RecvTimeoutError::Timeout) if has_files => self.read_files(),
+                Err(_) => {}
+            }
+        }
+        None
+    }
+
+    /// Sources that were waited for and have not come.
+    #[must_use]
+    pub fn late(&mut self) -> HashSet<u32> {
+        std::mem::take(&mut self.awaited)
+    }
+
+    fn come(&mut self, outcome: &Outcome) {
+        self.under_way.remove(&outcome.source);
+        self.awaited.remove(&outcome.source);
+    }
+
+    /// Has one more thread read files, until there are none.
+    fn read_files(&self) {
+        let Some(work) = &self.work else { return };
+        let shared = Arc::clone(&self.shared);
+        work.handle.spawn_blocking(move || shared.read_files());
     }
 }
 
 impl Shared {
-    fn work(&self, results: &Sender<(u64, Outcome)>) {
-        while let Some(job) = self.next() {
-            let begun = Instant::now();
-            // A panic costs this source its values.
-            let run = panic::catch_unwind(AssertUnwindSafe(|| self.run(&job)));
-            let result = run.unwrap_or_else(|_| {
-                Err(Failure {
-                    status: 0,
-                    reason: "a panic, see the log".to_owned(),
-                })
-            });
-            let outcome = Outcome {
-                source: job.source,
-                result,
-                took: begun.elapsed(),
-            };
-            if results.send((job.round, outcome)).is_err() {
-                return;
-            }
-        }
-    }
-
-    /// The next source; `None` when there has been none for long.
-    fn next(&self) -> Option<Job> {
-        let mut queue = self.queue.lock();
+    fn read_files(&self) {
         loop {
-            if let Some(job) = queue.jobs.pop_front() {
-                return Some(job);
-            }
-            queue.idle += 1;
-            let is_over = self.work.wait_for(&mut queue, IDLE).timed_out();
-            queue.idle -= 1;
-            let is_needed = queue.threads <= FEW;
-            if queue.is_closed || (is_over && !is_needed && queue.jobs.is_empty()) {
-                queue.threads -= 1;
-                return None;
+            let Some(job) = self.files.lock().pop_front() else {
+                return;
+            };
+            let result = match &*job.target {
+                Target::File(path) => panic::catch_unwind(AssertUnwindSafe(|| local::file(path, &self.memory))),
+                _ => Ok(Err("no file".to_owned())),
+            };
+            // A panic is told by the job's end.
+            if let Ok(result) = result {
+                job.end(result.map(|document| (0, document)).map_err(failure));
             }
         }
     }
 
-    fn run(&self, job: &Job) -> Result<(u16, Document), Failure> {
-        let plain = |result: Result<Document, String>| {
-            result
+    async fn run(self: Arc<Shared>, job: Job) {
+        let result = match &*job.target {
+            Target::Http { url, headers } => {
+                let client = self.client.get_or_init(http::Client::of_the_environment);
+                self.within(client.get(url, headers, &self.memory), || {
+                    format!("no answer in time from {url}")
+                })
+                .await
+            }
+            Target::Script(path) => {
+                let run = async {
+                    let document = local::script(path, &self.memory, &self.complaints).await;
+                    document.map(|document| (0, document)).map_err(failure)
+                };
+                self.within(run, || {
+                    format!("Command '{}' has not ended in time and was killed", path.display())
+                })
+                .await
+            }
+            Target::File(path) => local::file(path, &self.memory)
                 .map(|document| (0, document))
-                .map_err(|reason| Failure { status: 0, reason })
+                .map_err(failure),
         };
-        let left = job.until.saturating_duration_since(Instant::now());
-        match &*job.target {
-            Target::Http { url, headers } => self.client.get(url, headers, left, &self.memory),
-            Target::File(path) => plain(local::file(path, &self.memory)),
-            Target::Script(path) => plain(local::script(path, job.until, &self.memory)),
-        }
+        job.end(result);
     }
-}
 
-impl Drop for Fetcher {
-    fn drop(&mut self) {
-        self.shared.queue.lock().is_closed = true;
-        self.shared.work.notify_all();
+    async fn within<T>(
+        &self,
+        work: impl Future<Output = Result<T, Failure>>,
+        late: impl Fn() -> String,
+    ) -> Result<T, Failure> {
+        let done = tokio::time::timeout(self.bound, work).await;
+        done.unwrap_or_else(|_| Err(failure(late())))
     }
 }
 

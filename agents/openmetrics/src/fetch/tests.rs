@@ -7,6 +7,10 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use openssl::ssl::{SslAcceptor, SslFiletype, SslMethod};
+
+use super::proxy::Proxies;
+use super::tls::Trust;
 use super::*;
 
 const LIMIT: Duration = Duration::from_millis(600);
@@ -20,12 +24,12 @@ struct Server {
 
 impl Server {
     fn new(answer: impl Fn(&[String], &mut dyn Write) -> bool + Send + Sync + 'static) -> Server {
-        Server::wrapping(answer, |stream| stream)
+        Server::wrapping(answer, Some)
     }
 
     fn wrapping<C: Read + Write>(
         answer: impl Fn(&[String], &mut dyn Write) -> bool + Send + Sync + 'static,
-        wrap: impl Fn(TcpStream) -> C + Send + Sync + 'static,
+        wrap: impl Fn(TcpStream) -> Option<C> + Send + Sync + 'static,
     ) -> Server {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = listener.local_addr().expect("bound").port();
@@ -38,7 +42,8 @@ impl Server {
                 stream.set_nodelay(true).expect("a connection");
                 let serve = Arc::clone(&serve);
                 thread::spawn(move || {
-                    let mut stream = BufReader::new((serve.1)(stream));
+                    let Some(stream) = (serve.1)(stream) else { return };
+                    let mut stream = BufReader::new(stream);
                     while let Some(lines) = request(&mut stream) {
                         if !(serve.0)(&lines, stream.get_mut()) {
                             break;
@@ -85,11 +90,10 @@ fn target(url: &str) -> Arc<Target> {
 
 fn all(fetcher: &mut Fetcher, targets: &[Arc<Target>]) -> Vec<Result<(u16, String), Failure>> {
     let mut results: Vec<_> = targets.iter().map(|_| None).collect();
-    let numbered = targets
-        .iter()
-        .enumerate()
-        .map(|(number, target)| (number as u32, Arc::clone(target)));
-    fetcher.begin(numbered, LIMIT);
+    for (number, target) in (0..).zip(targets) {
+        fetcher.begin(number, Arc::clone(target));
+    }
+    fetcher.wait_for(0..targets.len() as u32, LIMIT * 10);
     while let Some(outcome) = fetcher.next() {
         let text =
             |(status, document): (u16, Document)| (status, String::from_utf8_lossy(document.bytes()).into_owned());
@@ -103,7 +107,11 @@ fn all(fetcher: &mut Fetcher, targets: &[Arc<Target>]) -> Vec<Result<(u16, Strin
 }
 
 fn one(target: &Arc<Target>) -> Result<(u16, String), Failure> {
-    all(&mut Fetcher::new(Memory::new()), std::slice::from_ref(target)).remove(0)
+    all(
+        &mut Fetcher::bounded(Memory::new(), LIMIT),
+        std::slice::from_ref(target),
+    )
+    .remove(0)
 }
 
 fn reason(result: Result<(u16, String), Failure>) -> String {
@@ -176,7 +184,7 @@ fn compressed_redirected_and_chunked() {
 fn an_address_that_leads_to_itself_is_given_up() {
     let server = Server::new(|_, out| respond(out, "302 Found\r\nLocation: /metrics", b"moved"));
     let reason = reason(one(&target(&server.url())));
-    assert!(reason.contains("too many redirects"), "{reason}");
+    assert_eq!(reason, "Exceeded 30 redirects.");
 }
 
 #[test]
@@ -222,7 +230,7 @@ fn whoever_trickles_or_hangs_delays_nobody() {
     let hanging = [target(&mute), target(&slow.url())];
     let mut targets: Vec<_> = (0..60).map(|number| Arc::clone(&hanging[number % 2])).collect();
     targets.push(target(&good.url()));
-    let mut fetcher = Fetcher::new(Memory::new());
+    let mut fetcher = Fetcher::bounded(Memory::new(), LIMIT);
     let begun = Instant::now();
     let mut results = all(&mut fetcher, &targets);
     assert_eq!(results.pop(), Some(Ok((200, "x 1\n".to_owned()))));
@@ -250,40 +258,74 @@ fn too_much_is_refused() {
     );
 }
 
+/// A key and a certificate for `localhost`, which is no authority's, as `openssl` makes it.
+fn certificate(directory: &Path) -> (PathBuf, PathBuf) {
+    let (key, certificate) = (directory.join("key"), directory.join("certificate"));
+    let made = std::process::Command::new("openssl")
+        .args([
+            "req",
+            "-x509",
+            "-nodes",
+            "-newkey",
+            "rsa:2048",
+            "-subj",
+            "/CN=localhost",
+            "-keyout",
+        ])
+        .arg(&key)
+        .arg("-out")
+        .arg(&certificate)
+        .output();
+    assert!(made.expect("openssl is there").status.success());
+    (key, certificate)
+}
+
 #[test]
 fn https_with_a_certificate_that_is_trusted() {
-    let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).expect("a certificate");
-    let certificate = made.cert.der().to_vec();
-    let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).expect("a key");
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .expect("versions")
-        .with_no_client_auth()
-        .with_single_cert(vec![made.cert.der().clone()], key)
-        .expect("they fit");
-    let config = Arc::new(config);
+    let directory = tempfile::tempdir().expect("a directory");
+    let (key, certificate) = certificate(directory.path());
+    let mut acceptor = SslAcceptor::mozilla_intermediate(SslMethod::tls()).expect("OpenSSL");
+    acceptor.set_private_key_file(&key, SslFiletype::PEM).expect("a key");
+    acceptor
+        .set_certificate_file(&certificate, SslFiletype::PEM)
+        .expect("a certificate");
+    let acceptor = acceptor.build();
     let server = Server::wrapping(
         |_, out| respond(out, "200 OK", b"x 1\n"),
-        move |stream| {
-            let connection = rustls::ServerConnection::new(Arc::clone(&config)).expect("a connection");
-            rustls::StreamOwned::new(connection, stream)
-        },
+        move |stream| acceptor.accept(stream).ok(),
     );
     let url = format!("https://localhost:{}/", server.port);
-    let memory = Memory::new();
-    let trusted = vec![ureq::tls::Certificate::from_der(&certificate).to_owned()];
-    let client = http::Client::trusting(trusted);
     let location = format!("302 Found\r\nLocation: {url}");
     let leading_there = Server::new(move |_, out| respond(out, &location, b"moved"));
+    let get = |trust: Trust, url: &str| {
+        let client = http::Client::with(Proxies::default(), trust);
+        let runtime = runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .expect("a runtime");
+        let got = runtime.block_on(client.get(url, &[], &Memory::new()));
+        got.map(|(status, document)| (status, document.bytes().to_vec()))
+    };
     for url in [&url, &leading_there.url()] {
-        let (status, document) = client.get(url, &[], LIMIT, &memory).expect("trusted");
-        assert_eq!((status, document.bytes()), (200, &b"x 1\n"[..]));
+        assert_eq!(get(Trust::of_file(&certificate), url), Ok((200, b"x 1\n".to_vec())));
     }
-    let refused = http::Client::trusting(Vec::new())
-        .get(&url, &[], LIMIT, &memory)
-        .expect_err("unknown");
-    assert!(refused.reason.contains("certificate"), "{}", refused.reason);
+    let address = url.replace("localhost", "127.0.0.1");
+    for (trust, url, words) in [
+        (
+            Trust::of_the_environment(),
+            &url,
+            "the certificate of localhost is refused: self-signed certificate; put it",
+        ),
+        (
+            Trust::of_file(&certificate),
+            &address,
+            "IP address mismatch; put a name into the address",
+        ),
+        (Trust::of_file(&key), &url, "no certificates can be read there"),
+    ] {
+        let refused = get(trust, url).expect_err("not trusted");
+        assert!(refused.reason.contains(words), "{}", refused.reason);
+    }
 }
 
 /// A program. Another one writes it: while this process has it open, a child of another test has it

@@ -9,6 +9,8 @@ mod tests;
 
 use fancy_regex::Regex;
 
+use crate::fetch::is_header;
+
 /// What is done with a metric or a label.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
@@ -82,8 +84,7 @@ impl Config {
 
     fn take(&mut self, line: &str) -> Result<(), String> {
         if let Some(header) = line.strip_prefix("HEADER:") {
-            self.take_header(header);
-            Ok(())
+            self.take_header(header)
         } else if let Some(filter) = line.strip_prefix("FILTER:") {
             // Up to the next colon: names in the expression have none.
             self.take_filter(filter.split(':').next().unwrap_or_default())
@@ -96,11 +97,15 @@ impl Config {
         }
     }
 
-    fn take_header(&mut self, text: &str) {
+    fn take_header(&mut self, text: &str) -> Result<(), String> {
         let (name, value) = text.split_once(':').unwrap_or((text, ""));
         let name: String = name.split_whitespace().collect();
+        if !is_header(&name, value.trim()) {
+            return Err("config entry, no header of HTTP:".to_owned());
+        }
         self.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
         self.headers.push((name, value.trim().to_owned()));
+        Ok(())
     }
 
     fn take_filter(&mut self, text: &str) -> Result<(), String> {

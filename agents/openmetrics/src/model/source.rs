@@ -64,6 +64,10 @@ pub struct Source {
     by_name: HashMap<Box<str>, Known>,
     /// When it was last fetched.
     pub fetched: Option<Instant>,
+    /// When its document came, whose values it has.
+    pub document: Option<Instant>,
+    /// Whether the last document did not come in time: the next one is not waited for.
+    pub is_slow: bool,
     /// Its file is not there any more.
     pub is_gone: bool,
     /// The last document had a fault, which was logged.
@@ -91,6 +95,8 @@ impl Source {
             metrics: Vec::new(),
             by_name: HashMap::new(),
             fetched: None,
+            document: None,
+            is_slow: false,
             is_gone: false,
             is_faulty: false,
             memory: limits::NAMES,
@@ -145,7 +151,15 @@ impl Source {
 
     /// Forgets the last document.
     pub fn begin(&mut self) {
+        self.document = None;
         self.metrics.iter_mut().for_each(Metric::begin);
+    }
+
+    /// Whether its document is so old that another one is waited for, though it is slow.
+    #[must_use]
+    pub fn document_is_old(&self, now: Instant) -> bool {
+        self.document
+            .is_some_and(|came| now.saturating_duration_since(came) > limits::FRESH)
     }
 
     /// Where its document comes from. The second value tells whether its file was read anew.

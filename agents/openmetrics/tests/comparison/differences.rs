@@ -72,6 +72,12 @@ pub fn judge_equal(found: &Differences) {
     check(found, &[]);
 }
 
+/// Fails unless exactly what these rows say differs.
+pub fn judge_by(found: &Differences, rows: &[Row]) {
+    documented(rows);
+    check(found, rows);
+}
+
 /// Whatever the agent's version: each row has its reason.
 fn documented(rows: &[Row]) {
     let table = include_str!("../../DIFFERENCES.md");

@@ -86,6 +86,8 @@ pub struct Host {
     which: Which,
     /// The root of the names.
     root: &'static str,
+    /// The agent's own variables of the environment, each `NAME=VALUE`.
+    variables: Vec<String>,
 }
 
 impl Host {
@@ -96,6 +98,7 @@ impl Host {
             environment: Rc::new(environment),
             which,
             root: "openmetrics",
+            variables: Vec::new(),
         };
         fs::create_dir_all(host.at("pages")).expect("target is writable");
         fs::create_dir_all(host.at("sources")).expect("target is writable");
@@ -132,12 +135,26 @@ impl Host {
             environment: Rc::clone(&self.environment),
             which,
             root: self.root,
+            variables: self.variables.clone(),
         }
     }
 
     /// The same host with another root of the names.
     pub fn named(self, root: &'static str) -> Host {
         Host { root, ..self }
+    }
+
+    /// The same host with a variable of the environment for the agent.
+    pub fn with_variable(mut self, name: &str, value: &str) -> Host {
+        self.variables.push(format!("{name}={value}"));
+        self
+    }
+
+    /// A file beside the sources.
+    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.at(name);
+        fs::write(&path, text).expect("target is writable");
+        path
     }
 
     fn at(&self, name: &str) -> PathBuf {
@@ -212,7 +229,11 @@ impl Host {
         } else {
             format!(" -r {} -l openmetrics.log", self.root)
         };
-        format!("{program} -c {}{root}", sources.display())
+        let variables = match self.variables.as_slice() {
+            [] => String::new(),
+            variables => format!("/usr/bin/env {} ", variables.join(" ")),
+        };
+        format!("{variables}{program} -c {}{root}", sources.display())
     }
 
     /// A pmcd that has started the agent, and knows that it is ready.

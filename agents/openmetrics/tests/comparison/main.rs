@@ -6,8 +6,10 @@
 
 mod differences;
 mod host;
+mod network;
 mod questions;
 mod scenes;
+mod server;
 mod signals;
 
 use std::collections::{BTreeMap, BTreeSet};

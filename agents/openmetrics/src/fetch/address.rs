@@ -1,0 +1,366 @@
+//! Addresses of `http:` and `https:` (RFC 3986), encoded as Python's `requests` sends them (OM-94).
+
+use std::borrow::Cow;
+use std::fmt;
+use std::net::IpAddr;
+
+use hyper::http::Uri;
+
+/// Characters that stand for themselves anywhere (RFC 3986, unreserved).
+const UNRESERVED: &[u8] = b"-._~";
+/// Those that a path may have beside them, and a query beside these.
+const PATH: &[u8] = b"-._~!$&'()*+,;=:@/";
+const QUERY: &[u8] = b"-._~!$&'()*+,;=:@/?";
+
+/// An address.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Address {
+    /// Where it leads to.
+    pub origin: Origin,
+    /// User and password, decoded.
+    pub user: Option<(String, String)>,
+    /// Path and query, encoded.
+    pub target: String,
+}
+
+/// Scheme, host and port: who gets the secrets of a source.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(super) struct Origin {
+    /// Whether it is `https:`.
+    pub is_secure: bool,
+    /// The host in lower case; an address of IPv6 has its brackets.
+    pub host: String,
+    /// The port, also where the address names none.
+    pub port: u16,
+}
+
+impl Address {
+    /// Reads an address.
+    ///
+    /// # Errors
+    /// Why it is none, in the words of PCP's agent.
+    pub fn parse(text: &str) -> Result<Address, String> {
+        let text = text.trim_start();
+        let wrong = || format!("Failed to parse: {text}");
+        let (is_secure, rest) = match scheme(text) {
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),
+            Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (true, rest),
+            _ => return Err(format!("No connection adapters were found for '{text}'")),
+        };
+        let no_host = || format!("Invalid URL '{text}': No host supplied");
+        let rest = rest.strip_prefix("//").ok_or_else(no_host)?;
+        let (authority, rest) = rest.split_at(rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len()));
+        let (user, place) = match authority.rsplit_once('@') {
+            Some((user, place)) => (Some(user), place),
+            None => (None, authority),
+        };
+        let (host, port) = host_and_port(place).ok_or_else(wrong)?;
+        if host.is_empty() {
+            return Err(no_host());
+        }
+        let port = match port {
+            None | Some("") => default_port(is_secure),
+            Some(port) if port.len() <= 5 && port.bytes().all(|digit| digit.is_ascii_digit()) => {
+                port.parse().map_err(|_| wrong())?
+            }
+            Some(_) => return Err(wrong()),
+        };
+        let rest = rest.split('#').next().unwrap_or_default();
+        let (path, query) = match rest.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (rest, None),
+        };
+        let mut target = encoded(&without_dots(path), PATH);
+        if !target.starts_with('/') {
+            target.insert(0, '/');
+        }
+        if let Some(query) = query {
+            target.push('?');
+            target.push_str(&encoded(query, QUERY));
+        }
+        let origin = Origin {
+            is_secure,
+            host: ascii(host).ok_or_else(wrong)?,
+            port,
+        };
+        // Without a password there is no proof, as with requests.
+        let user = user.and_then(|user| user.split_once(':'));
+        Ok(Address {
+            origin,
+            user: user.map(|(user, password)| (decoded(user), decoded(password))),
+            target,
+        })
+    }
+
+    /// The address that a `Location` of this one names.
+    ///
+    /// # Errors
+    /// As [`Address::parse`].
+    pub fn join(&self, location: &str) -> Result<Address, String> {
+        let origin = &self.origin;
+        let path = self.target.split('?').next().unwrap_or_default();
+        let reference = location.split('#').next().unwrap_or_default();
+        let target = match reference.as_bytes() {
+            _ if scheme(reference).is_some() => return Address::parse(reference),
+            [b'/', b'/', ..] => return Address::parse(&format!("{}:{reference}", origin.scheme())),
+            [b'/', ..] => reference.to_owned(),
+            [] => self.target.clone(),
+            [b'?', ..] => format!("{path}{reference}"),
+            _ => format!("{}/{reference}", path.rsplit_once('/').map_or("", |(folder, _)| folder)),
+        };
+        Address::parse(&format!("{origin}{target}"))
+    }
+
+    /// As the client takes it.
+    ///
+    /// # Errors
+    /// Why the client cannot ask for it.
+    pub fn uri(&self) -> Result<Uri, String> {
+        let text = self.to_string();
+        text.parse()
+            .map_err(|error| format!("Failed to parse: {text} ({error})"))
+    }
+}
+
+/// Without user and password.
+impl fmt::Display for Address {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}{}", self.origin, self.target)
+    }
+}
+
+impl Origin {
+    /// `http` or `https`.
+    pub fn scheme(&self) -> &'static str {
+        if self.is_secure { "https" } else { "http" }
+    }
+
+    /// Host and port, without a port that is the scheme's.
+    pub fn authority(&self) -> Cow<'_, str> {
+        if self.port == default_port(self.is_secure) {
+            Cow::Borrowed(&self.host)
+        } else {
+            Cow::Owned(format!("{}:{}", self.host, self.port))
+        }
+    }
+
+    /// The host, without the brackets of IPv6.
+    pub fn bare_host(&self) -> &str {
+        bare(&self.host)
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "{}://{}", self.scheme(), self.authority())
+    }
+}
+
+/// A host without the brackets of IPv6.
+pub(super) fn bare(host: &str) -> &str {
+    host.strip_prefix('[')
+        .and_then(|host| host.strip_suffix(']'))
+        .unwrap_or(host)
+}
+
+/// An address of IP, if the host is one.
+pub(super) fn ip(host: &str) -> Option<IpAddr> {
+    bare(host).parse().ok()
+}
+
+fn default_port(is_secure: bool) -> u16 {
+    if is_secure { 443 } else { 80 }
+}
+
+/// The scheme, and what follows its colon.
+fn scheme(text: &str) -> Option<(&str, &str)> {
+    let (scheme, rest) = text.split_once(':')?;
+    let is_scheme = scheme.starts_with(|first: char| first.is_ascii_alphabetic())
+        && scheme
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'));
+    is_scheme.then_some((scheme, rest))
+}
+
+fn host_and_port(place: &str) -> Option<(&str, Option<&str>)> {
+    if place.starts_with('[') {
+        let (host, rest) = place.split_at(place.find(']')? + 1);
+        ip(host)?;
+        return match rest.strip_prefix(':') {
+            None if !rest.is_empty() => None,
+            port => Some((host, port)),
+        };
+    }
+    Some(match place.split_once(':') {
+        Some((host, port)) => (host, Some(port)),
+        None => (place, None),
+    })
+}
+
+/// A host in ASCII and lower case; `None` if no host has such a name.
+fn ascii(host: &str) -> Option<String> {
+    if host.is_ascii() {
+        let is_whole =
+            host.starts_with('[') || !host.contains(['[', ']', '%', ' ', '<', '>', '"', '`', '{', '}', '^', '|']);
+        return (is_whole && !host.bytes().any(|byte| byte.is_ascii_control())).then(|| host.to_ascii_lowercase());
+    }
+    idna::domain_to_ascii(host).ok()
+}
+
+/// Without `.` and `..`; doubled slashes stay.
+fn without_dots(path: &str) -> String {
+    let mut kept: Vec<&str> = Vec::new();
+    for segment in path.split('/') {
+        match segment {
+            "." => {}
+            ".." => {
+                kept.pop();
+            }
+            _ => kept.push(segment),
+        }
+    }
+    if path.starts_with('/') && kept.first().is_none_or(|first| !first.is_empty()) {
+        kept.insert(0, "");
+    }
+    if path.ends_with("/.") || path.ends_with("/..") {
+        kept.push("");
+    }
+    kept.join("/")
+}
+
+/// The byte that `%XX` at a place stands for.
+fn escape_at(bytes: &[u8], at: usize) -> Option<u8> {
+    let digit = |at: usize| char::from(*bytes.get(at)?).to_digit(16);
+    match bytes.get(at) {
+        Some(b'%') => u8::try_from(digit(at + 1)? * 16 + digit(at + 2)?).ok(),
+        _ => None,
+    }
+}
+
+/// Encodes all but the allowed characters, letters and digits. What is encoded already stays so; a
+/// `%` that begins no code makes all others mean themselves.
+fn encoded(text: &str, allowed: &[u8]) -> String {
+    let bytes = text.as_bytes();
+    let is_encoded = (0..bytes.len()).all(|at| bytes[at] != b'%' || escape_at(bytes, at).is_some());
+    let mut out = String::with_capacity(text.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at).copied() {
+        let (meant, length) = match escape_at(bytes, at) {
+            Some(meant) => (meant, 3),
+            None => (byte, 1),
+        };
+        let allowed = if length == 3 { UNRESERVED } else { allowed };
+        if length == 3 && !is_encoded {
+            out.push_str(&format!("%25{meant:02X}"));
+        } else if meant.is_ascii_alphanumeric() || allowed.contains(&meant) {
+            out.push(char::from(meant));
+        } else {
+            out.push_str(&format!("%{meant:02X}"));
+        }
+        at += length;
+    }
+    out
+}
+
+/// A text with its codes resolved.
+pub(super) fn decoded(text: &str) -> String {
+    let bytes = text.as_bytes();
+    let mut out = Vec::with_capacity(bytes.len());
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at).copied() {
+        let escape = escape_at(bytes, at);
+        out.push(escape.unwrap_or(byte));
+        at += if escape.is_some() { 3 } else { 1 };
+    }
+    String::from_utf8_lossy(&out).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What requests 2.28 sends (`tests/comparison` asks it).
+    #[test]
+    fn targets() {
+        for (text, target) in [
+            (
+                "/federate?match[]={job=\"node\"}",
+                "/federate?match%5B%5D=%7Bjob=%22node%22%7D",
+            ),
+            ("/q?query=rate(x[5m]) > 0", "/q?query=rate(x%5B5m%5D)%20%3E%200"),
+            ("/a b", "/a%20b"),
+            ("/x/../y", "/y"),
+            ("/../../y/.", "/y/"),
+            ("/a|b^c", "/a%7Cb%5Ec"),
+            ("/ü?x=ü#frag", "/%C3%BC?x=%C3%BC"),
+            ("/%7e%2f?%7E", "/~%2F?~"),
+            ("/%7e%zz?%7e", "/%257E%25zz?~"),
+            ("", "/"),
+            ("?x=1", "/?x=1"),
+            ("//double//x/./y/", "//double//x/y/"),
+            ("/a\\b'\"", "/a%5Cb'%22"),
+        ] {
+            let address = Address::parse(&format!("HTTP://Host:80{text}")).expect("an address");
+            assert_eq!(
+                (address.target.as_str(), address.origin.to_string().as_str()),
+                (target, "http://host"),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_refused() {
+        for (text, reason) in [
+            ("http://h:99999/m", "Failed to parse: "),
+            ("http://h:x/m", "Failed to parse: "),
+            ("http://h:-1/m", "Failed to parse: "),
+            ("http://h:000080/m", "Failed to parse: "),
+            ("http://[::1/m", "Failed to parse: "),
+            ("http://[::1]x/m", "Failed to parse: "),
+            ("http://a b/m", "Failed to parse: "),
+            ("http:///m", "Invalid URL '"),
+            ("http:h/m", "Invalid URL '"),
+            ("ftp://h/m", "No connection adapters were found for '"),
+            ("h:80/m", "No connection adapters were found for '"),
+            ("", "No connection adapters were found for '"),
+        ] {
+            let error = Address::parse(text).expect_err(text);
+            assert!(error.starts_with(reason), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn parts() {
+        let address = Address::parse("https://us%40er:p%40ss@[::1]:8443?x").expect("an address");
+        assert_eq!(address.user, Some(("us@er".to_owned(), "p@ss".to_owned())));
+        assert_eq!(address.to_string(), "https://[::1]:8443/?x");
+        assert_eq!(address.origin.bare_host(), "::1");
+        assert_eq!(Address::parse("http://user@h/").expect("an address").user, None);
+        let foreign = Address::parse("http://bücher.example/").expect("an address");
+        assert_eq!(foreign.origin.host, "xn--bcher-kva.example");
+    }
+
+    #[test]
+    fn locations() {
+        let base = Address::parse("http://h:8080/a/b?q").expect("an address");
+        for (location, expected) in [
+            ("/c d?e=|", "http://h:8080/c%20d?e=%7C"),
+            ("c", "http://h:8080/a/c"),
+            ("../c/./d", "http://h:8080/c/d"),
+            ("?x", "http://h:8080/a/b?x"),
+            ("", "http://h:8080/a/b?q"),
+            ("#f", "http://h:8080/a/b?q"),
+            ("//other/x", "http://other/x"),
+            ("HTTPS://other:443/x", "https://other/x"),
+        ] {
+            assert_eq!(
+                base.join(location).map(|address| address.to_string()),
+                Ok(expected.to_owned()),
+                "{location}"
+            );
+        }
+        base.join("ftp://h/").expect_err("another scheme");
+        base.join("http://h:99999/").expect_err("no port");
+    }
+}

@@ -1,0 +1,157 @@
+//! Content codings: what a server has packed (OM-97).
+
+use std::io::Read;
+use std::sync::Arc;
+
+use flate2::bufread::{DeflateDecoder, GzDecoder, ZlibDecoder};
+
+use super::document::{Document, Memory};
+
+/// The codings that requests accept.
+pub(super) const ACCEPTED: &str = "gzip, deflate";
+
+/// The first bytes of what gzip has packed.
+const GZIP: &[u8] = &[0x1f, 0x8b];
+
+/// A way of packing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Coding {
+    Gzip,
+    Deflate,
+}
+
+/// The codings of a header, in the order in which they were applied.
+///
+/// # Errors
+/// Which one is not known.
+pub(super) fn named(header: &str) -> Result<Vec<Coding>, String> {
+    let mut codings = Vec::new();
+    for word in header.split(',').map(|word| word.trim().to_ascii_lowercase()) {
+        match word.as_str() {
+            "" | "identity" => {}
+            "gzip" | "x-gzip" => codings.push(Coding::Gzip),
+            "deflate" => codings.push(Coding::Deflate),
+            _ => return Err(format!("the document is packed by {word}, which was not asked for")),
+        }
+    }
+    Ok(codings)
+}
+
+/// Unpacks a document.
+///
+/// # Errors
+/// Why not.
+pub(super) fn unpack(mut document: Document, codings: &[Coding], memory: &Arc<Memory>) -> Result<Document, String> {
+    for coding in codings.iter().rev() {
+        // Nothing, packed by a server that did not look, is nothing.
+        if !document.bytes().is_empty() {
+            document = match coding {
+                Coding::Gzip => gzip(document.bytes(), memory)?,
+                Coding::Deflate => deflate(document.bytes(), memory)?,
+            };
+        }
+    }
+    Ok(document)
+}
+
+/// Several that follow each other are one; what follows them, such as zeros, counts for nothing.
+fn gzip(packed: &[u8], memory: &Arc<Memory>) -> Result<Document, String> {
+    let mut document = Document::new(memory);
+    let mut rest = packed;
+    loop {
+        let mut decoder = GzDecoder::new(rest);
+        read(&mut document, &mut decoder, "gzip")?;
+        rest = decoder.into_inner();
+        if !rest.starts_with(GZIP) {
+            return Ok(document);
+        }
+    }
+}
+
+/// With the head of zlib, or without, as some servers have it.
+fn deflate(packed: &[u8], memory: &Arc<Memory>) -> Result<Document, String> {
+    let mut document = Document::new(memory);
+    let has_head = matches!(packed, [first, second, ..]
+        if first & 0x0f == 8 && (u16::from(*first) << 8 | u16::from(*second)) % 31 == 0);
+    if has_head {
+        read(&mut document, &mut ZlibDecoder::new(packed), "deflate")?;
+    } else {
+        read(&mut document, &mut DeflateDecoder::new(packed), "deflate")?;
+    }
+    Ok(document)
+}
+
+fn read(document: &mut Document, decoder: &mut dyn Read, coding: &str) -> Result<(), String> {
+    while document
+        .read_from(decoder)
+        .map_err(|reason| format!("the document cannot be unpacked by {coding}: {reason}"))?
+        > 0
+    {}
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `x 1` and a line end.
+    const PACKED: &[u8] = &[
+        0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 2, 0xff, 0xab, 0x50, 0x30, 0xe4, 2, 0, 0x23, 0xff, 0xa, 0x91, 4, 0, 0, 0,
+    ];
+    const RAW: &[u8] = &[0xab, 0x50, 0x30, 0xe4, 2, 0];
+
+    fn unpacked(header: &str, packed: &[u8]) -> Result<String, String> {
+        let memory = Memory::limited(1 << 20, 1 << 16);
+        let mut document = Document::new(&memory);
+        document.push(packed)?;
+        let document = unpack(document, &named(header)?, &memory)?;
+        Ok(String::from_utf8_lossy(document.bytes()).into_owned())
+    }
+
+    #[test]
+    fn codings() {
+        let zlib = [&[0x78, 0x9c], RAW, &[0x02, 0xb0, 0x00, 0xd4]].concat();
+        let padded = [PACKED, &[0; 100]].concat();
+        for (header, packed, text) in [
+            ("GZIP", PACKED, "x 1\n"),
+            ("x-gzip", PACKED, "x 1\n"),
+            ("identity, gzip", PACKED, "x 1\n"),
+            ("gzip", &padded, "x 1\n"),
+            ("gzip", &[PACKED, PACKED].concat(), "x 1\nx 1\n"),
+            ("gzip", b"", ""),
+            ("deflate", b"", ""),
+            ("deflate", RAW, "x 1\n"),
+            ("deflate", &zlib, "x 1\n"),
+            ("", b"x", "x"),
+        ] {
+            assert_eq!(unpacked(header, packed).as_deref(), Ok(text), "{header}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_unpacked() {
+        let expected = Err("the document is packed by br, which was not asked for".to_owned());
+        assert_eq!(unpacked("br", b"x"), expected);
+        for (header, packed) in [
+            ("gzip", &b"x 1\n"[..]),
+            ("gzip", &PACKED[..15]),
+            ("deflate", b"\xff\xff\xff"),
+            ("deflate", &RAW[..2]),
+        ] {
+            let error = unpacked(header, packed).expect_err("broken");
+            assert!(error.starts_with("the document cannot be unpacked by "), "{error}");
+        }
+        let bomb = {
+            let mut packer =
+                flate2::read::GzEncoder::new(std::io::repeat(b'x').take(1 << 20), flate2::Compression::best());
+            let mut packed = Vec::new();
+            packer.read_to_end(&mut packed).expect("packed");
+            packed
+        };
+        assert!(
+            unpacked("gzip", &bomb)
+                .expect_err("too large")
+                .contains("more than 65536 bytes")
+        );
+    }
+}

@@ -1,0 +1,99 @@
+//! What scripts write to their standard error, bounded: the log is for all sources.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
+
+/// What a script may write into the log in an hour, in bytes.
+pub(super) const HOURLY: usize = 64 << 10;
+const HOUR: Duration = Duration::from_secs(3600);
+
+/// What scripts have written.
+#[derive(Debug, Default)]
+pub(super) struct Complaints(Mutex<HashMap<PathBuf, Complaint>>);
+
+#[derive(Debug)]
+struct Complaint {
+    /// The text of the last run.
+    last: Vec<u8>,
+    since: Instant,
+    /// Bytes in the log since then.
+    written: usize,
+}
+
+impl Complaints {
+    /// Takes what a run of a script has written, and writes it to the log: not what the run before
+    /// has written already, and only so much in an hour.
+    pub fn take(&self, script: &Path, text: Vec<u8>) {
+        if let Some(log) = self.log_of(script, text) {
+            let _ = std::io::stderr().write_all(&log);
+        }
+    }
+
+    fn log_of(&self, script: &Path, text: Vec<u8>) -> Option<Vec<u8>> {
+        let mut complaints = self.0.lock();
+        if text.is_empty() {
+            // It complains no more: if it does again, that is news.
+            if let Some(complaint) = complaints.get_mut(script) {
+                complaint.last.clear();
+            }
+            return None;
+        }
+        let complaint = complaints.entry(script.to_owned()).or_insert_with(|| Complaint {
+            last: Vec::new(),
+            since: Instant::now(),
+            written: 0,
+        });
+        if complaint.last == text {
+            return None;
+        }
+        if complaint.since.elapsed() > HOUR {
+            (complaint.since, complaint.written) = (Instant::now(), 0);
+        }
+        let left = HOURLY - complaint.written;
+        if left == 0 {
+            return None;
+        }
+        let mut log = text.get(..left).unwrap_or(&text).to_vec();
+        complaint.written += log.len();
+        if !log.ends_with(b"\n") {
+            log.push(b'\n');
+        }
+        if complaint.written == HOURLY {
+            let note = format!(
+                "{}: what it writes to stderr is left out for an hour\n",
+                script.display()
+            );
+            log.extend_from_slice(note.as_bytes());
+        }
+        complaint.last = text;
+        Some(log)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_is_bounded() {
+        let complaints = Complaints::default();
+        let script = Path::new("/x.sh");
+        let take = |text: &[u8]| complaints.log_of(script, text.to_vec());
+        assert_eq!(take(b"what").as_deref(), Some(&b"what\n"[..]));
+        assert_eq!(take(b"what"), None, "said already");
+        assert_eq!(take(b""), None);
+        assert_eq!(take(b"what").as_deref(), Some(&b"what\n"[..]));
+        let much = take(&vec![b'x'; HOURLY]).expect("the beginning");
+        assert!(
+            much.ends_with(b"left out for an hour\n") && much.len() < HOURLY + 100,
+            "{}",
+            much.len()
+        );
+        assert_eq!(take(b"more"), None);
+        assert!(complaints.log_of(Path::new("/y.sh"), b"y".to_vec()).is_some());
+    }
+}

@@ -1,0 +1,161 @@
+//! Users and passwords by host, of `~/.netrc`, as Python's `requests` takes them (OM-96).
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use nix::unistd::{User, getuid};
+use parking_lot::Mutex;
+
+use crate::sources::Changed;
+
+/// The file, read again when it has changed.
+#[derive(Debug)]
+pub(super) struct Netrc {
+    path: Option<PathBuf>,
+    read: Mutex<Option<(Changed, Entries)>>,
+}
+
+#[derive(Default, Debug)]
+struct Entries {
+    hosts: HashMap<String, Login>,
+    default: Option<Login>,
+}
+
+type Login = (String, String);
+
+impl Netrc {
+    /// The file that `NETRC` names, else that of the agent's user.
+    pub fn of_the_user() -> Netrc {
+        let home = || match std::env::var_os("HOME").filter(|home| !home.is_empty()) {
+            Some(home) => Some(PathBuf::from(home)),
+            None => Some(User::from_uid(getuid()).ok()??.dir),
+        };
+        let named = std::env::var_os("NETRC").filter(|path| !path.is_empty());
+        let path = named.map(PathBuf::from).or_else(|| Some(home()?.join(".netrc")));
+        Netrc {
+            path,
+            read: Mutex::default(),
+        }
+    }
+
+    /// Who asks a host.
+    pub fn login(&self, host: &str) -> Option<Login> {
+        let path = self.path.as_deref()?;
+        let changed = Changed::of(&fs::metadata(path).ok().filter(fs::Metadata::is_file)?);
+        let mut read = self.read.lock();
+        let is_current = matches!(&*read, Some((when, _)) if *when == changed && changed.is_settled());
+        if !is_current {
+            *read = Some((changed, Entries::read(path)));
+        }
+        let entries = &read.as_ref()?.1;
+        entries.hosts.get(host).or(entries.default.as_ref()).cloned()
+    }
+}
+
+impl Entries {
+    /// A file that cannot be read has no entry.
+    fn read(path: &Path) -> Entries {
+        let text = fs::read_to_string(path).unwrap_or_default();
+        Entries::parse(&text).unwrap_or_default()
+    }
+
+    /// `None` if anything is wrong: then nothing counts.
+    fn parse(text: &str) -> Option<Entries> {
+        let mut entries = Entries::default();
+        let mut words = Words { rest: text };
+        let mut word = words.next();
+        while let Some(begin) = word {
+            let host = match begin.as_str() {
+                "machine" => Some(words.next()?),
+                "default" => None,
+                "macdef" => {
+                    words.skip_macro();
+                    word = words.next();
+                    continue;
+                }
+                _ => return None,
+            };
+            let (mut user, mut password) = (String::new(), String::new());
+            word = loop {
+                match words.next() {
+                    None => break None,
+                    Some(next) => match next.as_str() {
+                        "login" | "user" => user = words.next()?,
+                        "password" => password = words.next()?,
+                        "account" => drop(words.next()?),
+                        _ => break Some(next),
+                    },
+                }
+            };
+            match host {
+                Some(host) => drop(entries.hosts.insert(host, (user, password))),
+                None => entries.default = Some((user, password)),
+            }
+        }
+        Some(entries)
+    }
+}
+
+struct Words<'t> {
+    rest: &'t str,
+}
+
+impl Words<'_> {
+    /// The next word; one that begins with `"` ends with it, and a backslash keeps what follows. A
+    /// `#` in front begins a comment.
+    fn next(&mut self) -> Option<String> {
+        loop {
+            self.rest = self.rest.trim_start();
+            if !self.rest.starts_with('#') {
+                break;
+            }
+            self.rest = self.rest.split_once('\n').map_or("", |(_, rest)| rest);
+        }
+        let mut letters = self.rest.char_indices().peekable();
+        let is_quoted = letters.next_if(|(_, letter)| *letter == '"').is_some();
+        let mut word = String::new();
+        let mut end = self.rest.len();
+        while let Some((at, letter)) = letters.next() {
+            match letter {
+                '"' if is_quoted => {
+                    end = at + 1;
+                    break;
+                }
+                '\\' => word.extend(letters.next().map(|(_, letter)| letter)),
+                letter if !is_quoted && letter.is_whitespace() => {
+                    end = at;
+                    break;
+                }
+                letter => word.push(letter),
+            }
+        }
+        let found = end > 0;
+        self.rest = &self.rest[end..];
+        found.then_some(word)
+    }
+
+    /// A macro ends with an empty line.
+    fn skip_macro(&mut self) {
+        self.rest = self.rest.split_once("\n\n").map_or("", |(_, rest)| rest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries() {
+        let text = "# comment\nmachine a login me password \"a b\"\nmacdef init\ncd /\nmachine no\n\n\
+                    machine b\n  login \\\"you account x\n  password p#w\ndefault login all password any\n";
+        let entries = Entries::parse(text).expect("it is right");
+        let login = |user: &str, password: &str| Some((user.to_owned(), password.to_owned()));
+        assert_eq!(entries.hosts.get("a").cloned(), login("me", "a b"));
+        assert_eq!(entries.hosts.get("b").cloned(), login("\"you", "p#w"));
+        assert_eq!((entries.hosts.len(), entries.default), (2, login("all", "any")));
+        assert!(Entries::parse("machine a login").is_none());
+        assert!(Entries::parse("what").is_none());
+        assert!(Entries::parse("").is_some());
+    }
+}

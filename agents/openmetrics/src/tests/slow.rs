@@ -1,0 +1,66 @@
+//! Sources that need longer than a request waits.
+
+use std::fs;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::Host;
+
+/// OM-90: what is not there in time is for a later request, and delays nobody.
+#[test]
+fn a_slow_source_has_values() {
+    const LIMIT: Duration = Duration::from_secs(2);
+    let host = Host::new();
+    let go = host.at("go");
+    let script = format!(
+        "while ! test -e {0}; do sleep 0.02; done\nrm {0}\necho x $(date +%s%N)",
+        go.display()
+    );
+    host.script("slow.sh", &script);
+    host.page("good", "y 1\n");
+    let let_go = || fs::write(&go, "").expect("written");
+    let_go();
+    let mut pmcd = host.agent();
+    pmcd.agent().timeout = LIMIT;
+    let mut ask = || {
+        let begun = Instant::now();
+        let values = pmcd
+            .fetch_all(&["openmetrics.slow.x", "openmetrics.good.y"])
+            .expect("a reply");
+        let value = |at: usize| values[at].as_ref().ok().and_then(|value| value.value::<f64>());
+        assert_eq!(value(1), Some(1.0));
+        (value(0), begun.elapsed())
+    };
+    let (none, waited) = ask();
+    assert!(none.is_none() && waited >= LIMIT, "{none:?} {waited:?}");
+    // From now on it is not waited for, and has the values of the last document.
+    let mut last = None;
+    for _ in 0..3 {
+        let_go();
+        let deadline = Instant::now() + Duration::from_secs(20);
+        let next = loop {
+            let (value, waited) = ask();
+            assert!(waited < LIMIT, "{waited:?}");
+            if value > last {
+                break value;
+            }
+            assert_eq!(value, last, "it keeps its values");
+            assert!(Instant::now() < deadline, "no other value than {last:?}");
+            thread::sleep(Duration::from_millis(50));
+        };
+        // The next one takes too long again.
+        thread::sleep(LIMIT);
+        last = next;
+    }
+    // Once it is quick it is waited for.
+    let_go();
+    thread::sleep(Duration::from_millis(500));
+    let_go();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while ask().1 < LIMIT {
+        assert!(Instant::now() < deadline, "it is never waited for");
+        let_go();
+        thread::sleep(Duration::from_millis(200));
+        let _ = fs::remove_file(&go);
+    }
+}
