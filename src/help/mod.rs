@@ -21,22 +21,22 @@ use pmda_core::log::Journal;
 pub(crate) fn open(token: &mut Token, name: &[u8]) -> Result<c_int> {
     // An open that fails leaves an empty slot behind if it needed a new one, and so a table for
     // `chkhelp` (HELP-11).
-    Databases::made(&mut state::lock(token)?.help)?.reserve()?;
+    state::lock(token)?.help.get_or_make(Databases::new)?.reserve()?;
     let mut journal = Journal::new();
     let base = token.apart(|| Database::open(name, &mut journal));
     log::flush(token, &mut journal);
-    Databases::made(&mut state::lock(token)?.help)?.insert(base?)
+    state::lock(token)?.help.get_or_make(Databases::new)?.insert(base?)
 }
 
 /// Closes a database and releases its texts; other handles do nothing (HELP-12).
 pub(crate) fn close(token: &mut Token, handle: c_int) {
-    drop(state::peek(token).and_then(|globals| globals.help.first_mut()?.remove(handle)));
+    drop(state::peek(token).and_then(|globals| globals.help.get_mut()?.remove(handle)));
 }
 
 /// The text of an entry, NULL without one. It stays until the database is closed (HELP-29).
 pub(crate) fn text(token: &mut Token, handle: c_int, entry: HelpKey, kind: c_int) -> *mut c_char {
     let globals = state::peek(token);
-    let base = globals.as_ref().and_then(|globals| globals.help.first()?.get(handle));
+    let base = globals.as_ref().and_then(|globals| globals.help.get()?.get(handle));
     text_pointer(base.and_then(|base| base.text_of(entry, text_kind(kind))))
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn text(token: &mut Token, handle: c_int, entry: HelpKey, kind: c_int
 /// others.
 #[inline(always)]
 pub(crate) fn recent_text(globals: &Globals, handle: c_int, entry: HelpKey, kind: c_int) -> Option<*mut c_char> {
-    let base = globals.help.first()?.get(handle)?;
+    let base = globals.help.get()?.get(handle)?;
     let text = base.recent_text_of(entry, text_kind(kind))?;
     Some(text_pointer(Some(text)))
 }
@@ -62,7 +62,7 @@ fn text_kind(kind: c_int) -> HelpKind {
 /// may move when another database is opened (HELP-43).
 pub(crate) fn table(token: &mut Token) -> *mut c_void {
     let globals = state::peek(token);
-    let databases = globals.as_ref().and_then(|globals| globals.help.first());
+    let databases = globals.as_ref().and_then(|globals| globals.help.get());
     databases.map_or(ptr::null_mut(), |databases| databases.table.as_ptr().cast_mut().cast())
 }
 

@@ -47,12 +47,10 @@ pub(crate) fn with_list<R>(
     use_it: impl FnOnce(&mut Token, Option<&Compiled>) -> R,
 ) -> R {
     // It is taken out meanwhile, as `use_it` needs the token.
-    let mut lists = std::mem::take(&mut *agent.list.lock(token));
-    if lists.is_empty() && lists.try_reserve_exact(1).is_ok() {
-        lists.push(CompiledList::default());
-    }
-    let result = use_it(token, lists.first_mut().and_then(|list| list.of(element)));
-    let other = std::mem::replace(&mut *agent.list.lock(token), lists);
+    let mut compiled = std::mem::take(&mut *agent.list.lock(token));
+    let form = compiled.get_or_make(CompiledList::default).ok();
+    let result = use_it(token, form.and_then(|list| list.of(element)));
+    let other = std::mem::replace(&mut *agent.list.lock(token), compiled);
     drop(other);
     result
 }

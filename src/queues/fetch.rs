@@ -111,7 +111,7 @@ impl QueueFetch {
             if answer < 0 || log::debug(Debug::Libpmda) {
                 return None;
             }
-            let is_showing = queues.first_mut()?.pass(&mut self.session)?;
+            let is_showing = queues.get_mut()?.pass(&mut self.session)?;
             self.found |= answer != 0;
             Some(is_showing || self.end(arrays, End::Missed(0), Ok(())))
         })

@@ -35,10 +35,7 @@ fn with<R>(
 ) -> Result<R> {
     let globals = state::lock(token)?;
     let Globals { queues, arrays, .. } = &mut *globals;
-    let queues = match queues.first_mut() {
-        Some(queues) => queues,
-        None => make(queues)?,
-    };
+    let queues = queues.get_or_make(make)?;
     if log::debug(Debug::Libpmda) {
         queues.journal = Some(Journal::new());
     }
@@ -49,16 +46,12 @@ fn with<R>(
     outcome
 }
 
-/// Makes the queues of the process.
-///
-/// # Errors
-/// `-ENOMEM`.
+/// The queues of a process that has none yet.
 #[cold]
-fn make(queues: &mut Vec<Queues<EventBlock, Filter>>) -> Result<&mut Queues<EventBlock, Filter>> {
-    queues.try_reserve_exact(1).map_err(|_| Error::ENOMEM)?;
-    queues.push(Queues::new());
-    queues[0].revised = SINCE_6_0_5;
-    Ok(&mut queues[0])
+fn make() -> Queues<EventBlock, Filter> {
+    let mut queues = Queues::new();
+    queues.revised = SINCE_6_0_5;
+    queues
 }
 
 /// Writes out the messages of the queues.

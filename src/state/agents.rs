@@ -15,7 +15,7 @@ use once_cell::race::OnceBox;
 use pmda_core::error::Result;
 use pmda_core::ident::{InDom, Interface, MetricId};
 use pmda_core::index::Map;
-use pmda_core::leak::try_leak;
+use pmda_core::leak::{LazyBox, try_leak};
 use pmda_core::table_index::{Hashed, HintIndex};
 use pmda_core::wire::encode::ResultBuilder;
 use pmda_core::wire::receive::{Failure, Pdu, Receiver};
@@ -60,7 +60,7 @@ pub(crate) struct AgentRecord {
     /// For each instance domain: the places of instances in its table.
     pub(crate) instances: Mutex<Vec<(InDom, TablePlaces)>>,
     /// A profile's list of instances in a form for fast lookups; empty before one was needed.
-    pub(crate) list: Mutex<Vec<CompiledList>>,
+    pub(crate) list: Mutex<LazyBox<CompiledList>>,
     /// The position of a walk over the instances of a cached domain.
     pub(crate) walk: InstanceWalk,
     /// The state of the main loop, made at first use: a DSO needs none.

@@ -18,19 +18,12 @@ pub(crate) struct Databases {
 }
 
 impl Databases {
-    /// The databases of the process, which are made at first use.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
-    pub(crate) fn made(databases: &mut Vec<Databases>) -> Result<&mut Databases> {
-        if databases.is_empty() {
-            databases.try_reserve_exact(1).map_err(|_| Error::ENOMEM)?;
-            databases.push(Databases {
-                slots: Handles::new(),
-                table: Vec::new(),
-            });
+    /// No databases.
+    pub(crate) fn new() -> Databases {
+        Databases {
+            slots: Handles::new(),
+            table: Vec::new(),
         }
-        Ok(&mut databases[0])
     }
 
     /// The database of a handle, if it is open.

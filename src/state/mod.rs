@@ -31,7 +31,7 @@ use crate::view::table::MadeTables;
 use pmda_core::dynamic::RegistrationList;
 use pmda_core::error::Result;
 use pmda_core::events::EventArrays;
-use pmda_core::leak::try_box;
+use pmda_core::leak::{LazyBox, try_box};
 use pmda_core::queue::Queues;
 
 /// The state of the library that leads to memory. (State that does not may be in static variables,
@@ -47,11 +47,11 @@ pub(crate) struct Globals {
     pub(crate) made_tables: MadeTables,
     /// All event queues and their clients, in a block of their own that is made at first use: an
     /// agent without queues leaves less memory behind when it is unloaded.
-    pub(crate) queues: Vec<Queues<EventBlock, Filter>>,
+    pub(crate) queues: LazyBox<Queues<EventBlock, Filter>>,
     /// All event arrays.
     pub(crate) arrays: EventArrays,
     /// The help databases, in a block of their own for the same reason.
-    pub(crate) help: Vec<Databases>,
+    pub(crate) help: LazyBox<Databases>,
 }
 
 static GLOBALS: OnceBox<[Mutex<Globals>; 1]> = OnceBox::new();
@@ -99,9 +99,9 @@ fn make(token: &mut Token) -> Result<&mut Globals> {
             caches: Caches::new(),
             dynamic: RegistrationList::new(),
             made_tables: MadeTables::new(),
-            queues: Vec::new(),
+            queues: LazyBox::new(),
             arrays: EventArrays::new(),
-            help: Vec::new(),
+            help: LazyBox::new(),
         }))
     })?;
     Ok(globals.lock(token))
