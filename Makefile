@@ -21,7 +21,7 @@ STRIP ?= strip
 ARCHIVE_STRIP ?= strip
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 
-.PHONY: all setup demo check try bench bench-agents bench-in-rust bench-openmetrics headers lint doc spell abi mutants requirements compatibility hostile memcheck threads races fuzz fuzz-corpus asan install install-built uninstall install-openmetrics uninstall-openmetrics licences deny dist crates deb deb-test deb-test-bookworm deb-test-trixie deb-test-sid openmetrics-test-bookworm openmetrics-test-trixie openmetrics-test-sid reproducible rpm rpm-test docs-test check-rust check-beside-pcp check-as-user check-trixie check-sid check-arm64 check-i386 check-ppc64el check-s390x check-armhf check-riscv64 clean
+.PHONY: all setup demo check try bench bench-agents bench-in-rust bench-openmetrics headers lint doc spell abi mutants requirements compatibility hostile memcheck threads races fuzz fuzz-corpus asan install install-built uninstall install-openmetrics uninstall-openmetrics licences deny dist crates deb deb-test deb-test-bookworm deb-test-trixie deb-test-sid openmetrics-test-bookworm openmetrics-test-trixie openmetrics-test-sid reproducible rpm rpm-test docs-test check-rust check-beside-pcp check-as-user check-trixie check-sid check-arm64 check-i386 check-ppc64el check-s390x check-armhf check-riscv64 pairs pairs-amd64 pairs-i386 pairs-armhf clean
 
 all:
 	packaging/build.sh
@@ -200,6 +200,13 @@ check-trixie check-sid: check-%:
 # The last line sums up. Needs root.
 check-arm64 check-armhf check-i386 check-ppc64el check-riscv64 check-s390x: check-%:
 	packaging/check-arch.sh $*
+
+# The library built for one PCP, on a host with another one: each pair of three PCP, on three architectures. It works, or refuses in words:
+# docs/ARCHITECTURES.md. Needs root.
+pairs: pairs-amd64 pairs-i386 pairs-armhf
+
+pairs-amd64 pairs-i386 pairs-armhf: pairs-%:
+	packaging/pairs.sh $*
 
 # Installs what `make` has built: root needs no cargo.
 install: install-built

@@ -17,7 +17,7 @@ use compiler::Compiler;
 /// The functions of libpcp that the library calls: the public ones, then the private ones, each of
 /// which has a reason beside its prototype in `capi/wrapper.h`.
 const LIBPCP_FUNCTIONS: &str = "pmNotifyErr|pmErrStr_r|pmGetProgname|pmGetConfig|pmGetOptionalConfig|pmSetDebug|\
-     pmOpenLog|pmprintf|pmgetopt_r|pmUsageMessage|pmFreeLabelSets|pmNoMem|\
+     pmOpenLog|pmprintf|pmgetopt_r|pmtimevalToReal|pmUsageMessage|pmFreeLabelSets|pmNoMem|\
      __pmSetInternalState|__pmSetVersionIPC|__pmSetSocketIPC|__pmSocketIPC|__pmResetIPC|\
      __pmDumpLabelSets|__pmLabelTypeString|__pmIgnoreSignalPIPE|\
      __pmGetContextLabels|__pmGetDomainLabels|__pmAddLabels|__pmHashSearch|__pmAttrStr_r|__pmFreeResultValues|__pmFreeResultValues_v2|\
@@ -40,6 +40,7 @@ fn main() {
     let compiler = or_refuse(target(&out));
     let libpcp = or_refuse(libpcp());
     let times = or_refuse(times(&libpcp, &compiler));
+    built_for(&libpcp, times);
     or_refuse(bindings(&libpcp, &compiler, times, &out));
     shims(&libpcp);
     or_refuse(versioned_link(&compiler, &out));
@@ -127,6 +128,13 @@ fn times(libpcp: &pkg_config::Library, compiler: &Compiler) -> Result<&'static s
         ""
     };
     Ok(flags)
+}
+
+/// Tells the sources what the library is built for; `src/sys/libpcp/fit.rs` compares.
+fn built_for(libpcp: &pkg_config::Library, times: &str) {
+    let narrow = times.starts_with("-U");
+    println!("cargo::rustc-env=LIBPCP_VERSION={}", libpcp.version);
+    println!("cargo::rustc-env=LIBPCP_TIME_BITS={}", if narrow { 32 } else { 64 });
 }
 
 /// The three numbers of a version such as 6.0.3.

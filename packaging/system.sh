@@ -1,7 +1,8 @@
 # shellcheck shell=bash
 # Sourced: a Debian system of its own below target/systems, made with debootstrap. Needs root.
 #
-#   make_system SUITE [NAME]   makes it, or takes the one that is there; sets $system to its directory
+#   make_system SUITE [NAME [ARCH]]
+#                         makes it, or takes the one that is there; sets $system to its directory
 #   not_below DIRECTORY   stops where this clone lies below it
 #   inside COMMAND…       runs a command in it, with /proc and /dev
 #   install_inside PACKAGE…, install_alone PACKAGE…
@@ -19,7 +20,7 @@ not_below() {
 }
 
 make_system() {
-    local suite=$1 name=${2:-$1} target=${CARGO_TARGET_DIR:-$PWD/target}
+    local suite=$1 name=${2:-$1} arch=${3:-} target=${CARGO_TARGET_DIR:-$PWD/target}
     if [ "$(id -u)" != 0 ]; then
         echo "$0: making a system of its own needs root" >&2
         exit 1
@@ -30,7 +31,7 @@ make_system() {
         echo "== a fresh Debian $suite in $system"
         rm -rf --one-file-system "$system"
         mkdir -p "$system"
-        debootstrap --variant=minbase "$suite" "$system" >"$system.log" 2>&1 || { tail "$system.log" >&2; exit 1; }
+        debootstrap ${arch:+--arch="$arch"} --variant=minbase "$suite" "$system" >"$system.log" 2>&1 || { tail "$system.log" >&2; exit 1; }
         # The way to the packages is the host's.
         cp -L /etc/resolv.conf /etc/hosts "$system/etc/"
         cp -n /etc/apt/apt.conf.d/*proxy* /etc/apt/apt.conf.d/99* "$system/etc/apt/apt.conf.d/" 2>/dev/null || true

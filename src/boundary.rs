@@ -15,7 +15,7 @@ use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-use crate::sys::libpcp::log;
+use crate::sys::libpcp::{fit, log};
 use crate::sys::lock::{Mutex, Step, Token};
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;
@@ -72,6 +72,23 @@ static PROVOKED: std::sync::LazyLock<Option<String>> = std::sync::LazyLock::new(
 /// A signal handler may call the library on top of a step of the same thread. It gets `-EBUSY` (or
 /// NULL, or nothing) at once: nothing is allocated, locked, waited for or logged.
 pub(crate) fn guard<R: CReturn>(body: impl FnOnce(&mut Token) -> R) -> R::C {
+    let Some(mut step) = enter() else {
+        return R::BUSY;
+    };
+    let outcome = inner(&mut step.token, body);
+    step.leave();
+    outcome
+}
+
+/// Begins a step. `None` on top of another one, and beside a libpcp that the library was not built
+/// for (MAIN-58).
+#[inline(always)]
+fn enter() -> Option<Step> {
+    if fit::fits() { Step::enter() } else { None }
+}
+
+/// [`guard`] for an agent that is refused.
+pub(crate) fn guard_refused<R: CReturn>(body: impl FnOnce(&mut Token) -> R) -> R::C {
     let Some(mut step) = Step::enter() else {
         return R::BUSY;
     };
@@ -116,7 +133,7 @@ pub(crate) type Guarded<T> = std::result::Result<T, c_int>;
 /// The return value after a panic, or on top of another step.
 pub(crate) fn guarded<T>(body: impl FnOnce(&mut Token) -> T) -> Guarded<T> {
     const { assert!(!std::mem::needs_drop::<T>()) };
-    let Some(mut step) = Step::enter() else {
+    let Some(mut step) = enter() else {
         return Err(BUSY);
     };
     let mut outcome = Err(Error::GENERIC.code());

@@ -290,6 +290,64 @@ fn a_library_for_another_generation_of_pcp_is_refused() {
     assert!(text.contains("uses libpcp.so.99: build it anew"), "{text}");
 }
 
+/// `fits` reads what the library was built for from the file, and asks the dynamic linker for what
+/// it needs.
+#[test]
+fn what_does_not_fit_is_refused_with_the_reason() {
+    let host = Host::new("switch-fits");
+    let says = |file: &Path| {
+        let outcome = host.run(&["fits", &file.display().to_string()]);
+        let text = String::from_utf8_lossy(&outcome.stderr).into_owned();
+        assert_eq!(outcome.end, "exit 1", "{}: {text}", file.display());
+        assert_eq!(text.lines().count(), 1, "{text}");
+        text
+    };
+    for other in ["/etc/passwd", "/bin/sh", "/"] {
+        assert!(says(Path::new(other)).contains("is not this library"), "{other}");
+    }
+    assert!(says(&Library::C.file()).contains("is not this library"));
+
+    let bytes = fs::read(host.ours()).expect("installed");
+    let changed = |name: &str, from: &[u8], to: &[u8]| {
+        let mut bytes = bytes.clone();
+        let places: Vec<_> = (0..bytes.len() - from.len())
+            .filter(|place| bytes[*place..].starts_with(from))
+            .collect();
+        assert!(!places.is_empty(), "{name}");
+        for place in places {
+            bytes[place..place + to.len()].copy_from_slice(to);
+        }
+        let file = host.path(name);
+        fs::write(&file, bytes).expect("target is writable");
+        file
+    };
+    // The library of another time_t.
+    let (ours, other) = if bytes.windows(19).any(|text| text == b"a time_t of 64 bits") {
+        ("64", "32")
+    } else {
+        ("32", "64")
+    };
+    let file = changed(
+        "times.so",
+        format!("a time_t of {ours} bits").as_bytes(),
+        format!("a time_t of {other} bits").as_bytes(),
+    );
+    let text = says(&file);
+    assert!(
+        text.contains(&format!("with a time_t of {other} bits, and "))
+            && text.contains(&format!(" has one of {ours}: build it anew")),
+        "{text}"
+    );
+    // A libpcp that is not there, and a function that it does not have.
+    let text = says(&changed("missing.so", b"libpcp.so.", b"libqcp.so."));
+    assert!(
+        text.contains("the dynamic linker says \"libqcp.so.") && text.contains("not found"),
+        "{text}"
+    );
+    let text = says(&changed("version.so", b"\0pmtimevalToReal\0", b"\0pmtimevalToReaL\0"));
+    assert!(text.contains("pmtimevalToReaL"), "{text}");
+}
+
 #[test]
 fn directories_that_ldconfig_would_split_are_refused() {
     let host = Host::new("switch-names");

@@ -111,6 +111,8 @@ errnos! {
     EINVAL = INVAL;
     /// Out of memory.
     ENOMEM = NOMEM;
+    /// A shared library that is needed cannot be used.
+    ELIBACC = LIBACC;
 }
 
 impl Error {

@@ -17,7 +17,7 @@ use crate::mainloop::exports::{receive, send};
 use crate::methods::exports::{pmdaAttribute, pmdaChildren, pmdaDesc, pmdaName, pmdaPMID, pmdaProfile, pmdaStore};
 use crate::open::connect::{Connect, Connection};
 use crate::open::options::{END, OptionSearch};
-use crate::open::{init, log_file, set_callback, set_up};
+use crate::open::{init, is_refused, log_file, set_callback, set_up, stand_in};
 use crate::sys::libpcp::{config, log};
 use crate::sys::lock::Mutex;
 use crate::sys::{process, socket};
@@ -77,6 +77,9 @@ pub unsafe extern "C" fn pmdaDaemon(
         logfile,
         helptext,
     };
+    if is_refused(dispatch) {
+        return stand_in(dispatch, interface, &texts, &DEFAULT_METHODS);
+    }
     guard(|token| {
         let Some(dispatch) = dispatch else { return };
         dispatch.set_domain(domain);
@@ -105,6 +108,9 @@ pub unsafe extern "C" fn pmdaDSO(
         logfile: None,
         helptext,
     };
+    if is_refused(dispatch) {
+        return stand_in(dispatch, interface, &texts, &DEFAULT_METHODS);
+    }
     guard(|token| {
         if let Some(dispatch) = dispatch {
             set_up(token, dispatch, interface, &texts, false, &DEFAULT_METHODS);
@@ -162,6 +168,9 @@ pub unsafe extern "C" fn pmdaInit(
     metrics: *mut pmdaMetric,
     nmetrics: c_int,
 ) {
+    if is_refused(dispatch) {
+        return;
+    }
     // SAFETY: NULL, or tables of these lengths that stay while the agent uses them, as the caller
     // promises.
     let (indoms, metrics) = unsafe { (Lasting::new(indoms, nindoms), Lasting::new(metrics, nmetrics)) };
@@ -198,6 +207,9 @@ pub unsafe extern "C" fn pmdaRehash(pmda: Option<Ext<'_>>, metrics: *mut pmdaMet
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` has set up.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaConnect(dispatch: Option<Dispatch<'_>>) {
+    if is_refused(dispatch) {
+        return;
+    }
     // The function returns nothing. A panic was logged, other failures are in the status.
     let _ = connect(dispatch);
 }

@@ -12,6 +12,8 @@ use std::ptr;
 use std::sync::atomic::Ordering;
 
 use crate::agent;
+use crate::boundary::guard_refused;
+use crate::sys::libpcp::fit;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::{PMAPI, SINCE_6_0_5, free_result_values};
 use crate::sys::lock::Token;
@@ -36,6 +38,34 @@ impl Display for AgentName<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         text(self.0.as_ref()).fmt(out)
     }
+}
+
+/// Returns whether the library serves nobody in this process ([`fit`]). The status says so to the
+/// host: pmcd drops an agent with a negative one, and a daemon ends.
+pub(crate) fn is_refused(dispatch: Option<Dispatch<'_>>) -> bool {
+    if fit::fits() {
+        return false;
+    }
+    if let Some(dispatch) = dispatch {
+        dispatch.set_status(Error::ELIBACC.code());
+    }
+    true
+}
+
+/// Gives an agent that is refused an extension and methods all the same, beside its status: some
+/// agents look at the status last (pmcd's own).
+pub(crate) fn stand_in(dispatch: Option<Dispatch<'_>>, version: c_int, texts: &ExtTexts<'_>, methods: &pmdaInterface) {
+    guard_refused(|_| {
+        let Some(dispatch) = dispatch else { return };
+        let interface = Interface(u32::try_from(version).unwrap_or(u32::MAX));
+        if !interface.is_supported() {
+            return;
+        }
+        if let Ok(ext) = interface::create(texts) {
+            dispatch.set_ext(ext);
+            dispatch.set_methods(methods, interface);
+        }
+    });
 }
 
 /// Gives a dispatch table an extension with copies of the `texts`, and the default `methods`.

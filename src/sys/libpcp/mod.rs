@@ -7,6 +7,7 @@
 pub(crate) mod bindings;
 pub(crate) mod cancel;
 pub(crate) mod config;
+pub(crate) mod fit;
 pub(crate) mod getopt;
 pub(crate) mod ipc;
 pub(crate) mod labels;

@@ -1,0 +1,68 @@
+#!/usr/bin/env bash
+# pairs-host.sh: what packaging/pairs.sh runs on a host with PCP where `make install` has put the library of some build. The last line says
+# "works", or "refused: " and by whom. Anything else is a failure. The host's files are a copy, its processes and its network its own.
+set -euo pipefail
+fail() { echo "$*" >&2; tail -n 30 /var/log/pcp/pmcd/pmcd.log /tmp/output >&2 || true; exit 1; }
+command=/usr/local/bin/pcp-pmda-rust
+ours=/usr/local/lib/pcp-pmda-rust/libpcp_pmda.so.3
+
+# A system that was unpacked and not configured has no users, and no name space of metrics.
+[ -s /etc/passwd ] || printf 'root:x:0:0::/root:/bin/sh\n' >/etc/passwd
+[ -s /etc/group ] || printf 'root:x:0:\n' >/etc/group
+grep -q ^pcp: /etc/passwd || { echo 'pcp:x:900:900::/var/lib/pcp:/bin/false' >>/etc/passwd; echo 'pcp:x:900:' >>/etc/group; }
+ldconfig
+binaries=$(sed -n 's/^PCP_BINADM_DIR=//p' /etc/pcp.conf)
+mkdir -p /run/pcp /var/log/pcp/pmcd /var/lib/pcp/tmp /var/lib/pcp/config/pmda
+chown -R pcp:pcp /run/pcp /var/log/pcp /var/lib/pcp/tmp /var/lib/pcp/config/pmda
+[ -e /var/lib/pcp/pmns/root ] || (cd /var/lib/pcp/pmns && ./Rebuild -u) >/tmp/rebuild 2>&1 || { cat /tmp/rebuild; exit 1; }
+
+# asked NAME: starts pmcd, asks for everything, and writes to /tmp/NAME.errors which metrics have an error, to /tmp/NAME.loaded what
+# pmcd and its agents have loaded. pmcd ends afterwards.
+asked() {
+    local pid try=0
+    rm -f /var/log/pcp/pmcd/*
+    "$binaries/pmcd" -f -q 60 -l /var/log/pcp/pmcd/pmcd.log >/tmp/output 2>&1 &
+    pid=$!
+    until pminfo -f pmcd.version kernel.all.load >/tmp/values 2>&1 && grep -q 'value' /tmp/values; do
+        try=$((try + 1))
+        [ -e "/proc/$pid" ] && [ "$try" -lt "${2:-120}" ] || break
+        sleep 0.5
+    done
+    timeout 300 pminfo -f >"/tmp/$1.all" 2>&1 || true
+    sed -n 's/^\([a-z][^ ]*\): .*[Ee]rror.*/\1/p; s/^\([a-z][^ ]*\): \(pmLookupDesc\|pmFetch\).*/\1/p' "/tmp/$1.all" | sort >"/tmp/$1.errors"
+    cat /proc/[0-9]*/maps 2>/dev/null | sed -n 's:^[^/]*\(/.*libpcp_pmda\.so.*\)$:\1:p' | sort -u >"/tmp/$1.loaded" || true
+    echo "$1: $(wc -l <"/tmp/$1.all") lines, $(wc -l <"/tmp/$1.errors") metrics with an error, loaded: $(tr '\n' ' ' <"/tmp/$1.loaded")"
+    kill "$pid" 2>/dev/null && wait "$pid" || true
+}
+
+asked c
+! grep -q rust /tmp/c.loaded || fail "the library is loaded before it is enabled"
+[ "$(wc -l </tmp/c.all)" -gt 1000 ] || fail "the C library serves nothing"
+
+if reason=$($command fits 2>&1); then
+    $command enable
+    asked ours
+    # Others are never loaded beside it.
+    [ "$(cat /tmp/ours.loaded)" = "$ours" ] || fail "loaded: $(cat /tmp/ours.loaded)"
+    diff /tmp/c.errors /tmp/ours.errors || fail "not the same metrics have an error as with the C library"
+    ! grep -h 'serves no call' /var/log/pcp/pmcd/* || fail "it fits, and refuses"
+    echo works
+    exit
+fi
+echo "$reason"
+[ "$(wc -l <<<"$reason")" = 1 ] || fail "fits has more than one line"
+! $command enable || fail "enable takes what does not fit"
+# The library was there when PCP was updated.
+echo "${ours%/*}" >/etc/ld.so.conf.d/00-pcp-pmda-rust-local.conf
+ldconfig
+asked ours 10
+if grep -h 'serves no call' /var/log/pcp/pmcd/* /tmp/output; then
+    # No agent has a value; pmcd itself answers.
+    ! grep -q '^    \(value\|inst\)' /tmp/ours.all || fail "an agent serves on a library that does not fit"
+    grep -q 'PMCD agent' /tmp/ours.all || fail "pmcd does not answer"
+    echo "refused by fits and the library"
+elif grep -h 'error while loading shared libraries\|version .* not found' /tmp/output /var/log/pcp/pmcd/*; then
+    echo "refused by fits and the dynamic linker"
+else
+    fail "it does not fit, and nobody says so"
+fi
