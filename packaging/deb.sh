@@ -5,6 +5,9 @@
 #   make deb && apt-get install ./target/deb/libpcp-pmda-rust_*.deb     # in
 #   apt-get purge libpcp-pmda-rust                                      # and out again
 #
+# The packages of each release of the distribution have a version of their own, since their bytes differ: 0.1.0-1~deb12u1 in Debian 12,
+# 0.1.0-1~deb13u1 in Debian 13, 0.1.0-1 in sid. The later release's is the higher one.
+#
 # DEBFULLNAME and DEBEMAIL, where they are set, name the maintainer. Arguments go to dpkg-buildpackage.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -45,6 +48,12 @@ ln "$target/dist/pcp-pmda-$version.tar.gz" "$out/pcp-pmda-rust_$version.orig.tar
 ln "$target/dist/pcp-pmda-$version-vendor.tar.gz" "$out/pcp-pmda-rust_$version.orig-vendor.tar.gz"
 tar -x -f "$out/pcp-pmda-rust_$version.orig.tar.gz" -C "$out/$name" --strip-components=1
 tar -x -f "$out/pcp-pmda-rust_$version.orig-vendor.tar.gz" -C "$out/$name"
+# The release that this is, in the manner of Debian's backports; sid and testing have no number.
+suffix=$(. /etc/os-release && case ${ID:-} in
+    debian) [ -z "${VERSION_ID:-}" ] || echo "~deb${VERSION_ID}u1" ;;
+    *) [ -z "${VERSION_ID:-}" ] || echo "~$ID$VERSION_ID.1" ;;
+esac)
+sed -i "1s/([^)]*/&$suffix/" "$out/$name/debian/changelog"
 if [ -n "${DEBEMAIL:-}" ]; then
     sed -i "s/^Maintainer: .*/Maintainer: ${DEBFULLNAME:-$DEBEMAIL} <$DEBEMAIL>/" "$out/$name/debian/control"
     sed -i "s/^ -- .*>  / -- ${DEBFULLNAME:-$DEBEMAIL} <$DEBEMAIL>  /" "$out/$name/debian/changelog"

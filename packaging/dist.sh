@@ -41,13 +41,8 @@ if in_git && has_git && ! reason=$(git rev-parse --show-toplevel 2>&1 >/dev/null
     echo "make dist: this is a clone, and git does not list its files: $reason" >&2
     exit 1
 fi
-if [ -z "${SOURCE_DATE_EPOCH:-}" ]; then
-    if in_git && has_git; then
-        SOURCE_DATE_EPOCH=$(git log -1 --format=%ct)
-    else
-        SOURCE_DATE_EPOCH=$(date -d "$(sed -n 's/^ -- .*  //p;T;q' debian/changelog)" +%s)
-    fi
-fi
+# The day of the last entry in the changelog: the same with git, without it, and outside of a clone.
+SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(date -d "$(sed -n 's/^ -- .*  //p;T;q' debian/changelog)" +%s)}
 mkdir -p "$out"
 
 # pack FILE PREFIX: packs the files that are named on standard input, one in a line, sorted, below this directory.
@@ -86,11 +81,14 @@ if [ ! -d vendor ]; then
     for crate in "$out"/vendor/*; do
         grep -qxF "${crate##*/}" <<<"$needed" || stub "$crate"
     done
-    # Windows libraries in the tests of crates: nobody can build them from these sources.
-    find "$out/vendor" -name '*.dll' -printf '%P\n' | while read -r file; do
+    # Compiled code, all for other systems: nobody can build it from these sources, and nothing here needs it.
+    find "$out/vendor" -type f -regex '.*[.]\(a\|dll\|exe\|lib\|o\|obj\|so\|wasm\)' -printf '%P\n' | while read -r file; do
         rm "$out/vendor/$file"
         sed -i "s#\"${file#*/}\":\"[0-9a-f]*\",\\?##; s#,}#}#" "$out/vendor/${file%%/*}/.cargo-checksum.json"
     done
+    compiled=$(find "$out/vendor" -type f -exec perl -e 'for (@ARGV) { open my $f, "<:raw", $_ or die "$_: $!"; read $f, my $head, 8;
+        print "$_\n" if $head =~ /^(?:\x7fELF|!<arch>\n|MZ[^a-zA-Z ]|\0asm|[\x4c\x64][\x01\x86\xaa][^\0]?\0)/s }' {} +)
+    [ -z "$compiled" ] || { printf 'make dist: compiled code among the crates:\n%s\n' "$compiled" >&2; exit 1; }
     cd "$out"
 fi
 find vendor -type f | pack "$out/$name-vendor.tar.gz" ""

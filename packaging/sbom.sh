@@ -10,8 +10,8 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 out=$(realpath -m "${CARGO_TARGET_DIR:-target}")/dist
 file=$out/pcp-pmda-$version.spdx
 mkdir -p "$out"
-# Outside of a clone, the day of the last entry in the changelog.
-seconds=${SOURCE_DATE_EPOCH:-$(git log -1 --format=%ct 2>/dev/null || date -d "$(sed -n 's/^ -- .*  //p;T;q' debian/changelog)" +%s)}
+# The day of the last entry in the changelog, as in dist.sh.
+seconds=${SOURCE_DATE_EPOCH:-$(date -d "$(sed -n 's/^ -- .*  //p;T;q' debian/changelog)" +%s)}
 created=$(date -u -d "@$seconds" +%Y-%m-%dT%H:%M:%SZ)
 
 # identifier NAME VERSION: what may stand behind SPDXRef-.
