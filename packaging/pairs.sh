@@ -92,7 +92,7 @@ make_builder() {
 # build SUITE ARCH: what `make` leaves, in target/pairs/ARCH-SUITE, for the PCP of that system; and the package.
 build() {
     local host=/systems/pairs-$1-$2 out=$target/pairs/$2-$1 program name=${rust//-/_} upper libc tree=$target/pairs/$2-$1/tree
-    [ "$(cat "$out/commit" 2>/dev/null)" != "$COMMIT" ] || return 0
+    [ "$(cat "$out/sources" 2>/dev/null)" != "$SOURCES" ] || return 0
     echo "== build for Debian $1, $2"
     upper=${name^^}
     system=$target/systems/pairs-builder
@@ -117,7 +117,7 @@ build() {
     if [ "$1" = "${suites[0]}" ]; then program=$target/pairs/target/$rust/release; else program=$target/pairs/$2-${suites[0]}; fi
     cp "$program/pcp-pmda-rust-compare" "$out/"
     make -s install-built BUILT="$out" DESTDIR="$tree" PREFIX=/usr CONF=00-pcp-pmda-rust.conf STRIP=: ARCHIVE_STRIP=: >/dev/null
-    rm -r "$tree/usr/share" "$tree/usr/include"
+    rm -r "${tree:?}"/usr/{share,include}
     mkdir -p "$tree/DEBIAN" "$tree/etc/ld.so.conf.d"
     echo /usr/lib/pcp-pmda-rust >"$tree/etc/ld.so.conf.d/00-pcp-pmda-rust.conf"
     echo "activate-noawait ldconfig" >"$tree/DEBIAN/triggers"
@@ -125,7 +125,8 @@ build() {
     printf 'Package: libpcp-pmda-rust\nVersion: %s-1\nArchitecture: %s\nMaintainer: nobody <nobody@localhost>\nDepends: %s, libc6 (>= %s)\nDescription: a test\n' \
         "$(sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)" "$2" "$(packaging/depends.sh "$out/libpcp_pmda.so")" "$libc" >"$tree/DEBIAN/control"
     dpkg-deb -Zgzip -z1 --root-owner-group -b "$tree" "$out/package.deb" >/dev/null
-    echo "$COMMIT" >"$out/commit"
+    cp "$target/systems/pairs-$1-$2"/usr/lib/{,"$multi"/}libpcp.so.[0-9] "$out/" 2>/dev/null || true
+    echo "$SOURCES" >"$out/sources"
 }
 
 # on_host SUITE ARCH COMMAND…: in a copy of a host's system that is gone afterwards, with $out of the build in /built.
@@ -156,7 +157,7 @@ by_apt() {
     echo "deb [trusted=yes] http://deb.debian.org/debian $1 main" >"$lists/etc/apt/sources.list"
     options=(-o "Dir::Etc=$lists/etc/apt" -o Dir::Etc::parts= -o "Dir::State=$lists/state" -o "Dir::State::status=$lists/status" -o "Dir::Cache=$lists/cache" -o "APT::Architecture=$2"
         -o "APT::Architectures=$2" -o APT::Install-Recommends=no)
-    [ -e "$lists/updated" ] || { apt-get -q "${options[@]}" update >/dev/null && touch "$lists/updated"; }
+    [ -e "$lists/updated" ] || { apt-get -q "${options[@]}" update >"$lists/log" 2>&1 && touch "$lists/updated"; }
     if answer=$(LC_ALL=C apt-get -q -s "${options[@]}" install pcp "$out/package.deb" 2>&1); then
         echo works
     else
@@ -165,18 +166,21 @@ by_apt() {
     fi
 }
 
-COMMIT=$(git rev-parse --short=8 HEAD)
-git diff --quiet HEAD || COMMIT=$COMMIT-$(git diff HEAD -- src core build.rs capi Makefile packaging/depends.sh | sha256sum | cut -c 1-8)
-export COMMIT
+# What is committed, in a clone: a build takes long, and the sources may move on meanwhile.
+source=$target/pairs/source
+mkdir -p "$target/pairs/target" "$target/systems"
+[ -e "$source/.git" ] || git clone -q . "$source"
+git -C "$source" fetch -q "$PWD" HEAD
+git -C "$source" reset -q --hard FETCH_HEAD
+SOURCES=$(git rev-parse HEAD:src HEAD:core HEAD:capi HEAD:build.rs HEAD:packaging/depends.sh | sha256sum | cut -c 1-16)
 [ $# -gt 0 ] || set -- amd64 i386 armhf
 for arch; do names "$arch"; done
 trap close_system EXIT
-mkdir -p "$target/pairs/target" "$target/systems"
 for arch; do
     for suite in "${suites[@]}"; do make_host "$suite" "$arch"; done
 done
 make_builder
-bind "$PWD" /src/pcp-pmda
+bind "$source" /src/pcp-pmda
 bind "$target/pairs/target" /src/target
 bind "${CARGO_HOME:-$HOME/.cargo}" /rust/cargo
 bind "$target/systems" /systems
