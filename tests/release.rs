@@ -192,7 +192,10 @@ fn archives_hold_no_secrets() {
     );
 
     fs::remove_dir_all(at(".git")).expect("ours");
-    for args in [&["init", "-q"][..], &["add", "Cargo.toml", "debian", "packaging", "src"]] {
+    for args in [
+        &["init", "-q"][..],
+        &["add", "Cargo.toml", "debian", "packaging", "src"],
+    ] {
         let git = Command::new("git").args(args).current_dir(place.path()).output();
         assert!(git.expect("git is there").status.success());
     }
@@ -201,7 +204,8 @@ fn archives_hold_no_secrets() {
 
     let tools = tempfile::tempdir().expect("a directory");
     for tool in [
-        "bash", "cat", "date", "dirname", "env", "find", "gzip", "ls", "mkdir", "perl", "realpath", "rm", "sed", "sort", "tar",
+        "bash", "cat", "date", "dirname", "env", "find", "gzip", "ls", "mkdir", "perl", "realpath", "rm", "sed",
+        "sort", "tar",
     ] {
         let place = env::split_paths(&env::var_os("PATH").expect("a search path"))
             .map(|directory| directory.join(tool))
@@ -209,7 +213,10 @@ fn archives_hold_no_secrets() {
         symlink(place.expect("Debian has it"), tools.path().join(tool)).expect("writable");
     }
     let (done, errors, names, others) = pack_with(Some(tools.path()));
-    assert!(done && names == sources && others == bytes, "without git: {errors}{names}");
+    assert!(
+        done && names == sources && others == bytes,
+        "without git: {errors}{names}"
+    );
 
     // Another user's clone, as root has it below sudo. Nobody else can make one.
     let nobody = |path: &Path| chown(path, Some(65_534), None);
