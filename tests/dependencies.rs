@@ -128,3 +128,27 @@ fn sources_are_known() {
         }
     }
 }
+
+/// What deny.toml says of RUSTSEC-2026-0009: of all crates only two use `time`.
+#[test]
+fn dates_are_read_by_the_crates_of_cookies() {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--workspace", "--invert", "time", "--edges", "no-proc-macro"])
+        .args([
+            "--depth",
+            "1",
+            "--prefix",
+            "none",
+            "--locked",
+            "--offline",
+            "--format",
+            "{p}",
+        ])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo is there");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("text");
+    let names: BTreeSet<_> = text.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(names, BTreeSet::from(["cookie", "cookie_store", "time"]));
+}
