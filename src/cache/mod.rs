@@ -196,9 +196,19 @@ fn load(token: &mut Token, indom: InDom) -> Result<c_int> {
             return Err(error);
         }
     };
+    let loaded = load_pieces(token, indom, &mut file);
+    token.apart(|| drop(file));
+    loaded
+}
+
+/// The loop of [`load`], with an open file.
+///
+/// # Errors
+/// As [`load`].
+fn load_pieces(token: &mut Token, indom: InDom, file: &mut CacheFile) -> Result<c_int> {
     loop {
         token.apart(|| file.read());
-        if let Some(loaded) = with(token, indom, |cache| cache.load(&mut file))? {
+        if let Some(loaded) = with(token, indom, |cache| cache.load(file))? {
             return Ok(count(loaded));
         }
     }
