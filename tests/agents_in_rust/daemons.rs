@@ -121,6 +121,17 @@ fn a_timer() -> Result<(), String> {
     Ok(())
 }
 
+/// No thread of an agent blocks a signal: programs that it runs would have it blocked as well.
+fn assert_no_signal_is_blocked(process: u32) {
+    for thread in fs::read_dir(format!("/proc/{process}/task"))
+        .expect("it runs")
+        .flatten()
+    {
+        let status = fs::read_to_string(thread.path().join("status")).expect("it runs");
+        assert!(status.contains("\nSigBlk:\t0000000000000000\n"), "{status}");
+    }
+}
+
 /// What an agent prints does not get into the stream to pmcd; SIGTERM ends it with a footer.
 #[test]
 fn the_log() -> Result<(), String> {
@@ -129,6 +140,7 @@ fn the_log() -> Result<(), String> {
     let values = text(&pmcd.tool("pminfo", &["-f", "ticking.big"]));
     assert!(values.contains("value \"text\""), "{values}");
     let process = pmcd.agent_pid("ticking").ok_or("no process")?;
+    assert_no_signal_is_blocked(process);
     kill(process, libc::SIGTERM);
     let file = environment.directory.join("ticking.log");
     let deadline = Instant::now() + Duration::from_secs(10);

@@ -67,6 +67,14 @@ pub(crate) fn control(m: &mut Metrics<OpenMetrics>) {
     .help(&text(
         "per-end-point source URL response status code after the most recent fetch",
     ));
+    m.each("control.document_age", sources, |status| {
+        status.as_ref()?.document_age()
+    })
+    .item(7)
+    .unit(MSEC)
+    .help(&text(
+        "per-end-point source age of the document whose values are served",
+    ));
 }
 
 /// A help text whose first line is also the whole text (OM-81).

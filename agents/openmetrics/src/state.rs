@@ -281,6 +281,9 @@ impl OpenMetrics {
                 Err(why) => {
                     source.begin();
                     log::error!("{why}");
+                    if let Some(status) = self.status(cluster) {
+                        status.document = None;
+                    }
                 }
             }
         }
@@ -309,7 +312,7 @@ impl OpenMetrics {
         let text = format!("failed to fetch URL or execute script {path}: no answer in time, a later request gets it");
         log::debug!("{text}");
         if let Some(status) = self.status(cluster) {
-            (status.status, status.code) = (text, 0);
+            (status.status, status.code, status.document) = (text, 0, None);
         }
     }
 
@@ -345,6 +348,7 @@ impl OpenMetrics {
                         status.status = "success".to_owned();
                     }
                     status.code = i32::from(code);
+                    status.document = Some(outcome.ended);
                 }
             }
             Err(failure) => {
@@ -357,6 +361,7 @@ impl OpenMetrics {
                 if let Some(status) = self.status(cluster) {
                     status.status = text;
                     status.code = i32::from(failure.status);
+                    status.document = None;
                 }
             }
         }

@@ -434,7 +434,7 @@ fn another_root() {
     let mut pmcd = pmcd.expect("it starts");
     let names = pmcd.names().expect("names");
     assert!(
-        names.iter().all(|name| name.starts_with("mine.control.")) && names.len() == 6,
+        names.iter().all(|name| name.starts_with("mine.control.")) && names.len() == 7,
         "{names:?}"
     );
     assert!(Harness::<OpenMetrics>::with_options(&[("timeout", "soon")]).is_err());

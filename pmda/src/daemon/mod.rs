@@ -6,11 +6,12 @@ use std::process::{self, ExitCode};
 use std::thread;
 
 use log::LevelFilter;
-use nix::sys::signal::{SigSet, Signal};
 use pmda_core::constants::CVERSION;
 use pmda_core::wire::encode::Reply;
 use pmda_core::wire::receive::Receiver;
 use pmda_core::wire::{Kind, decode};
+use signal_hook::consts::SIGTERM;
+use signal_hook::iterator::Signals;
 
 use crate::logger::{describe, reason};
 use crate::options::Settings;
@@ -27,14 +28,14 @@ use stream::{Stream, next};
 
 /// Runs the agent until pmcd ends the connection.
 pub(crate) fn serve<A: Agent>(program: &str, settings: &Settings) -> ExitCode {
-    // Before there are threads, which inherit this.
-    let signals = block_sigterm();
+    let signals = Signals::new([SIGTERM]);
     let file = settings
         .log
         .clone()
         .unwrap_or_else(|| PathBuf::from(format!("{}.log", A::NAME)));
     logger::open(program, &file);
     logger::start(program, settings.debug.unwrap_or(LevelFilter::Info));
+    let signals = signals.map_err(|error| reason(&error));
     let code = match signals.and_then(end_on_sigterm).and_then(|()| run::<A>(settings)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(end) => {
@@ -118,22 +119,16 @@ fn shake_hands(stream: &mut Stream, receiver: &mut Receiver) -> Result<(), Strin
     Ok(())
 }
 
-/// Blocks SIGTERM, for [`end_on_sigterm`].
-fn block_sigterm() -> Result<SigSet, String> {
-    let mut signals = SigSet::empty();
-    signals.add(Signal::SIGTERM);
-    let blocked = signals.thread_block();
-    blocked.map(|()| signals).map_err(|errno| errno.desc().to_owned())
-}
-
-/// Waits for the signals on a thread of its own, so that the log gets its footer whatever the agent
-/// is doing: waiting for pmcd, starting, or serving a request.
-fn end_on_sigterm(signals: SigSet) -> Result<(), String> {
+/// Waits for SIGTERM on a thread of its own, so that the log gets its footer whatever the agent is
+/// doing: waiting for pmcd, starting, or serving a request. A handler tells that thread, and no
+/// thread blocks the signal: a program that the agent runs would have it blocked, too.
+fn end_on_sigterm(mut signals: Signals) -> Result<(), String> {
     let wait = move || {
-        while signals.wait().is_err() {}
-        log::info!("ended by SIGTERM");
-        logger::close();
-        process::exit(0);
+        if signals.forever().next().is_some() {
+            log::info!("ended by SIGTERM");
+            logger::close();
+            process::exit(0);
+        }
     };
     let thread = thread::Builder::new().name("sigterm".to_owned()).spawn(wait);
     thread.map(drop).map_err(|error| reason(&error))

@@ -1,6 +1,6 @@
 //! What the control metrics show of a source.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The state of a source; instance 0 has the sums of all.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -15,6 +15,8 @@ pub struct Status {
     pub status: String,
     /// The status of HTTP of the last fetch, or 0.
     pub code: i32,
+    /// When the document came whose values it has.
+    pub document: Option<Instant>,
 }
 
 impl Status {
@@ -27,7 +29,14 @@ impl Status {
             parse_time: 0,
             status: status.to_owned(),
             code: 0,
+            document: None,
         }
+    }
+
+    /// How old that document is, in milliseconds.
+    #[must_use]
+    pub fn document_age(&self) -> Option<u64> {
+        self.document.map(|came| milliseconds(came.elapsed()))
     }
 
     /// Adds a fetch that has succeeded.

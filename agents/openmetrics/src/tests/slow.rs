@@ -4,7 +4,10 @@ use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use pmda::testing::Harness;
+
 use super::Host;
+use crate::OpenMetrics;
 
 /// OM-90: what is not there in time is for a later request, and delays nobody.
 #[test]
@@ -22,7 +25,7 @@ fn a_slow_source_has_values() {
     let_go();
     let mut pmcd = host.agent();
     pmcd.agent().timeout = LIMIT;
-    let mut ask = || {
+    let ask = |pmcd: &mut Harness<OpenMetrics>| {
         let begun = Instant::now();
         let values = pmcd
             .fetch_all(&["openmetrics.slow.x", "openmetrics.good.y"])
@@ -31,7 +34,7 @@ fn a_slow_source_has_values() {
         assert_eq!(value(1), Some(1.0));
         (value(0), begun.elapsed())
     };
-    let (none, waited) = ask();
+    let (none, waited) = ask(&mut pmcd);
     assert!(none.is_none() && waited >= LIMIT, "{none:?} {waited:?}");
     // From now on it is not waited for, and has the values of the last document.
     let mut last = None;
@@ -39,7 +42,7 @@ fn a_slow_source_has_values() {
         let_go();
         let deadline = Instant::now() + Duration::from_secs(20);
         let next = loop {
-            let (value, waited) = ask();
+            let (value, waited) = ask(&mut pmcd);
             assert!(waited < LIMIT, "{waited:?}");
             if value > last {
                 break value;
@@ -52,12 +55,18 @@ fn a_slow_source_has_values() {
         thread::sleep(LIMIT);
         last = next;
     }
+    let age = pmcd.fetch("openmetrics.control.document_age").expect("values");
+    let [slow, good] = ["slow", "good"].map(|source| age.value_of::<u64>(source));
+    assert!(
+        slow > good && slow >= Some(LIMIT.as_millis() as u64),
+        "{slow:?} {good:?}"
+    );
     // Once it is quick it is waited for.
     let_go();
     thread::sleep(Duration::from_millis(500));
     let_go();
     let deadline = Instant::now() + Duration::from_secs(20);
-    while ask().1 < LIMIT {
+    while ask(&mut pmcd).1 < LIMIT {
         assert!(Instant::now() < deadline, "it is never waited for");
         let_go();
         thread::sleep(Duration::from_millis(200));

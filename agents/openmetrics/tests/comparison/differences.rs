@@ -10,6 +10,7 @@ pub type Row = (&'static str, &'static str, &'static str);
 const DELIBERATE: &[Row] = &[
     ("byte_order_mark", "", "OM-31"),
     ("comma_first", "", "OM-37"),
+    ("control", "pminfo openmetrics.control.document_age", "OM-80"),
     ("dbpmda", " text ", "OM-56"),
     ("dbpmda", "22 children", "OM-56"),
     ("dbpmda", "23 name", "OM-31"),
