@@ -3,14 +3,14 @@
 use crate::agent::{self, HashedTable};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::lock::Token;
-use crate::view::arg::CText;
+use crate::view::arg::Shown;
 use crate::view::interface::Ext;
 use crate::view::memory::Lasting;
 use crate::view::table::{Indom, IndomTable, Metric};
 use crate::view::types::pmdaMetric;
 use pmda_core::constants::PMDA_EXT_FLAG_HASHED;
 use pmda_core::ident::{InDom, MetricId};
-use pmda_core::log::{Bytes, Level};
+use pmda_core::log::Level;
 use pmda_core::table_index::Hashed;
 
 /// The first element of `e_indoms` for an instance domain.
@@ -60,8 +60,7 @@ pub(crate) fn rehash(token: &mut Token, ext: Ext<'_>, lasting: Lasting<pmdaMetri
     } else {
         ext.clear_flags(PMDA_EXT_FLAG_HASHED);
     }
-    let name = ext.name();
-    let name = Bytes(name.as_ref().map_or(b"", CText::bytes));
+    let name = Shown(ext.name());
     if built.is_err() {
         // Only a table with entries fails, so there is a first one.
         let pmid = table.entry(0).map_or(MetricId::NULL, Metric::pmid);

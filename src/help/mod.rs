@@ -9,6 +9,7 @@ use crate::state::databases::Databases;
 use crate::state::{self, Globals};
 use crate::sys::libpcp::log;
 use crate::sys::lock::Token;
+use crate::sys::process::keeping_errno;
 use pmda_core::constants::PM_TEXT_ONELINE;
 use pmda_core::error::Result;
 use pmda_core::help::{Database, HelpKey, HelpKind};
@@ -23,7 +24,7 @@ pub(crate) fn open(token: &mut Token, name: &[u8]) -> Result<c_int> {
     // `chkhelp` (HELP-11).
     state::lock(token)?.help.get_or_make(Databases::new)?.reserve()?;
     let mut journal = Journal::new();
-    let base = token.apart(|| Database::open(name, &mut journal));
+    let base = token.apart(|| keeping_errno(|| Database::open(name, &mut journal)));
     log::flush(token, &mut journal);
     state::lock(token)?.help.get_or_make(Databases::new)?.insert(base?)
 }

@@ -12,7 +12,7 @@ use crate::instances::iterate;
 use crate::sys::libpcp;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::{SINCE_6_0_5, SINCE_7_2};
-use crate::view::arg::CText;
+use crate::view::arg::Shown;
 use crate::view::interface::{Ext, Function};
 use crate::view::label_set::{LabelArray, LabelSet, LabelSets};
 use crate::view::types::{pmLabelSet, pmdaLabelCallBack};
@@ -343,8 +343,7 @@ fn trace(token: &mut Token, kind: c_int, ident: u32, ext: Ext<'_>) {
     match kind {
         PM_LABEL_CONTEXT => log::trace!(token, "pmdaLabel: context {} labels request\n", ext.context()),
         PM_LABEL_DOMAIN => {
-            let name = ext.name();
-            let (domain, name) = (ext.domain(), Bytes(name.as_ref().map_or(b"(null)", CText::bytes)));
+            let (domain, name) = (ext.domain(), Shown(ext.name()));
             log::trace!(token, "pmdaLabel: domain {domain} ({name}) labels request\n");
         }
         PM_LABEL_INDOM => log::trace!(token, "pmdaLabel: InDom {indom} labels request\n"),

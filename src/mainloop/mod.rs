@@ -21,12 +21,13 @@ use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::{PMAPI, SINCE_6_0_5};
 use crate::sys::lock::Token;
 use crate::sys::pdu_trace;
+use crate::view::arg::Shown;
 use crate::view::from_wire::OwnedProfile;
 use crate::view::interface::{Check, Dispatch, EndContext, Ext};
 use crate::view::types::Comm;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::Interface;
-use pmda_core::log::{Bytes, Level};
+use pmda_core::log::Level;
 use pmda_core::wire::encode::{Reply, ResultBuilder};
 use pmda_core::wire::receive::{Failure, Pdu, ReadMode};
 use pmda_core::wire::{Kind, decode};
@@ -87,8 +88,7 @@ impl<'call> Agent<'call> {
 
     /// Logs an error, with the agent's name in front.
     fn complain(self, token: &mut Token, text: fmt::Arguments<'_>) {
-        let name = self.ext.name();
-        let name = Bytes(name.as_ref().map_or(b"", |name| name.bytes()));
+        let name = Shown(self.ext.name());
         log::notify!(token, Level::Err, "{name}: {text}");
     }
 }

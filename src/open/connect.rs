@@ -8,14 +8,14 @@ use std::os::fd::{AsRawFd, RawFd};
 use crate::agent::{self, LoopState};
 use crate::boundary::NoDropCell;
 use crate::mainloop::connection::{self, Incoming, Outgoing, SendPurpose};
-use crate::open::{AgentName, is_supported, text};
+use crate::open::{is_supported, text};
 use crate::sys::libpcp::ipc;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::lock::Token;
 use crate::sys::process;
 use crate::sys::socket::{self, Socket, SocketFailure};
-use crate::view::arg::CText;
+use crate::view::arg::Shown;
 use crate::view::interface::{Dispatch, Ext};
 use crate::view::transport::Transport;
 use crate::view::types::Comm;
@@ -78,8 +78,8 @@ impl Connect<'_> {
     }
 
     /// The agent's name in a message.
-    fn name(&self) -> AgentName<'_> {
-        AgentName(self.ext.name())
+    fn name(&self) -> Shown<'_> {
+        Shown(self.ext.name())
     }
 
     /// Opens the connection, or the socket on which pmcd is awaited: apart from the lock, as names
@@ -120,7 +120,10 @@ impl Connect<'_> {
                 };
                 socket::listen_inet(journal, port as u16, transport == Transport::Ipv6)
             }
-            Transport::Unix => socket::listen_unix(journal, self.ext.sockname().unwrap_or(CText::EMPTY).c_str()),
+            Transport::Unix => match self.ext.sockname() {
+                Some(path) => socket::listen_unix(journal, path.c_str()),
+                None => Err(SocketFailure::without_path()),
+            },
         };
         match listener {
             Ok(listener) => {
@@ -154,10 +157,9 @@ impl Connect<'_> {
     /// Logs why no socket was opened, or no connection accepted.
     fn refused(&self, journal: &mut Journal, failure: &SocketFailure) -> Connection {
         let name = self.ext.sockname();
-        let name = text(name.as_ref());
         match self.transport {
-            Transport::Unix => failure.unix(name, |why| give_up(journal, why)),
-            _ => failure.inet(name, self.port().unwrap_or(0), self.family(), |why| {
+            Transport::Unix => failure.unix(&Shown(name), |why| give_up(journal, why)),
+            _ => failure.inet(text(name.as_ref()), self.port().unwrap_or(0), self.family(), |why| {
                 give_up(journal, why)
             }),
         }

@@ -6,11 +6,11 @@ use std::ffi::c_int;
 use std::fmt::{self, Display};
 
 use crate::agent::lookup::rehash;
-use crate::open::{AgentName, is_supported};
+use crate::open::is_supported;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::lock::Token;
-use crate::view::arg::Pointer;
+use crate::view::arg::{Pointer, Shown};
 use crate::view::interface::{Dispatch, Ext, pmdaInterface};
 use crate::view::memory::Lasting;
 use crate::view::table::{IndomTable, MetricTable};
@@ -61,8 +61,8 @@ fn set_up(
     Ok(ext.status())
 }
 
-fn name(ext: Ext<'_>) -> AgentName<'_> {
-    AgentName(ext.name())
+fn name(ext: Ext<'_>) -> Shown<'_> {
+    Shown(ext.name())
 }
 
 /// Logs `pmdaInit: PMDA NAME: TEXT`, a failure.

@@ -7,7 +7,6 @@ pub(crate) mod init;
 pub(crate) mod options;
 
 use std::ffi::{c_int, c_uint, c_void};
-use std::fmt::{self, Display};
 use std::ptr;
 use std::sync::atomic::Ordering;
 
@@ -17,7 +16,7 @@ use crate::sys::libpcp::fit;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::{PMAPI, SINCE_6_0_5, free_result_values};
 use crate::sys::lock::Token;
-use crate::view::arg::{CText, Pointer};
+use crate::view::arg::{CText, Pointer, Shown};
 use crate::view::interface::{self, Dispatch, Ext, ExtTexts, pmdaInterface};
 use crate::view::transport::Transport;
 use crate::view::types::Comm;
@@ -29,15 +28,6 @@ use pmda_core::log::{Bytes, Level};
 /// The bytes of a text for a message; none for NULL.
 fn text<'t>(text: Option<&'t CText<'_>>) -> Bytes<'t> {
     Bytes(text.map_or(&[], CText::bytes))
-}
-
-/// The agent's name in a message.
-struct AgentName<'call>(Option<CText<'call>>);
-
-impl Display for AgentName<'_> {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        text(self.0.as_ref()).fmt(out)
-    }
 }
 
 /// Returns whether the library serves nobody in this process ([`fit`]). The status says so to the
@@ -80,7 +70,7 @@ pub(crate) fn set_up(
     methods: &pmdaInterface,
 ) -> bool {
     let interface = Interface(u32::try_from(version).unwrap_or(u32::MAX));
-    let name = text(texts.name.as_ref());
+    let name = Shown(texts.name);
     if !interface.is_supported() {
         let domain = dispatch.domain();
         log::notify!(

@@ -5,7 +5,7 @@ use std::fmt;
 
 use crate::sys::libpcp::{getopt, log};
 use crate::sys::lock::Token;
-use crate::view::arg::CText;
+use crate::view::arg::{CText, Shown};
 use crate::view::interface::{Dispatch, Ext};
 use crate::view::options::{Arguments, Options, number};
 use crate::view::transport::Transport;
@@ -147,8 +147,7 @@ impl<'call> OptionSearch<'call> {
 
     /// Adds a message and counts an error (INIT-22).
     fn complain(&self, token: &mut Token, ext: Ext<'_>, text: fmt::Arguments<'_>) {
-        let name = ext.name();
-        let name = Bytes(name.as_ref().map_or(b"", CText::bytes));
+        let name = Shown(ext.name());
         getopt::message(token, format_args!("{name}: {text}\n"));
         self.options.count_error();
     }

@@ -176,6 +176,14 @@ impl SocketFailure {
         }
     }
 
+    /// There is no path for a socket in the file system: the C library passes NULL to `unlink`.
+    pub(crate) fn without_path() -> SocketFailure {
+        SocketFailure {
+            step: "unlink",
+            error: io::Error::from_raw_os_error(libc::EFAULT),
+        }
+    }
+
     /// Passes the message about an inet socket to `say`.
     pub(crate) fn inet<R>(
         &self,
@@ -192,7 +200,7 @@ impl SocketFailure {
     }
 
     /// Passes the message about a Unix socket to `say`.
-    pub(crate) fn unix<R>(&self, path: Bytes<'_>, say: impl FnOnce(fmt::Arguments<'_>) -> R) -> R {
+    pub(crate) fn unix<R>(&self, path: &dyn fmt::Display, say: impl FnOnce(fmt::Arguments<'_>) -> R) -> R {
         let why = reason(&self.error);
         say(format_args!("__pmdaOpenUnix({path}): {}() failed: {why}", self.step))
     }

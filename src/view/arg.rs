@@ -91,6 +91,7 @@ use std::ptr::NonNull;
 use crate::view::memory::{self, Block};
 use crate::view::types::{pmAtomValue, pmDesc};
 use pmda_core::error::{Error, Result};
+use pmda_core::log::Bytes;
 
 /// Declares a typed view of a C structure: the structure, the contract of its pointer, and the
 /// fields that are read and written.
@@ -286,6 +287,15 @@ impl<'call> CText<'call> {
 
     pub(crate) fn as_ptr(self) -> *mut c_char {
         self.0.as_ptr()
+    }
+}
+
+/// A text in a message, as C's `%s` prints it: NULL is `(null)`.
+pub(crate) struct Shown<'call>(pub(crate) Option<CText<'call>>);
+
+impl Display for Shown<'_> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Bytes(self.0.as_ref().map_or(b"(null)", CText::bytes)).fmt(out)
     }
 }
 
