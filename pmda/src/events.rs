@@ -4,6 +4,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use pmda_core::error as core;
 use pmda_core::events::{EventArray, Form, ParameterValue as Raw, Stamp};
 use pmda_core::ident::MetricId;
 use pmda_core::wire::block::{self, Direction};
@@ -39,7 +40,7 @@ pub trait EventValue {
 
     /// Adds it to the newest record.
     #[doc(hidden)]
-    fn add(&self, metric: u32, records: &mut EventArray) -> Result<()>;
+    fn add(&self, metric: u32, records: &mut EventArray) -> core::Result<()>;
 }
 
 macro_rules! event_values {
@@ -47,7 +48,7 @@ macro_rules! event_values {
         $(impl EventValue for $type {
             const TYPE: Type = Type::$kind;
 
-            fn add(&self, metric: u32, records: &mut EventArray) -> Result<()> {
+            fn add(&self, metric: u32, records: &mut EventArray) -> core::Result<()> {
                 let $value = self;
                 records.add_parameter(metric, Type::$kind as u8, $raw)
             }
@@ -74,7 +75,7 @@ event_values! {
 /// An error, such as a lack of memory, is kept until the records are the value of a metric, which
 /// then has the error instead.
 pub struct Events<const HIGHRES: bool = false> {
-    records: Result<EventArray>,
+    records: core::Result<EventArray>,
     /// The number of records.
     count: usize,
 }
@@ -84,7 +85,7 @@ pub type HighresEvents = Events<true>;
 
 /// The newest record, to which parameters are added.
 pub struct Record<'e> {
-    records: &'e mut Result<EventArray>,
+    records: &'e mut core::Result<EventArray>,
 }
 
 impl Events {
@@ -144,7 +145,7 @@ impl<const HIGHRES: bool> Events<HIGHRES> {
 
 /// Changes the array. After an error it is not changed any more: the first error is the result, as
 /// half an array has no meaning.
-fn change(array: &mut Result<EventArray>, change: impl FnOnce(&mut EventArray) -> Result<()>) {
+fn change(array: &mut core::Result<EventArray>, change: impl FnOnce(&mut EventArray) -> core::Result<()>) {
     if let Ok(records) = array {
         if let Err(error) = change(records) {
             *array = Err(error);

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use pmda_core::labels::{JsonLabels, Label, MAX_LABELS, MAX_MERGED, MAX_NAME, merge};
 
-use crate::{Error, Result};
+use pmda_core::error::{Error, Result};
 
 /// Flags of a label, which say that its name has a dot in it, and that it does not identify
 /// anything.

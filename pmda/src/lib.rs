@@ -59,6 +59,8 @@
 //! - An [`IndomRef`] is `Copy`, so that many metrics can have one instance domain. It cannot borrow
 //!   the declarations, so labels of domains and instances are given by [`Metrics::indom_label`] and
 //!   [`Metrics::instance_labels`].
+//! - An [`Error`] is a code for clients and, if the agent gives one, a text for the log. So it is
+//!   not `Copy`; errors are compared by their codes. Results without a value have two words.
 //! - Parameters of events are metrics with types ([`Metrics::parameter`]); [`Record::add`] takes no
 //!   other value.
 //! - Only the superuser may store a value, unless [`Def::writable_by`] says who else may.
@@ -72,6 +74,7 @@ mod client;
 mod daemon;
 pub mod dso;
 mod env;
+mod error;
 mod events;
 mod guard;
 mod indom;
@@ -97,11 +100,11 @@ pub use agent::Agent;
 pub use background::Background;
 pub use client::{Client, ClientId};
 pub use env::{Env, Opt};
+pub use error::{Error, Result};
 pub use events::{Events, HighresEvents, Param, Record};
 pub use indom::{Indom, Update};
 pub use labels::{LabelValue, Labels};
 pub use metrics::{Declared, DeclaredIndom, Def, IndomRef, MetricRef, Metrics, Problem};
-pub use pmda_core::error::{Error, Result};
 /// Metrics from the fields of a struct. A field that cannot be a metric does not compile:
 ///
 /// ```compile_fail

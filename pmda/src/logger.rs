@@ -118,11 +118,15 @@ impl Log for Logger {
     fn flush(&self) {}
 }
 
-/// An error in words, as PCP's tools print it.
-pub(crate) fn describe(error: Error) -> String {
-    match error.code() {
+/// An error in words: its text, and its code as PCP's tools print it.
+pub(crate) fn describe(error: &Error) -> String {
+    let code = match error.code() {
         errno @ -999..0 => nix::errno::Errno::from_raw(-errno).desc().to_owned(),
-        _ => error.to_string(),
+        _ => error.meaning(),
+    };
+    match error.said() {
+        Some(text) => format!("{text}: {code}"),
+        None => code,
     }
 }
 

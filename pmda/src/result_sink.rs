@@ -3,8 +3,8 @@
 use pmda_core::ident::MetricId;
 use pmda_core::wire::encode::ResultBuilder;
 
-use crate::Result;
 use crate::memory::HostResult;
+use pmda_core::error::Result;
 
 /// A result that is being built: the bytes of a reply, or, in a shared object, the structures that
 /// its host reads.

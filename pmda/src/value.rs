@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::time::Duration;
 
+use pmda_core::error as core;
+
 use crate::result_sink::ResultSink;
 use crate::{Error, NSEC, Result, Unit};
 
@@ -88,7 +90,8 @@ pub enum Semantics {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the value of a metric",
     label = "what the metric's function returns",
-    note = "a text that the agent owns: `Metrics::text` and `Metrics::each_text`, in place of `value` and `each`",
+    note = "a reference to a number: `*number`, and `.copied()` for an `Option<&u64>`",
+    note = "a text that the agent owns: `Metrics::text` and `Metrics::each_text`, in place of `value` and `each`; `try_text` and `try_each_text` for one that may be missing or fail",
     note = "a type that is known at run time only: `Metrics::value_as` and `Metrics::each_as`"
 )]
 pub trait Value {
@@ -117,6 +120,8 @@ pub struct Encoder<'e> {
     values: i32,
     /// The instance has its value.
     is_written: bool,
+    /// The error of an instance, while others may have values.
+    pub(crate) failure: Option<Error>,
 }
 
 impl<'e> Encoder<'e> {
@@ -129,6 +134,7 @@ impl<'e> Encoder<'e> {
             unit,
             values: 0,
             is_written: false,
+            failure: None,
         }
     }
 
@@ -151,7 +157,7 @@ impl<'e> Encoder<'e> {
     /// `PM_ERR_TYPE` for a value of another type than the metric's, as clients would read it as
     /// that; `-E2BIG` for a second value.
     #[inline]
-    fn add(&mut self, kind: Type, write: impl FnOnce(&mut ResultSink<'e>, i32) -> Result<()>) -> Result<()> {
+    fn add(&mut self, kind: Type, write: impl FnOnce(&mut ResultSink<'e>, i32) -> core::Result<()>) -> Result<()> {
         if kind != self.kind {
             return Err(Error::TYPE);
         }

@@ -62,7 +62,7 @@ fn run<A: Agent>(settings: &Settings) -> Result<(), String> {
     let (stream, receiver, waiting) = not_ready.end(started.is_ok());
     // If the agent keeps no share of the reactor, nothing can wake it, and the loop just reads.
     drop(env);
-    let mut session = started.map_err(|error| format!("cannot start: {}", describe(error)))?;
+    let mut session = started.map_err(|error| format!("cannot start: {}", describe(&error)))?;
     let outcome = requests(&mut session, stream, receiver, waiting);
     session.end();
     outcome
@@ -99,7 +99,7 @@ fn shake_hands(stream: &mut Stream, receiver: &mut Receiver) -> Result<(), Strin
     let mut credentials = Reply::new();
     let process = i32::try_from(process::id()).unwrap_or(0);
     let made = credentials.credentials(process, COMM_FLAGS);
-    made.map_err(describe)?;
+    made.map_err(|error| describe(&error.into()))?;
     stream.output.send(credentials.bytes())?;
     let Some(pdu) = next(&mut stream.input, receiver)? else {
         return Err("pmcd has ended the connection before its credentials".to_owned());
@@ -110,7 +110,7 @@ fn shake_hands(stream: &mut Stream, receiver: &mut Receiver) -> Result<(), Strin
             "version exchange failure, got PDU type {kind} expecting PDU_CREDS"
         ));
     }
-    let mut credentials = decode::credentials(pdu.bytes()).map_err(describe)?;
+    let mut credentials = decode::credentials(pdu.bytes()).map_err(|error| describe(&error.into()))?;
     if !credentials.any(|(kind, _)| kind == CVERSION) {
         log::warn!("pmcd has not told its version");
     }

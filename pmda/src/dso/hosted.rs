@@ -5,6 +5,7 @@ use std::cell::{RefCell, UnsafeCell};
 use std::ffi::{CString, c_int};
 use std::mem::{self, ManuallyDrop};
 
+use pmda_core::error as wire;
 use pmda_core::wire::client::{self, ClientRequest};
 use pmda_core::wire::{Kind, decode};
 
@@ -42,11 +43,11 @@ impl<A: Agent> Dso<A> {
     pub(super) fn ask<R>(
         &mut self,
         client: ClientId,
-        write: impl FnOnce(&mut ClientRequest) -> Result<()>,
+        write: impl FnOnce(&mut ClientRequest) -> wire::Result<()>,
         read: impl FnOnce(Reply<'_>) -> Result<R>,
     ) -> Result<R> {
         let mut request = mem::take(&mut self.request);
-        let written = write(request.of(client.0));
+        let written = write(request.of(client.0)).map_err(Error::from);
         let read = written.and_then(|()| self.send(request.bytes(), read));
         self.request = request;
         read
@@ -124,7 +125,7 @@ pub(super) fn take<A: Agent>(domain: c_int) -> Option<Dso<A>> {
 /// `read` returns, or the status of an error.
 pub(super) fn ask<A: Agent>(
     ext: GivenExt,
-    write: impl FnOnce(&mut ClientRequest) -> Result<()>,
+    write: impl FnOnce(&mut ClientRequest) -> wire::Result<()>,
     read: impl FnOnce(Reply<'_>) -> Result<c_int>,
 ) -> c_int {
     with::<A>(ext, |dso, client| dso.ask(client, write, read))
@@ -158,7 +159,7 @@ pub(super) fn with<A: Agent>(ext: GivenExt, call: impl FnOnce(&mut Dso<A>, Clien
             Err(_) => Ok(PM_ERR_THREAD),
         }
     });
-    served.unwrap_or_else(Error::code)
+    served.unwrap_or_else(|error| error.code())
 }
 
 /// Tells all agents of this type that the context of a client has ended: the host does not say
@@ -190,7 +191,7 @@ pub(super) struct Reply<'d> {
 impl Reply<'_> {
     /// Checks that the reply is of this kind; the status of an ERROR is a failure.
     pub(super) fn expect(&self, kind: Kind) -> Result<()> {
-        client::expect(self.pdu, kind)
+        Ok(client::expect(self.pdu, kind)?)
     }
 
     /// The status in the reply to a store.

@@ -72,7 +72,7 @@ pub(super) extern "C" fn fetch<A: Agent>(
                 |request| request.fetch(pmids),
                 |reply| {
                     reply.expect(Kind::PDU_RESULT)?;
-                    reply.result.of_reply(reply.pdu)
+                    Ok(reply.result.of_reply(reply.pdu)?)
                 },
             )?,
         }

@@ -215,7 +215,7 @@ pub fn init<A: Agent>(interface: &mut Interface) {
     let (session, thread) = match started {
         Ok(Ok(started)) => started,
         Ok(Err(error)) => {
-            log::error!("{}: cannot start: {}", A::NAME, logger::describe(error));
+            log::error!("{}: cannot start: {}", A::NAME, logger::describe(&error));
             interface.status = error.code();
             return;
         }

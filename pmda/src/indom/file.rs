@@ -35,7 +35,11 @@ impl<T> Indom<T> {
                 self.renumber();
                 self.save();
             }
-            Err(error) => log::warn!("instance domain {indom}: {}: {}", variable.display(), describe(error)),
+            Err(error) => log::warn!(
+                "instance domain {indom}: {}: {}",
+                variable.display(),
+                describe(&error.into())
+            ),
         }
     }
 
@@ -95,7 +99,10 @@ impl<T> Indom<T> {
             self.unsaved = saved.err();
             let directory = String::from_utf8_lossy(directory.bytes());
             if let Err(error) = saved {
-                log::warn!("an instance domain is not saved in {directory}: {}", describe(error));
+                log::warn!(
+                    "an instance domain is not saved in {directory}: {}",
+                    describe(&error.into())
+                );
             }
         }
         say(&mut self.cache);
@@ -118,7 +125,7 @@ fn load(cache: &mut Cache<Slot>, directory: &FilePath) {
         cache.load_failed(error);
         log::warn!(
             "the file of an instance domain is not loaded to its end: {}",
-            describe(error)
+            describe(&error.into())
         );
     }
 }

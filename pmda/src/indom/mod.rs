@@ -10,6 +10,7 @@ use std::num::NonZeroU32;
 
 use pmda_core::cache::{Cache, EntryState};
 use pmda_core::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
+use pmda_core::error as core;
 use pmda_core::ident::InDom;
 use pmda_core::index::Seed;
 use pmda_core::instances::matches;
@@ -55,7 +56,7 @@ pub struct Indom<T> {
     generation: NonZeroU32,
     file: Option<File>,
     /// The error of the last save: one that repeats is logged once.
-    unsaved: Option<Error>,
+    unsaved: Option<core::Error>,
     whole_names: bool,
     /// The greatest number that an instance gets.
     limit: Option<u32>,
@@ -118,7 +119,7 @@ impl<T> Indom<T> {
             if update.has(name) {
                 log::warn!("instance \"{}\" is there twice", Bytes(name.as_bytes()));
             } else if let Err(error) = update.set(name, row) {
-                log::warn!("instance \"{}\": {}", Bytes(name.as_bytes()), describe(error));
+                log::warn!("instance \"{}\": {}", Bytes(name.as_bytes()), describe(&error));
             }
         }
         drop(update);
@@ -294,17 +295,17 @@ impl<T> Indom<T> {
     ///
     /// # Errors
     /// `-EEXIST` if an active instance has the number or the name; those of the cache.
-    fn store_at(&mut self, inst: i32, name: &[u8], slot: u32) -> Result<()> {
+    fn store_at(&mut self, inst: i32, name: &[u8], slot: u32) -> core::Result<()> {
         self.own_numbers = true;
         let stored = self.cache.store_id(inst, name, Some(Slot(slot)));
-        if !matches!(stored, Err(Error::EEXIST | Error::EINVAL)) {
+        if !matches!(stored, Err(core::Error::EEXIST | core::Error::EINVAL)) {
             return stored;
         }
         let same = [self.cache.lookup(inst), self.cache.lookup_name(name)];
         let same = same.map(|hit| hit.ok().map(|hit| (hit.state(), hit.name().to_vec())));
         for (state, name) in same.into_iter().flatten() {
             if state == EntryState::Active {
-                return Err(Error::EEXIST);
+                return Err(core::Error::EEXIST);
             }
             // This fails only if the same instance had both, and is culled already.
             let _ = self.cache.store(PMDA_CACHE_CULL, Some(&name), None);
@@ -348,7 +349,7 @@ impl<T> Indom<T> {
 /// As a list of names with numbers, without rows.
 impl Indom<()> {
     /// Makes a name active; returns its number.
-    pub(crate) fn keep(&mut self, name: &str) -> Result<i32> {
+    pub(crate) fn keep(&mut self, name: &str) -> core::Result<i32> {
         let number = self.cache.store(PMDA_CACHE_ADD, Some(name.as_bytes()), Some(Slot(0)));
         // A failure is not logged: it is tried again.
         self.cache.journal.messages.clear();
@@ -356,7 +357,7 @@ impl Indom<()> {
     }
 
     /// Makes a name active with this number.
-    pub(crate) fn keep_at(&mut self, inst: i32, name: &str) -> Result<()> {
+    pub(crate) fn keep_at(&mut self, inst: i32, name: &str) -> core::Result<()> {
         let outcome = self.store_at(inst, name.as_bytes(), 0);
         self.cache.journal.messages.clear();
         outcome

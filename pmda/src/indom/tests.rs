@@ -256,7 +256,7 @@ fn a_file_that_cannot_be_written() {
     let mut indom = Indom::persistent();
     indom.bind(InDom::new(250, 0), Some(variable.path()));
     set(&mut indom, &["a"]);
-    assert_eq!(indom.unsaved, Some(Error::os(libc::ENOENT)));
+    assert_eq!(indom.unsaved, Some(pmda_core::error::Error::os(libc::ENOENT)));
     std::fs::create_dir_all(variable.path().join("config/pmda")).expect("writable");
     set(&mut indom, &["a"]);
     assert_eq!(indom.unsaved, None);

@@ -100,7 +100,7 @@ impl<'i, T> Update<'i, T> {
         let inst = cache.store(PMDA_CACHE_ADD, Some(name.as_bytes()), None);
         let _ = cache.store(PMDA_CACHE_HIDE, Some(name.as_bytes()), None);
         say(cache);
-        inst
+        Ok(inst?)
     }
 
     /// Gives the instance with this name, which need not be active, a number that the agent has
@@ -179,7 +179,7 @@ impl<'i, T> Update<'i, T> {
             }
             Err(error) => {
                 say(&mut indom.cache);
-                return Err(error);
+                return Err(error.into());
             }
         }
         self.add(name)

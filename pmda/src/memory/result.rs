@@ -11,7 +11,7 @@ use pmda_core::wire::result::{self, SentValue as Stored};
 
 use super::heap::{Block, Set};
 use super::{ResultHead, ValueSet, ValueUnion};
-use crate::{Error, Result};
+use pmda_core::error::{Error, Result};
 
 /// The number of words before the pointers to the value sets.
 const HEAD: usize = offset_of!(ResultHead, sets) / size_of::<*const ()>();

@@ -22,6 +22,12 @@ impl<S: 'static> Metrics<S> {
         self.one(name, Type::String, Unit::NONE, Some(fetch))
     }
 
+    /// As [`Metrics::text`], of a text that may be missing, or fail.
+    pub fn try_text(&mut self, name: &str, text: impl Fn(&S) -> Result<Option<&str>> + 'static) -> Def<'_, S, S> {
+        let fetch: Fetch<S> = Box::new(move |state, out, _, _| text(state)?.map_or(Ok(()), |text| out.text(text)));
+        self.one(name, Type::String, Unit::NONE, Some(fetch))
+    }
+
     /// Declares a metric with one value of a type that is known at run time only. The function also
     /// gets the client that asks.
     pub fn value_as(
@@ -53,6 +59,18 @@ impl<S: 'static> Metrics<S> {
     ) -> Def<'_, S, T> {
         self.instances(name, Type::String, Unit::NONE, indom, move |row, out, _| {
             out.text(text(row))
+        })
+    }
+
+    /// As [`Metrics::each_text`], of texts that may be missing, or fail.
+    pub fn try_each_text<T: 'static>(
+        &mut self,
+        name: &str,
+        indom: IndomRef<S, T>,
+        text: impl Fn(&T) -> Result<Option<&str>> + 'static,
+    ) -> Def<'_, S, T> {
+        self.instances(name, Type::String, Unit::NONE, indom, move |row, out, _| {
+            text(row)?.map_or(Ok(()), |text| out.text(text))
         })
     }
 
@@ -122,7 +140,10 @@ impl<S: 'static> Metrics<S> {
             match failure {
                 // An error of one instance counts only if no other one has a value.
                 Some(error) if out.values() == 0 => Err(error),
-                _ => Ok(()),
+                failure => {
+                    out.failure = failure;
+                    Ok(())
+                }
             }
         });
         let metric = self.plain(name, kind, unit, Some(serial), Some(fetch));

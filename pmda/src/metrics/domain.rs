@@ -8,13 +8,14 @@ use std::marker::PhantomData;
 use std::path::Path;
 use std::rc::Rc;
 
+use pmda_core::error as core;
 use pmda_core::ident::InDom;
 use pmda_core::labels::JsonLabels;
 
 use super::{LABEL_CHANGE, Metrics};
 use crate::labels::excerpt;
 use crate::profile::Selection;
-use crate::{Error, Indom, Labels, Result, guard};
+use crate::{Indom, Labels, Result, guard};
 
 /// One more than the greatest serial of an instance domain.
 const SERIALS: u32 = 1 << 22;
@@ -101,9 +102,9 @@ struct Typed<S, T> {
 
 impl<S, T> Typed<S, T> {
     /// The labels of an instance as they go to clients, without those that cannot be shown.
-    fn shown(&self, instance: &str, labels: Labels, level: u8) -> Result<JsonLabels> {
+    fn shown(&self, instance: &str, labels: Labels, level: u8) -> core::Result<JsonLabels> {
         match labels.set(level) {
-            Err(Error::EINVAL | Error::E2BIG) => {}
+            Err(core::Error::EINVAL | core::Error::E2BIG) => {}
             set => return set,
         }
         let (labels, problem) = labels.split();
@@ -148,12 +149,12 @@ impl<S: 'static, T: 'static> Instances<S> for Typed<S, T> {
         let mut sets = Vec::new();
         indom.visit(selection, |inst, row| {
             let Some(labels) = &self.labels else {
-                sets.push((inst, Labels::new().set(level)));
+                sets.push((inst, Labels::new().set(level).map_err(Into::into)));
                 return;
             };
             let name = String::from_utf8_lossy(indom.name_bytes(inst).unwrap_or_default());
             let set = guard::call(format_args!("labels of instance {inst} (\"{name}\")"), || {
-                self.shown(&name, labels(&name, row), level)
+                Ok(self.shown(&name, labels(&name, row), level)?)
             });
             sets.push((inst, set));
         });

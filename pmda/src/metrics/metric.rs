@@ -66,7 +66,7 @@ impl MetricRef {
 
 /// What is wrong with a declaration, in words.
 ///
-/// `?` makes an [`Error`] of it, which has a code only.
+/// `?` makes an [`Error`] of it, `-EINVAL` with this text.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Problem(pub(super) String);
 
@@ -80,8 +80,8 @@ impl std::error::Error for Problem {}
 
 /// `-EINVAL`.
 impl From<Problem> for Error {
-    fn from(_: Problem) -> Error {
-        Error::EINVAL
+    fn from(problem: Problem) -> Error {
+        Error::EINVAL.text(problem)
     }
 }
 

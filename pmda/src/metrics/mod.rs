@@ -24,6 +24,7 @@ pub use metric::{MetricRef, Problem};
 pub(crate) use table::Child;
 
 use crate::labels::Given;
+use crate::logger::describe;
 use crate::{Env, Error, Labels, Request, Result};
 use clusters::Clusters;
 use numbers::Numbers;
@@ -68,7 +69,7 @@ pub struct Metrics<S> {
     is_dynamic: bool,
     /// What is wrong with the static declarations.
     problems: Vec<String>,
-    /// Problems of later declarations, which were logged.
+    /// Problems of later declarations, and texts of errors, that were logged.
     logged: HashSet<String>,
     /// Changes since clients were last told.
     changes: u32,
@@ -317,13 +318,32 @@ impl<S> Metrics<S> {
             }
             return;
         }
+        if self.is_new(&text) {
+            log::error!("{text}");
+        }
+    }
+
+    /// Logs the text of an agent's error, once each. An error without a text is a code for the
+    /// client only.
+    pub(crate) fn report(&mut self, of: impl Display, error: &Error) {
+        if error.said().is_none() {
+            return;
+        }
+        let text = format!("{of}: {}", describe(error));
+        if self.is_new(&text) {
+            log::warn!("{text}");
+        }
+    }
+
+    /// Returns true if a text was not logged yet, as far as that is remembered.
+    fn is_new(&mut self, text: &str) -> bool {
+        if self.logged.contains(text) {
+            return false;
+        }
         if self.logged.len() == PROBLEMS {
             self.logged.clear();
         }
-        if !self.logged.contains(&text) {
-            log::error!("{text}");
-            self.logged.insert(text);
-        }
+        self.logged.insert(text.to_owned())
     }
 
     /// Takes note that labels were given to something, or of what is wrong with them.

@@ -63,7 +63,7 @@ impl Numbers {
     /// `-EEXIST` if another metric has it.
     pub(super) fn number_at(&mut self, serial: u32, name: &str, item: u32) -> Result<()> {
         let item = i32::try_from(item).map_err(|_| Error::TOOBIG)?;
-        self.cache(serial).keep_at(item, name)
+        Ok(self.cache(serial).keep_at(item, name)?)
     }
 
     /// Releases the number of a removed metric: it gets it back when it comes again.

@@ -1,7 +1,6 @@
 //! DESC_REQ, TEXT_REQ, INSTANCE_REQ, LABEL_REQ: descriptions of metrics and instances.
 
 use pmda_core::constants::*;
-use pmda_core::error::Error;
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::labels::JsonLabels;
 use pmda_core::wire::decode;
@@ -9,7 +8,7 @@ use pmda_core::wire::encode::LabelSetData;
 
 use super::handler::Handler;
 use crate::metrics::help_parts;
-use crate::{Agent, ClientId, Labels, Result, Why, guard};
+use crate::{Agent, ClientId, Error, Labels, Result, Why, guard};
 
 /// Bits that are no levels of labels.
 const MODIFIERS: i32 = PM_LABEL_COMPOUND | PM_LABEL_OPTIONAL;
@@ -33,7 +32,7 @@ impl<A: Agent> Handler<A> {
             metric.semantics as u32,
             metric.unit.word(),
         ];
-        self.reply.reply().desc(words)
+        Ok(self.reply.reply().desc(words)?)
     }
 
     pub(super) fn text(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
@@ -54,7 +53,7 @@ impl<A: Agent> Handler<A> {
         let help = help.filter(|help| !help.is_empty()).ok_or(Error::TEXT)?;
         let (line, text) = help_parts(help);
         let text = if about.kind & PM_TEXT_ONELINE != 0 { line } else { text };
-        self.reply.reply().text(about.ident, text.as_bytes())
+        Ok(self.reply.reply().text(about.ident, text.as_bytes())?)
     }
 
     pub(super) fn instances(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
@@ -77,15 +76,15 @@ impl<A: Agent> Handler<A> {
                         count += 1;
                     });
                     outcome?;
-                    reply.end_instances(count)
+                    Ok(reply.end_instances(count)?)
                 }
                 (inst, None) => {
                     let name = domain.instances.name(agent, inst).ok_or(Error::INST)?;
-                    reply.instances(asked.indom, [(None, Some(&name[..]))].into_iter())
+                    Ok(reply.instances(asked.indom, [(None, Some(&name[..]))].into_iter())?)
                 }
                 (PM_IN_NULL, Some(name)) if !name.is_empty() => {
                     let inst = domain.instances.find(agent, name).ok_or(Error::INST)?;
-                    reply.instances(asked.indom, [(Some(inst), None)].into_iter())
+                    Ok(reply.instances(asked.indom, [(Some(inst), None)].into_iter())?)
                 }
                 _ => Err(Error::INST),
             }
@@ -119,7 +118,7 @@ impl<A: Agent> Handler<A> {
             _ => return Err(Error::TYPE),
         };
         let sets = match labels.filter(|labels| !labels.is_empty()) {
-            Some(labels) => vec![(PM_IN_NULL, labels.set(level as u8))],
+            Some(labels) => vec![(PM_IN_NULL, labels.set(level as u8).map_err(Error::from))],
             None => Vec::new(),
         };
         self.send_labels(about, &sets)
@@ -155,6 +154,6 @@ impl<A: Agent> Handler<A> {
                 labels: [].iter().copied(),
             },
         });
-        self.reply.reply().labels(about.ident, about.kind, sets)
+        Ok(self.reply.reply().labels(about.ident, about.kind, sets)?)
     }
 }

@@ -30,22 +30,19 @@ impl<A: Agent> AgentState<A> {
     /// Starts the agent.
     ///
     /// # Errors
-    /// Those of the agent; `-EINVAL` for what is wrong with its declarations, which is logged.
+    /// Those of the agent; `-EINVAL` for what is wrong with its declarations, which the text says.
     pub(super) fn start(env: &Env) -> Result<AgentState<A>> {
         let mut env = env.clone();
         let root = guard::call("root", || Ok(A::root(&env)))?;
         if !is_name(&root) {
-            log::error!("\"{}\" is not a name that metrics can be below", Bytes(root.as_bytes()));
-            return Err(Error::EINVAL);
+            let root = Bytes(root.as_bytes());
+            return Err(Error::EINVAL.text(format_args!("\"{root}\" is not a name that metrics can be below")));
         }
         env = env.with_root(root);
         let env = &env;
         let metrics = guard::call("metrics", || Ok(Metrics::of(env, A::metrics)))?;
-        for problem in metrics.problems() {
-            log::error!("{problem}");
-        }
         if !metrics.problems().is_empty() {
-            return Err(Error::EINVAL);
+            return Err(Error::EINVAL.text(metrics.problems().join("; ")));
         }
         let agent = guard::call("start", || A::start(env))?;
         let mut state = AgentState {
@@ -100,7 +97,11 @@ impl<A: Agent> AgentState<A> {
 
     /// Begins a request.
     fn begin(&mut self, request: &Request<'_>) -> Result<()> {
-        guard::call("begin", || self.agent.begin(request)).map_err(guard::agents)
+        let outcome = guard::call("begin", || self.agent.begin(request));
+        outcome.map_err(|error| {
+            self.metrics.report("begin", &error);
+            guard::agents(error)
+        })
     }
 
     /// Lets the agent declare metrics that come and go.
@@ -144,7 +145,13 @@ impl<A: Agent> AgentState<A> {
         let mut has_read = false;
         for id in asked {
             if let Some(cluster) = self.metrics.clusters.get_mut(id.cluster()) {
-                has_read |= cluster.read_for(self.fetches, id.item(), &mut self.agent, id.cluster(), &request);
+                let number = id.cluster();
+                if cluster.read_for(self.fetches, id.item(), &mut self.agent, number, &request) {
+                    has_read = true;
+                    if let Some(failure) = cluster.failure.clone() {
+                        self.metrics.report(format_args!("reading cluster {number}"), &failure);
+                    }
+                }
             }
         }
         if has_read {
@@ -156,7 +163,10 @@ impl<A: Agent> AgentState<A> {
             match self.values(*id, client, profile, sink) {
                 Ok(values) if values > 0 => sink.close(values),
                 Ok(_) => sink.fail(0),
-                Err(error) => sink.fail(error.code()),
+                Err(error) => {
+                    self.report_value(*id, &error);
+                    sink.fail(error.code());
+                }
             }
         }
         Ok(())
@@ -172,8 +182,8 @@ impl<A: Agent> AgentState<A> {
             .filter(|_| id.domain() == self.domain);
         let cluster = cluster.ok_or(Error::PMID)?;
         let metric = self.metrics.in_cluster(cluster, id.item()).ok_or(Error::PMID)?;
-        if let Some(failure) = cluster.failure {
-            return Err(failure);
+        if let Some(failure) = &cluster.failure {
+            return Err(failure.clone());
         }
         // A parameter of events has values in records only.
         let Some(fetch) = &metric.fetch else { return Ok(0) };
@@ -181,7 +191,22 @@ impl<A: Agent> AgentState<A> {
         guard::call(format_args!("metric {}", self.metrics.full_name(metric)), || {
             fetch(&mut self.agent, &mut out, profile, client)
         })?;
-        Ok(out.values())
+        let values = out.values();
+        if let Some(failure) = out.failure.take() {
+            self.report_value(id, &failure);
+        }
+        Ok(values)
+    }
+
+    /// Logs the text of an error of a metric, unless its cluster could not be read.
+    #[cold]
+    pub(super) fn report_value(&mut self, id: MetricId, error: &Error) {
+        let metric = self.metrics.numbered(id.cluster(), id.item());
+        let name = metric.map(|metric| self.metrics.full_name(metric).to_string());
+        let cluster = self.metrics.clusters.get(id.cluster());
+        if let (Some(name), Some(None)) = (name, cluster.map(|cluster| &cluster.failure)) {
+            self.metrics.report(format_args!("metric {name}"), error);
+        }
     }
 
     pub(super) fn domain(&self) -> u32 {
@@ -251,7 +276,10 @@ impl<A: Agent> AgentState<A> {
             };
             match cluster.read(&mut self.agent, number, &request) {
                 Ok(()) => is_read = true,
-                Err(error) => outcome = outcome.and(Err(error)),
+                Err(error) => {
+                    self.metrics.report(format_args!("reading cluster {number}"), &error);
+                    outcome = outcome.and(Err(error));
+                }
             }
         }
         self.declare_dynamic(&request.after_reading());

@@ -156,7 +156,7 @@ impl<A: Agent> Handler<A> {
         if ready.wakes {
             let agent = &mut self.state.agent;
             let outcome = guard::serve(|_| guard::call("woken", || Ok(agent.woken())));
-            if let Ok(Err(error)) = outcome {
+            if let Ok(Err(error)) = &outcome {
                 log::error!("woken: {error}");
             }
             if !matches!(outcome, Ok(Ok(()))) {
@@ -185,7 +185,7 @@ impl<A: Agent> Handler<A> {
         let client = self.clients.get(from);
         let mut reply = ResultSink::Reply(&mut self.reply);
         self.state.fetch(&self.asked, client, &self.profile, &mut reply)?;
-        self.reply.finish()
+        Ok(self.reply.finish()?)
     }
 
     /// Puts the values of metrics into a sink.

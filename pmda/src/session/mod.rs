@@ -39,7 +39,7 @@ impl<A: Agent> Session<A> {
     /// Starts the agent, on a thread of its own if it has a deadline.
     ///
     /// # Errors
-    /// Those of the agent; `-EINVAL` for what is wrong with its declarations, which is logged.
+    /// Those of the agent; `-EINVAL` for what is wrong with its declarations, which the text says.
     pub(crate) fn start(env: &Env) -> Result<Session<A>> {
         match A::DEADLINE {
             Some(deadline) => AgentThread::start::<A>(env, deadline).map(|thread| Session(Place::Thread(thread))),

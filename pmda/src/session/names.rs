@@ -1,10 +1,9 @@
 //! PMNS_NAMES, PMNS_IDS, PMNS_CHILD, PMNS_TRAVERSE: the names of metrics.
 
-use pmda_core::error::Error;
 use pmda_core::wire::decode;
 
 use super::handler::Handler;
-use crate::{Agent, ClientId, Result};
+use crate::{Agent, ClientId, Error, Result};
 
 impl<A: Agent> Handler<A> {
     pub(super) fn id_of_name(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
@@ -13,7 +12,7 @@ impl<A: Agent> Handler<A> {
         let name = std::str::from_utf8(name).map_err(|_| Error::NAME)?;
         let metric = self.state.metrics.named(name).ok_or(Error::NAME)?;
         let id = self.state.metric_id(metric.cluster, metric.item);
-        self.reply.reply().ids(0, id)
+        Ok(self.reply.reply().ids(0, id)?)
     }
 
     pub(super) fn name_of_id(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
@@ -25,7 +24,7 @@ impl<A: Agent> Handler<A> {
         let metrics = &self.state.metrics;
         let metric = metrics.numbered(id.cluster(), id.item()).ok_or(Error::PMID)?;
         let name = metrics.full_name(metric).to_string();
-        self.reply.reply().names([name.as_bytes()].into_iter(), None)
+        Ok(self.reply.reply().names([name.as_bytes()].into_iter(), None)?)
     }
 
     /// The names directly below a name, or of all metrics below it.
@@ -39,11 +38,11 @@ impl<A: Agent> Handler<A> {
             if names.is_empty() {
                 return Err(Error::NAME);
             }
-            return reply.names(names.iter().map(String::as_bytes), None);
+            return Ok(reply.names(names.iter().map(String::as_bytes), None)?);
         }
         let children = metrics.children(name).ok_or(Error::NAME)?;
         let states: Vec<i32> = children.iter().map(|child| i32::from(!child.is_leaf)).collect();
         let names = children.iter().map(|child| child.name.as_bytes());
-        reply.names(names, asked.with_states.then_some(&states[..]))
+        Ok(reply.names(names, asked.with_states.then_some(&states[..]))?)
     }
 }

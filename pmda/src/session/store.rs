@@ -1,13 +1,12 @@
 //! RESULT as a request: values to be stored.
 
-use pmda_core::error::Error;
 use pmda_core::wire::block;
 use pmda_core::wire::result::{self, MetricValues, SentValue};
 
 use super::agent_state::AgentState;
 use super::handler::Handler;
 use crate::value::{Stored, Type};
-use crate::{Agent, Client, ClientId, Result, guard};
+use crate::{Agent, Client, ClientId, Error, Result, guard};
 
 impl<A: Agent> Handler<A> {
     /// Stores values.
@@ -46,6 +45,14 @@ impl<A: Agent> AgentState<A> {
 
     /// Stores the values of a metric. The first error ends it: values before it are stored.
     fn store(&mut self, set: MetricValues<'_>, client: &Client) -> Result<()> {
+        let outcome = self.store_values(set, client);
+        if let Err(error) = &outcome {
+            self.report_value(set.metric, error);
+        }
+        outcome
+    }
+
+    fn store_values(&mut self, set: MetricValues<'_>, client: &Client) -> Result<()> {
         let metric = self.metrics.numbered(set.metric.cluster(), set.metric.item());
         let metric = metric.ok_or(Error::PMID)?;
         let store = metric.store.as_ref().ok_or(Error::PERMISSION)?;

@@ -35,6 +35,7 @@ use std::time::Duration;
 
 use log::LevelFilter;
 use pmda_core::constants::*;
+use pmda_core::error as core;
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::wire::client::{self as wire, ClientRequest, InDomProfile};
 use pmda_core::wire::{Kind, decode};
@@ -73,7 +74,8 @@ impl<A: Agent> Harness<A> {
     /// does not count; see [`Harness::with_deadline`].
     ///
     /// # Errors
-    /// Those of the agent; `-EINVAL` for what is wrong with its declarations, which is logged.
+    /// Those of the agent, with their text; `-EINVAL` for what is wrong with its declarations,
+    /// which the text says.
     pub fn new() -> Result<Harness<A>> {
         Harness::with_options(&[])
     }
@@ -201,21 +203,21 @@ impl<A: Agent> Harness<A> {
     }
 
     /// Sends a request, and returns the reply, whose kind is checked.
-    fn ask(&mut self, write: impl FnOnce(&mut ClientRequest) -> Result<()>, expected: Kind) -> Result<Vec<u8>> {
+    fn ask(&mut self, write: impl FnOnce(&mut ClientRequest) -> core::Result<()>, expected: Kind) -> Result<Vec<u8>> {
         let reply = self.tell(write)?;
         wire::expect(&reply, expected)?;
         Ok(reply)
     }
 
     /// Sends a request, and returns the reply, if there is one.
-    fn tell(&mut self, write: impl FnOnce(&mut ClientRequest) -> Result<()>) -> Result<Vec<u8>> {
+    fn tell(&mut self, write: impl FnOnce(&mut ClientRequest) -> core::Result<()>) -> Result<Vec<u8>> {
         let mut request = ClientRequest::new();
         write(request.of(self.client.0))?;
         Ok(self.raw(request.bytes()))
     }
 
     /// As [`Harness::tell`], for a short request without a reply.
-    fn notify(&mut self, write: impl FnOnce(&mut ClientRequest) -> Result<()>) {
+    fn notify(&mut self, write: impl FnOnce(&mut ClientRequest) -> core::Result<()>) {
         self.tell(write).expect("a short request");
     }
 
@@ -268,7 +270,7 @@ impl<A: Agent> Harness<A> {
     fn id(&mut self, name: &str) -> Result<MetricId> {
         let name = [name.as_bytes()];
         let reply = self.ask(|request| request.names(name.into_iter()), Kind::PDU_PMNS_IDS)?;
-        wire::pmid(&reply).map(|(_, id)| id)
+        Ok(wire::pmid(&reply).map(|(_, id)| id)?)
     }
 
     /// The names of all metrics.
@@ -442,7 +444,7 @@ impl<A: Agent> Harness<A> {
             replies.push(self.ask(|request| request.label(ident, level), Kind::PDU_LABEL)?);
         }
         let sets = replies.iter().map(|reply| wire::labels(reply));
-        let sets: Vec<wire::LabelSet<'_>> = sets.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect();
+        let sets: Vec<wire::LabelSet<'_>> = sets.collect::<core::Result<Vec<_>>>()?.into_iter().flatten().collect();
         let labels: Vec<_> = sets.iter().flat_map(|set| set.labels()).collect();
         reply::json(labels.into_iter())
     }

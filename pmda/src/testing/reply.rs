@@ -265,7 +265,7 @@ pub(super) fn names(pdu: &[u8]) -> Result<Vec<String>> {
 }
 
 pub(super) fn text(pdu: &[u8]) -> Result<String> {
-    client::text(pdu).map(owned)
+    Ok(client::text(pdu).map(owned)?)
 }
 
 pub(super) fn instances(pdu: &[u8]) -> Result<Vec<(i32, String)>> {

@@ -100,12 +100,18 @@ fn codes(pmcd: &mut Harness<Faulty>) -> [Result<Option<i64>>; 4] {
 #[test]
 fn panics() {
     let mut pmcd = Harness::<Faulty>::new().expect("it starts");
-    let again = Err(Error::AGAIN);
-    assert_eq!(codes(&mut pmcd), [Ok(Some(1)), Ok(Some(2)), Ok(Some(3)), again]);
+    let again = || Err(Error::AGAIN);
+    assert_eq!(codes(&mut pmcd), [Ok(Some(1)), Ok(Some(2)), Ok(Some(3)), again()]);
     pmcd.agent().panics = "value";
-    assert_eq!(codes(&mut pmcd), [Ok(Some(1)), Err(Error::GENERIC), Ok(Some(3)), again]);
+    assert_eq!(
+        codes(&mut pmcd),
+        [Ok(Some(1)), Err(Error::GENERIC), Ok(Some(3)), again()]
+    );
     pmcd.agent().panics = "refresh";
-    assert_eq!(codes(&mut pmcd), [Ok(Some(1)), Ok(Some(2)), Err(Error::GENERIC), again]);
+    assert_eq!(
+        codes(&mut pmcd),
+        [Ok(Some(1)), Ok(Some(2)), Err(Error::GENERIC), again()]
+    );
     pmcd.agent().panics = "ended";
     pmcd.end_client();
     pmcd.set_uid(0);
@@ -114,7 +120,7 @@ fn panics() {
     pmcd.agent().panics = "begin";
     assert_eq!(pmcd.names().err(), Some(Error::GENERIC));
     pmcd.agent().panics = "dynamic";
-    assert_eq!(codes(&mut pmcd), [Ok(Some(1)), Ok(Some(2)), Ok(Some(3)), again]);
+    assert_eq!(codes(&mut pmcd), [Ok(Some(1)), Ok(Some(2)), Ok(Some(3)), again()]);
     let started = Harness::<Faulty>::with_options(&[("start", "panic")]);
     assert_eq!(started.err(), Some(Error::GENERIC));
 }
@@ -195,7 +201,7 @@ fn other_types() {
         .fetch_all(&["mixing.odd", "mixing.two", "mixing.even"])
         .expect("whole");
     let values = |of: usize| {
-        let fetched = fetched[of].as_ref().map_err(|error| *error)?;
+        let fetched = fetched[of].as_ref().map_err(Error::clone)?;
         Ok(["one", "two", "three"].map(|row| fetched.value_of(row)))
     };
     assert_eq!(values(0), Ok([Some(1), None, Some(3)]));
@@ -450,6 +456,94 @@ fn panics_do_not_leave_the_harness() -> Result<()> {
         "Error: the end of the agent: the agent has panicked: told to panic at the end",
     ] {
         assert!(log.contains(line), "{log}");
+    }
+    Ok(())
+}
+
+/// An agent whose errors say what has happened.
+struct Talking {
+    rows: Indom<u32>,
+    line: &'static str,
+}
+
+impl Agent for Talking {
+    const NAME: &'static str = "talking";
+    const DOMAIN: u32 = 244;
+    fn start(env: &Env) -> Result<Talking> {
+        let rows = Indom::fixed([("one", 1), ("two", 2)]);
+        match env.option("line") {
+            Some("none") => Err(Error::ENODEV.text("no line was given")),
+            _ => Ok(Talking { rows, line: "7" }),
+        }
+    }
+    fn metrics(m: &mut Metrics<Talking>) {
+        let rows = m.indom(0, "Rows", |s| &mut s.rows);
+        m.refresh(|s, _| {
+            let number: u32 = s.line.parse()?;
+            let rows = s.rows.rows_mut();
+            rows.for_each(|row| *row = number);
+            Ok(())
+        });
+        m.each("row", rows, |row| *row);
+        m.cluster(1);
+        m.try_text("line", |s| match s.line {
+            "7" => Ok(None),
+            "x" => Err(Error::VALUE.text("an x")),
+            line => Ok(Some(line)),
+        });
+        m.each("even", rows, |row| {
+            (*row % 2 == 0).then_some(*row).ok_or(Error::BADSTORE.text("odd"))
+        });
+        m.try_each_text("name", rows, |row| match row {
+            7 => Ok(Some("seven")),
+            8 => Ok(None),
+            _ => Err(std::str::from_utf8(b"\xff").map(|_| ()).expect_err("no text").into()),
+        });
+        m.value("store", |_| 0).store(|s, line: String, _| {
+            s.line = match &*line {
+                "7" => "7",
+                "x" => "x",
+                _ => return Err(Error::ENOTSUP.text("neither 7 nor x")),
+            };
+            Ok(())
+        });
+    }
+}
+
+/// The text of an error is in the log, once; clients get its code.
+#[test]
+fn errors_say_what() -> Result<()> {
+    let started = Harness::<Talking>::with_options(&[("line", "none")]);
+    let error = started.err().expect("no line");
+    assert_eq!((&error, error.code()), (&Error::ENODEV, -19));
+    assert!(error.to_string().starts_with("no line was given: "), "{error}");
+    let mut pmcd = Harness::<Talking>::new()?;
+    assert_eq!(pmcd.fetch("talking.row")?.value_of("one"), Some(7));
+    assert!(pmcd.fetch("talking.line")?.is_empty());
+    assert_eq!(pmcd.fetch("talking.name")?.value_of("one"), Some("seven".to_owned()));
+    assert_eq!(pmcd.fetch("talking.even").err(), Some(Error::BADSTORE));
+    assert_eq!(
+        pmcd.log(),
+        "Warning: metric talking.even: odd: A value that cannot be stored (PM_ERR_BADSTORE)\n"
+    );
+    pmcd.agent().line = "x";
+    for _ in 0..3 {
+        assert_eq!(pmcd.fetch("talking.row").err(), Some(Error::CONV));
+        assert_eq!(pmcd.fetch("talking.line").err(), Some(Error::VALUE));
+        assert_eq!(pmcd.store("talking.store", 1), Err(Error::CONV));
+    }
+    *pmcd.agent().rows.get_mut(1).expect("a row") = 8;
+    assert_eq!(pmcd.fetch("talking.even")?.instances(), [1]);
+    assert!(pmcd.fetch("talking.name")?.len() == 1);
+    *pmcd.agent().rows.get_mut(1).expect("a row") = 9;
+    assert_eq!(pmcd.fetch("talking.name")?.len(), 1);
+    let log = pmcd.log();
+    for line in [
+        "reading cluster 0: invalid digit found in string: ",
+        "metric talking.line: an x: No value",
+        "metric talking.name: invalid utf-8 sequence",
+    ] {
+        assert_eq!(log.matches(&format!("Warning: {line}")).count(), 1, "{line} {log}");
     }
     Ok(())
 }
