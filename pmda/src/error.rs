@@ -245,7 +245,7 @@ mod tests {
     fn conversions() {
         let number: Error = "x".parse::<u32>().expect_err("no number").into();
         let float: Error = "x".parse::<f64>().expect_err("no number").into();
-        let size: Error = u8::try_from(256).expect_err("too large").into();
+        let size: Error = u8::try_from(256_i32).expect_err("too large").into();
         let text: Error = String::from_utf8(vec![0xff]).expect_err("not UTF-8").into();
         for (error, said) in [
             (number, "invalid digit found in string"),

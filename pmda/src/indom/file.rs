@@ -11,15 +11,8 @@ use pmda_core::index::Seed;
 use pmda_core::log::{Level, Message};
 use pmda_core::path::FilePath;
 
-use super::{Indom, Slot};
+use super::{File, Indom, Slot};
 use crate::logger::describe;
-
-/// The file of a persistent domain.
-pub(super) enum File {
-    /// Its directory is not known yet: the agent is starting.
-    Wanted,
-    At(InDom, FilePath),
-}
 
 impl<T> Indom<T> {
     /// Tells the domain its number and the directory of files. A persistent domain gets its numbers

@@ -15,8 +15,8 @@ use pmda_core::ident::InDom;
 use pmda_core::index::Seed;
 use pmda_core::instances::matches;
 use pmda_core::log::Bytes;
+use pmda_core::path::FilePath;
 
-use file::File;
 pub use update::Update;
 
 use crate::logger::describe;
@@ -69,6 +69,13 @@ struct Row<T> {
     /// The last update that has set it. Never 0, so that a free slot takes no more room.
     generation: NonZeroU32,
     value: T,
+}
+
+/// The file of a persistent domain.
+enum File {
+    /// Its directory is not known yet: the agent is starting.
+    Wanted,
+    At(InDom, FilePath),
 }
 
 impl<T> Indom<T> {

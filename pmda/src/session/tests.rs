@@ -286,4 +286,5 @@ fn persistence() {
 mod events;
 mod failing;
 mod random;
+mod reporting;
 mod waking;
