@@ -65,20 +65,28 @@ clients(int queue, long n, struct outcome *out)
     return queue;
 }
 
+/* An event: its number, or a text and its NUL. */
+static union {
+    uint32_t number;
+    char text[1024];
+} event;
+static size_t event_size = 16;
+
 static void
 append_fetch_by(long n, struct outcome *out, int readers)
 {
     int client, queue = clients(pmdaEventNewQueue("bench", 1 << 24), readers, out);
     struct timeval when = { 1795229386, 42 };
     long turn, turns = rounds(1000000) / n / readers + 1;
-    uint32_t i, event[4] = { 0 };
+    uint32_t i;
     pmAtomValue atom;
     double start = now();
 
     for (turn = 0; turn < turns; turn++) {
 	for (i = 0; i < n; i++) {
-	    event[0] = i;
-	    add(out, pmdaEventQueueAppend(queue, event, sizeof(event), &when));
+	    if (event_size == 16)
+		event.number = i;
+	    add(out, pmdaEventQueueAppend(queue, &event, event_size, &when));
 	}
 	for (client = 0; client < readers; client++) {
 	    add(out, pmdaEventQueueRecords(queue, &atom, client, decoder, NULL));
@@ -89,6 +97,16 @@ append_fetch_by(long n, struct outcome *out, int readers)
 }
 
 static void texts(long n, struct outcome *out) { decoder = decode_text; append_fetch_by(100, out, n); }
+/* 100 events for ten clients, a text of n bytes each. */
+static void
+long_texts(long n, struct outcome *out)
+{
+    memset(event.text, 'x', n);
+    event_size = n + 1;
+    decoder = decode_text;
+    append_fetch_by(100, out, 10);
+}
+
 static void append_fetch(long n, struct outcome *out) { append_fetch_by(n, out, 1); }
 static void one_event(long n, struct outcome *out) { append_fetch_by(1, out, n); }
 static void ten_events(long n, struct outcome *out) { append_fetch_by(10, out, n); }
@@ -119,6 +137,7 @@ const struct scenario event_scenarios[] = {
     { "queue, 10 events for n clients", ten_events },
     { "queue, 100 events for n clients", hundred_events },
     { "queue, 100 events for n clients, a text each", texts },
+    { "queue, a text of n bytes for 10 clients", long_texts },
     { "append to a full queue, many clients", append_full },
     { NULL, NULL },
 };

@@ -57,7 +57,7 @@ const MILLION: &[u64] = &[1_000_000];
 /// Bytes of a text or of a label's value.
 const BYTES: &[u64] = &[10, 100, 1_000, 10_000];
 /// Metrics of a fetch.
-const METRICS: &[u64] = &[1, 3, 10, 100];
+const METRICS: &[u64] = &[1, 3, 5, 10, 100];
 /// Clients of a queue.
 const CLIENTS: &[u64] = &[1, 2, 10, 100];
 
@@ -127,6 +127,7 @@ pub const SCENARIOS: &[Scenario] = &[
     scenario("queue, 10 events for n clients", CLIENTS),
     scenario("queue, 100 events for n clients", CLIENTS),
     scenario("queue, 100 events for n clients, a text each", CLIENTS),
+    scenario("queue, a text of n bytes for 10 clients", &[8, 64, 1_000]),
     scenario("append to a full queue, many clients", &[1, 2, 10, 100, 1_000]).alone(MILLION),
     scenario("pmdaTreeName", TO_100_000).alone(MILLION),
     scenario("pmdaTreeChildren", TO_100_000).alone(MILLION),

@@ -75,8 +75,6 @@ pub(crate) struct Fetch<'call> {
     asked: PendingCallback<'call>,
     /// A metric in our frame, in place of one that is not in the agent's table (FETCH-21).
     spare: Metric<'call>,
-    /// The place of the current metric in the list.
-    place: usize,
     current: Current,
     /// The result of `pmdaFetch`, once there is no more call to be made.
     pub(crate) outcome: Result<()>,
@@ -112,8 +110,9 @@ pub(crate) fn find<'call>(
 ) -> (Option<Metric<'call>>, &'static str) {
     let table = ext.metrics();
     if ext.has(PMDA_EXT_FLAG_HASHED) {
-        if let Some(found) = hashed(token, agent, table.is_empty(), wanted) {
-            return (found, "hashed");
+        let hash = agent.hash.lock(token);
+        if !hash.index.is_empty() || table.is_empty() {
+            return (hash.find(wanted), "hashed");
         }
     } else if ext.direct() != 0 {
         return (table.direct(wanted), "direct");
@@ -121,17 +120,6 @@ pub(crate) fn find<'call>(
         return (table.find(wanted), "linear");
     }
     (searched(token, agent, table, wanted), "linear")
-}
-
-/// [`find`] in the hash; `None` if that is ignored.
-fn hashed<'call>(
-    token: &mut Token,
-    agent: &AgentRecord,
-    is_empty: bool,
-    wanted: MetricId,
-) -> Option<Option<Metric<'call>>> {
-    let hash = agent.hash.lock(token);
-    (is_empty || !hash.index.is_empty()).then(|| hash.find(wanted))
 }
 
 /// [`find`] in a long table, by an index.
@@ -194,7 +182,6 @@ impl<'call> Fetch<'call> {
                 method: None,
             },
             spare,
-            place: 0,
             current: Current {
                 pmid: MetricId::NULL,
                 kind: 0,
@@ -213,7 +200,7 @@ impl<'call> Fetch<'call> {
     /// The metric of the list whose turn it is; `None` at the end.
     #[inline(always)]
     fn wanted(&self) -> Option<MetricId> {
-        self.list.get(self.place).map(MetricId)
+        self.list.get(self.output.filled()).map(MetricId)
     }
 
     /// Goes on with the next metric of the list.
@@ -285,7 +272,7 @@ impl<'call> Fetch<'call> {
             return self.fail(token, error);
         }
         self.output.failed(Err(Error::PMID));
-        self.close();
+        self.output.close();
         Next::Metric
     }
 
@@ -301,7 +288,7 @@ impl<'call> Fetch<'call> {
                 if let Err(error) = self.output.open(wanted, 0, self.asked.encoding) {
                     return self.fail(token, error);
                 }
-                self.close();
+                self.output.close();
                 return Next::Metric;
             }
         }
@@ -329,18 +316,11 @@ impl<'call> Fetch<'call> {
     #[inline(always)]
     fn next_instance(&mut self, token: &mut Token) -> Next {
         let Some(inst) = iterate::next(token, self.agent, self.ext, &mut self.steps) else {
-            self.close();
+            self.output.close();
             return Next::Metric;
         };
         self.asked.inst = inst;
         Next::Value
-    }
-
-    /// Ends the value set of the current metric.
-    #[inline(always)]
-    fn close(&mut self) {
-        self.output.close();
-        self.place += 1;
     }
 
     /// Stores the value that the fetch callback has returned.
@@ -356,7 +336,7 @@ impl<'call> Fetch<'call> {
             }
         }
         if self.current.singular {
-            self.close();
+            self.output.close();
             return Next::Metric;
         }
         self.next_instance(token)

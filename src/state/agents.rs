@@ -91,6 +91,7 @@ impl Default for HashedTable {
 
 impl HashedTable {
     /// The entry of a metric, in the table that the hash was built over.
+    #[inline(always)]
     pub(crate) fn find<'call>(&self, wanted: MetricId) -> Option<Metric<'call>> {
         self.table.seen().entry(self.index.find(wanted)?)
     }

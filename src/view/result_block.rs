@@ -226,12 +226,30 @@ impl<'call> CResult<'call> {
     /// [`CResult::is_open`] is false.
     #[inline(always)]
     pub(crate) fn add(&mut self, kind: c_int, inst: c_int, atom: &Atom) -> Result<()> {
-        let before = self.set.start;
-        let added = self.set.add(&mut self.memory, kind, inst, atom);
-        if self.set.start != before {
-            self.put();
+        if self.set.is_full() {
+            self.grow()?;
         }
-        added
+        let value = atom.stored(kind, |size| self.memory.room(size))?;
+        // SAFETY: the set is not full: as was checked, or since it has grown.
+        unsafe { self.set.push(pmValue { inst, value }) };
+        Ok(())
+    }
+
+    /// Makes room for more values in the set under construction, which may move it.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; the set is gone then, with its values (F-6).
+    #[cold]
+    fn grow(&mut self) -> Result<()> {
+        let grown = self.set.grow(&mut self.memory);
+        self.put();
+        grown
+    }
+
+    /// The number of finished value sets.
+    #[inline(always)]
+    pub(crate) fn filled(&self) -> usize {
+        self.filled
     }
 
     /// Returns whether there is a set under construction.
@@ -347,6 +365,12 @@ impl ValueSetBuilder {
         !self.start.is_null()
     }
 
+    /// Returns whether there is no room for one more value.
+    #[inline(always)]
+    fn is_full(&self) -> bool {
+        self.tally.count() >= self.capacity
+    }
+
     /// Makes room for twice as many values, or for the first ones.
     ///
     /// # Errors
@@ -369,8 +393,11 @@ impl ValueSetBuilder {
     /// Moves the set into a block with room for `capacity` values, and returns its address.
     ///
     /// # Errors
-    /// `-ENOMEM`; the old block is as it was.
+    /// `-ENOMEM`, also if there is no set; the old block is as it was.
     fn moved(&self, memory: &mut ResultMemory<'_>, capacity: usize) -> Result<*mut pmValueSet> {
+        if self.start.is_null() {
+            return Err(Error::ENOMEM);
+        }
         let (before, size) = (ValueSetBuilder::size(self.capacity)?, ValueSetBuilder::size(capacity)?);
         let start = match memory {
             // SAFETY: the block is from malloc, and only this value has it. realloc leaves it as it
@@ -390,26 +417,19 @@ impl ValueSetBuilder {
         Ok(start.cast())
     }
 
-    /// Adds the value in an atom of type `kind` to a set.
+    /// Adds a value.
     ///
-    /// # Errors
-    /// Those of [`Atom::stored`], which leave the set as before; those of
-    /// [`ValueSetBuilder::grow`], after which it is gone.
+    /// # Safety
+    /// The set is not full.
     #[inline(always)]
-    fn add(&mut self, memory: &mut ResultMemory<'_>, kind: c_int, inst: c_int, atom: &Atom) -> Result<()> {
-        let stored = self.tally.count();
-        if stored >= self.capacity {
-            self.grow(memory)?;
-        }
-        let value = atom.stored(kind, |size| memory.room(size))?;
-        // SAFETY: the block has room for `capacity` values, and `stored` is less: as was compared,
-        // or since `grow` has made room.
+    unsafe fn push(&mut self, value: pmValue) {
+        // SAFETY: the block has room for `capacity` values, and there are fewer, as the caller
+        // promises.
         unsafe {
-            let slot = (&raw mut (*self.start).vlist).cast::<pmValue>().add(stored);
-            slot.write(pmValue { inst, value });
+            let first = (&raw mut (*self.start).vlist).cast::<pmValue>();
+            first.add(self.tally.count()).write(value);
         }
         self.tally.stored();
-        Ok(())
     }
 
     /// Ends the set with its `numval`, and returns it; NULL when there is none.

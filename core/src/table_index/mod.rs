@@ -11,16 +11,29 @@ use crate::index::{Index, Seed};
 
 /// The places of metrics in the table that was given to `pmdaRehash`. The index answers for the
 /// table as it was then, wherever the agent's fields point now (INIT-46).
+///
+/// It is searched for each metric of a fetch, and made once: so it has twice as many slots as it
+/// needs, and a metric is in the slot that its hash says or in one of the next.
 #[derive(Default, Debug)]
 pub struct Hashed {
-    /// The identifiers of all metrics, in the order of the table.
-    pmids: Vec<MetricId>,
-    /// The place of each metric by the hash of its identifier.
-    places: Index,
+    /// A power of two, or none without metrics.
+    slots: Vec<Slot>,
+    /// The number of bits of a hash that do not count.
+    shift: u32,
     /// The number of entries that were put into this and all tables before it: libpcp's hash counts
     /// on (see [`Growth`]).
     entered: u64,
 }
+
+/// The place of a metric in its table.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    pmid: MetricId,
+    /// [`FREE`] if there is no metric in the slot.
+    place: u32,
+}
+
+const FREE: u32 = u32::MAX;
 
 impl Hashed {
     /// Builds an index over the identifiers of a table, in its order; `before` is what
@@ -30,39 +43,72 @@ impl Hashed {
     /// # Errors
     /// `-ENOMEM` when there is no memory for it.
     pub fn build(pmids: impl ExactSizeIterator<Item = MetricId>, before: u64) -> Result<Hashed> {
-        let len = pmids.len();
-        let mut hashed = Hashed {
-            entered: before.saturating_add(len as u64),
-            ..Hashed::default()
-        };
-        hashed.pmids.try_reserve_exact(len).map_err(|_| Error::ENOMEM)?;
-        hashed.pmids.extend(pmids.take(len));
-        let end = u32::try_from(len).map_err(|_| Error::ENOMEM)?;
-        // More room than needed, since nothing is added, but each fetch searches.
-        hashed.places.reserve(len.saturating_add(len / 2), end, |_| 0)?;
+        let len = u32::try_from(pmids.len()).map_err(|_| Error::ENOMEM)?;
+        let mut hashed = Hashed::with_room(len)?;
+        hashed.entered = before.saturating_add(len.into());
         // libpcp puts an entry in front of its chain, and reverses all chains whenever its hash
         // grows. So of duplicates, the last one counts that is reversed an even number of times or,
         // without such a one, the first.
         let mut growth = Growth::after(before);
-        let mut turns = (0..end).filter(|_| growth.add()).count();
+        let mut turns = (0..len).filter(|_| growth.add()).count();
         growth = Growth::after(before);
-        for place in 0..end {
+        for (place, pmid) in (0..len).zip(pmids) {
             turns -= usize::from(growth.add());
-            let pmid = hashed.pmids[place as usize];
-            if turns % 2 == 0 || hashed.find(pmid).is_none() {
-                let same = |known: u32| hashed.pmids[known as usize] == pmid;
-                hashed.places.insert(hash(pmid), place, same);
+            let at = hashed.search(pmid);
+            if let Some(slot) = hashed.slots.get_mut(at) {
+                if turns % 2 == 0 || slot.place == FREE {
+                    *slot = Slot { pmid, place };
+                }
             }
         }
         Ok(hashed)
+    }
+
+    /// An index without metrics, with room for `len` of them.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    fn with_room(len: u32) -> Result<Hashed> {
+        if len == 0 {
+            return Ok(Hashed::default());
+        }
+        let size = (u64::from(len) * 2).next_power_of_two();
+        let count = usize::try_from(size).map_err(|_| Error::ENOMEM)?;
+        let mut slots = Vec::new();
+        slots.try_reserve_exact(count).map_err(|_| Error::ENOMEM)?;
+        let (pmid, place) = (MetricId::NULL, FREE);
+        slots.resize(count, Slot { pmid, place });
+        let shift = u32::BITS.saturating_sub(size.trailing_zeros());
+        Ok(Hashed {
+            slots,
+            shift,
+            entered: 0,
+        })
+    }
+
+    /// The slot that has a metric, or the free one where it would be.
+    #[inline(always)]
+    fn search(&self, wanted: MetricId) -> usize {
+        // Identifiers follow each other, which this spreads evenly: 2^32 divided by the golden
+        // ratio. There is no seed, as in libpcp's hash: nobody but the agent adds metrics.
+        let hash = wanted.0.wrapping_mul(0x9e37_79b9);
+        let mut at = (hash >> self.shift) as usize;
+        // Half of the slots are free, so that the search ends.
+        while let Some(slot) = self.slots.get(at) {
+            if slot.pmid == wanted || slot.place == FREE {
+                break;
+            }
+            at = (at + 1) & (self.slots.len() - 1);
+        }
+        at
     }
 
     /// The place of a metric.
     #[must_use]
     #[inline(always)]
     pub fn find(&self, wanted: MetricId) -> Option<usize> {
-        let same = |place: u32| self.pmids[place as usize] == wanted;
-        self.places.find(hash(wanted), same).map(|place| place as usize)
+        let slot = self.slots.get(self.search(wanted))?;
+        (slot.place != FREE).then_some(slot.place as usize)
     }
 
     /// The number of entries that were put into this and all tables before it, for
@@ -75,7 +121,7 @@ impl Hashed {
     /// Returns whether the index has no metrics.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.slots.is_empty()
     }
 }
 
@@ -110,11 +156,6 @@ impl Growth {
         }
         grows
     }
-}
-
-#[inline(always)]
-fn hash(pmid: MetricId) -> u32 {
-    Seed::process().number(u64::from(pmid.0))
 }
 
 /// The number of entries up to which a table is searched from its start, which is as fast as a
