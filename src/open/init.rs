@@ -128,6 +128,9 @@ fn check<'call>(
 }
 
 /// Checks that a table has entries, or neither an address nor a count.
+///
+/// # Errors
+/// A table with one of the two, which is logged.
 fn consistent<T>(
     token: &mut Token,
     ext: Ext<'_>,
@@ -145,8 +148,11 @@ fn consistent<T>(
     ))
 }
 
-/// Sets the agent's domain in all identifiers, and finds the instance domain of each metric
-/// (INIT-41, INIT-42).
+/// Puts the agent's domain into all identifiers of its tables, and looks up the instance domain of
+/// each metric (INIT-41, INIT-42).
+///
+/// # Errors
+/// A metric with an unknown instance domain, which is logged.
 fn stamp(
     token: &mut Token,
     ext: Ext<'_>,

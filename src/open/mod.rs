@@ -149,8 +149,8 @@ pub(crate) fn set_callback(
     }
 }
 
-/// The extension of an agent whose interface version exists, else a line of the log with `function`
-/// (INIT-47).
+/// The extension of an agent, if its interface version exists. If not, that is logged with the name
+/// of the exported `function`, and the status of the dispatch table is negative (INIT-47).
 pub(crate) fn supported<'call>(
     token: &mut Token,
     dispatch: Option<Dispatch<'call>>,

@@ -1,5 +1,5 @@
-//! Lists of instances: what `pmdaInstance` hands out, and what the main loop takes over from an
-//! agent's method.
+//! Lists of instances: those that `pmdaInstance` makes and hands over to C, and those that the main
+//! loop takes over from an agent's method.
 
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::ManuallyDrop;
@@ -38,12 +38,13 @@ type IntArray<'call> = Array<'call, c_int>;
 type TextArray<'call> = Array<'call, Option<CText<'call>>>;
 
 /// A list of instances. The structure, the list of ids, the list of names and each name are blocks
-/// of their own (INST-5), freed with the list unless it is handed over to C.
+/// of their own from malloc (INST-5). They are freed with it, unless it is handed over to C.
 ///
-/// The answer to a request for one instance has only the list that was asked for.
+/// The answer to a request for one instance has one of the two lists alone: the one that was asked
+/// for.
 pub(crate) struct InstanceList {
     list: Instances<'static>,
-    /// The number of instances that its lists have room for.
+    /// The number of instances for which those of its lists that are there have room.
     room: usize,
 }
 
@@ -54,31 +55,37 @@ impl InstanceList {
     /// `list` is NULL or a list as the contract of `Instances` says. All of it is in blocks from
     /// malloc that nobody else uses or frees.
     pub(crate) unsafe fn take_over(list: *mut pmInResult) -> Option<InstanceList> {
-        // SAFETY: what the caller promises.
+        // SAFETY: NULL or a list as the contract demands, as the caller promises.
         let list = unsafe { Instances::new(list) }?;
         let room = list.ids().len().max(list.names().len());
         Some(InstanceList { list, room })
     }
 
-    /// The name that belongs to a requested id.
+    /// A list of the name that belongs to a requested id.
     ///
     /// # Errors
-    /// `-ENOMEM`, here as in the functions that follow.
+    /// `-ENOMEM`.
     pub(crate) fn of_name(indom: InDom, name: &[u8]) -> Result<InstanceList> {
         let mut list = InstanceList::with_room(indom, 1, None, Some(Block::room(1)?))?;
         list.push(0, name)?;
         Ok(list)
     }
 
-    /// The id that belongs to a requested name.
+    /// A list of the id that belongs to a requested name.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     pub(crate) fn of_id(indom: InDom, inst: c_int) -> Result<InstanceList> {
         let mut list = InstanceList::with_room(indom, 1, Some(Block::room(1)?), None)?;
         list.push(inst, b"")?;
         Ok(list)
     }
 
-    /// All ids and names of a domain, `room` of them at most. No code of C runs meanwhile, as the
-    /// names are borrowed from the agent's memory.
+    /// A list of all ids and names of a domain, `room` of them at most. No code of C runs
+    /// meanwhile: the names are borrowed from the agent's memory.
+    ///
+    /// # Errors
+    /// `-ENOMEM`, also for more than `room` instances.
     pub(crate) fn of_all<'n>(
         indom: InDom,
         room: usize,
@@ -92,7 +99,11 @@ impl InstanceList {
         Ok(list)
     }
 
-    /// A list without instances. Those of its lists that are there have room for `room` elements.
+    /// A list without instances, from lists with room for `room` elements; `None` for one that is
+    /// not there.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     fn with_room(
         indom: InDom,
         room: usize,
@@ -106,7 +117,8 @@ impl InstanceList {
             instlist: ids.map_or(ptr::null_mut(), Block::into_raw),
             namelist: names.map_or(ptr::null_mut(), Block::into_raw),
         });
-        // SAFETY: a new structure with lists that have no elements, all in blocks from malloc.
+        // SAFETY: a new structure that says that its lists have no elements. All is in blocks from
+        // malloc that this value alone has.
         let list = unsafe { Instances::new(list.into_raw()) };
         Ok(InstanceList {
             list: list.ok_or(Error::ENOMEM)?,

@@ -106,9 +106,11 @@ struct Libraries {
 }
 
 impl Libraries {
+    /// The libraries that the process has loaded.
     fn loaded() -> Libraries {
         let mut libraries = Libraries { names: [[0; 24]; 2] };
-        // SAFETY: the function gets what stands behind it, which outlives the call.
+        // SAFETY: `look_at` has the type that the loader calls, and gets the address of
+        // `libraries`, which nobody else uses during the call.
         unsafe { libc::dl_iterate_phdr(Some(look_at), (&raw mut libraries).cast()) };
         libraries
     }
@@ -135,6 +137,7 @@ impl Libraries {
         self.names[1][0] == 0
     }
 
+    /// The two names, for a message.
     fn names(&self) -> [Bytes<'_>; 2] {
         self.names.each_ref().map(|name| {
             let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
@@ -143,10 +146,15 @@ impl Libraries {
     }
 }
 
-/// Notes one object that the process has loaded.
+/// Notes one object that the process has loaded. Returns 0, so that the loader goes on with the
+/// next.
+///
+/// # Safety
+/// `object` is valid, as the loader describes one, and `libraries` is a [`Libraries`] that nobody
+/// else uses.
 unsafe extern "C" fn look_at(object: *mut libc::dl_phdr_info, _: usize, libraries: *mut c_void) -> c_int {
-    // SAFETY: the loader gives a description with a C string, or with NULL, and what
-    // `Libraries::loaded` has given to it, which nobody else uses meanwhile.
+    // SAFETY: a valid description, whose name is NULL or a C string, and a `Libraries` that nobody
+    // else uses, as the caller promises.
     let (name, libraries) = unsafe {
         let name = (*object).dlpi_name;
         (
