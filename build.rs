@@ -19,7 +19,7 @@ use compiler::Compiler;
 const LIBPCP_FUNCTIONS: &str = "pmNotifyErr|pmErrStr_r|pmGetProgname|pmGetConfig|pmGetOptionalConfig|pmSetDebug|\
      pmOpenLog|pmprintf|pmgetopt_r|pmtimevalToReal|pmUsageMessage|pmFreeLabelSets|pmNoMem|\
      __pmSetInternalState|__pmSetVersionIPC|__pmSetSocketIPC|__pmSocketIPC|__pmResetIPC|\
-     __pmDumpLabelSets|__pmLabelTypeString|__pmIgnoreSignalPIPE|\
+     __pmIgnoreSignalPIPE|\
      __pmGetContextLabels|__pmGetDomainLabels|__pmAddLabels|__pmHashSearch|__pmAttrStr_r|__pmFreeResultValues|__pmFreeResultValues_v2|\
      __pmNewPMNS|__pmAddPMNSNode|__pmFreePMNS";
 

@@ -14,9 +14,6 @@ extern int __pmSetVersionIPC(int, int);
 extern int __pmSetSocketIPC(int);
 extern int __pmSocketIPC(int);
 extern void __pmResetIPC(int);
-/* pmdaLabel: the sets that are sent, under -Dlabels only. */
-extern void __pmDumpLabelSets(FILE *, const pmLabelSet *, int);
-extern const char *__pmLabelTypeString(int);
 /* The once-only memory of "SIGPIPE is ignored" is libpcp's. */
 extern int __pmIgnoreSignalPIPE(void);
 /* pmdaLabel: the default labels of a context and a domain. */

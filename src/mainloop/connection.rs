@@ -11,13 +11,13 @@ use crate::boundary::NoDropCell;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::libpcp::{config, ipc};
-use crate::sys::lock::{Mutex, Token};
+use crate::sys::lock::Token;
 use crate::sys::{descriptor, pdu_trace};
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;
 use pmda_core::wire::encode::ResultBuilder;
 use pmda_core::wire::receive::{Failure, Pdu, ReadMode, Receiver};
-use pmda_core::wire::{Kind, RecentPdus, Way, number};
+use pmda_core::wire::{Kind, Way};
 
 /// The result of a read or a write: a number of bytes, or -1 and the error number.
 #[derive(Clone, Copy)]
@@ -33,24 +33,9 @@ impl IoResult {
     }
 }
 
-/// The last PDUs of this process. They are shown when a handshake fails (WIRE-77).
-static RECENT: Mutex<RecentPdus> = Mutex::new(RecentPdus::new());
-
-/// Notes a PDU that was sent or received.
-fn note(token: &mut Token, way: Way, fd: c_int, pdu: &[u8]) {
-    let kind = Kind(number(pdu, 4).unwrap_or(0));
-    RECENT.lock(token).note(way, kind, fd, pdu.len());
-}
-
-/// Prints the last PDUs.
-pub(crate) fn show_recent(token: &mut Token) {
-    let text = RECENT.lock(token).lines();
-    log::trace(token, text.bytes());
-}
-
 /// Returns whether PDUs are shown under any debug option.
 pub(crate) fn is_any_shown() -> bool {
-    const OF_PDUS: [Debug; 4] = [Debug::Pdu, Debug::Libpmda, Debug::Indom, Debug::Attr];
+    const OF_PDUS: [Debug; 2] = [Debug::Pdu, Debug::Libpmda];
     OF_PDUS.into_iter().any(log::debug)
 }
 
@@ -134,7 +119,6 @@ impl Incoming {
         if is_any_shown() {
             pdu_trace::show(token, Way::In, self.fd, pdu.bytes());
         }
-        note(token, Way::In, self.fd, pdu.bytes());
         if pdu.is_end() {
             return Err(Failure::End);
         }
@@ -273,20 +257,17 @@ impl Outgoing {
     /// (MAIN-6, WIRE-22).
     fn end(&mut self, token: &mut Token, outcome: Result<()>) {
         let fd = self.fd;
-        match outcome {
-            Ok(()) => note(token, Way::Out, fd, self.bytes()),
-            Err(error) => {
-                let reason = log::errstr(error);
-                match self.purpose {
-                    SendPurpose::Answer(request, code) => warn_of_answer(token, fd, request, code, &reason),
-                    SendPurpose::Refusal(code) => {
-                        warn(
-                            token,
-                            format_args!("__pmSendError({fd},...,{code}) ACK failed:{reason}"),
-                        );
-                    }
-                    SendPurpose::Status => {}
+        if let Err(error) = outcome {
+            let reason = log::errstr(error);
+            match self.purpose {
+                SendPurpose::Answer(request, code) => warn_of_answer(token, fd, request, code, &reason),
+                SendPurpose::Refusal(code) => {
+                    warn(
+                        token,
+                        format_args!("__pmSendError({fd},...,{code}) ACK failed:{reason}"),
+                    );
                 }
+                SendPurpose::Status => {}
             }
         }
         (self.outcome, self.written) = (outcome, 0);

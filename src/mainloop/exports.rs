@@ -486,9 +486,6 @@ fn label(main: &mut MainLoop<'_>) -> Guarded<()> {
             // which it hands over; one for a context in any case.
             unsafe { OwnedLabels::new(first, count, kind) }
         });
-        if let Ok(labels) = &labels {
-            labels.show(token, ident);
-        }
         main.reply(token, |reply| labels?.encode(reply, ident));
     })
 }

@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, RawFd};
 
 use crate::agent::{self, LoopState};
 use crate::boundary::NoDropCell;
-use crate::mainloop::connection::{self, Incoming, Outgoing, SendPurpose};
+use crate::mainloop::connection::{Incoming, Outgoing, SendPurpose};
 use crate::open::{is_supported, text};
 use crate::sys::libpcp::ipc;
 use crate::sys::libpcp::log::{self, Debug};
@@ -297,8 +297,7 @@ impl Connect<'_> {
         Ok(version.unwrap_or(0))
     }
 
-    /// Logs that the peer has sent something else than credentials, with the last PDUs. The agent
-    /// runs on (CONN-6, WIRE-77).
+    /// Logs that the peer has sent something else than credentials. The agent runs on (CONN-6).
     fn log_exchange_failure(&self, token: &mut Token, got: Kind) {
         log::notify!(
             token,
@@ -306,7 +305,6 @@ impl Connect<'_> {
             "__pmdaSetupPDU: PMDA {}: version exchange failure, got PDU type {got} expecting PDU_CREDS)",
             self.name()
         );
-        connection::show_recent(token);
     }
 }
 

@@ -4,9 +4,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use crate::sys::libpcp::labels::{LabelSetRef, PcpLabelSets};
-use crate::sys::libpcp::log::{self, Debug};
-use crate::sys::lock::Token;
-use crate::sys::{pdu_trace, slice};
+use crate::sys::slice;
 use crate::view::arg::CText;
 use crate::view::types::{pmDesc, pmLabelSet};
 use pmda_core::constants::{
@@ -119,13 +117,6 @@ impl OwnedLabels {
         // SAFETY: `owned` sets that libpcp may free, as the caller promises.
         let sets = unsafe { PcpLabelSets::own(first, owned) };
         OwnedLabels { sets, sent, kind }
-    }
-
-    /// Shows the sets under -Dlabels, before they are encoded.
-    pub(crate) fn show(&self, token: &mut Token, ident: u32) {
-        if log::debug(Debug::Labels) {
-            pdu_trace::labels(token, ident, self.kind, &self.sets, self.sent);
-        }
     }
 
     /// Encodes a LABEL.

@@ -67,16 +67,6 @@ pub fn request(kind: Kind, pdu: &[u8], context: Option<i32>, with_details: bool)
     Some(line)
 }
 
-/// Splits a line about a request into its two parts: the kind, and the content.
-#[must_use]
-pub fn split(kind: Kind, line: &[u8]) -> (&[u8], &[u8]) {
-    let head = Line::new(format_args!("Received PDU_{kind} "));
-    match line.strip_prefix(head.bytes()) {
-        Some(details) => line.split_at(line.len() - details.len()),
-        None => (line, b""),
-    }
-}
-
 /// Adds the content of a request. Text for which the line has no room is left out.
 ///
 /// # Errors

@@ -4,9 +4,7 @@
 //! No input is trusted: lengths and counts are checked against the bytes that are there, sums do
 //! not overflow, and no input makes a function panic. Numbers are big-endian on the wire (WIRE-2).
 
-use std::fmt::{self, Write};
-
-use crate::log::Line;
+use std::fmt;
 
 pub mod block;
 mod builder;
@@ -151,9 +149,6 @@ impl fmt::Display for Kind {
     }
 }
 
-/// The number of PDUs that [`RecentPdus`] remembers.
-const REMEMBERED: usize = 8;
-
 /// The direction of a PDU.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
@@ -161,55 +156,6 @@ pub enum Way {
     In,
     /// The PDU was sent.
     Out,
-}
-
-/// The PDUs that were received and sent last, for the message about a failed handshake.
-#[derive(Debug)]
-pub struct RecentPdus {
-    /// Direction, type, descriptor and length in bytes of each; the oldest is at `next`.
-    entries: [Option<(Way, Kind, i32, usize)>; REMEMBERED],
-    /// The place of the next PDU.
-    next: usize,
-}
-
-impl RecentPdus {
-    /// A list without PDUs.
-    #[must_use]
-    pub const fn new() -> RecentPdus {
-        RecentPdus {
-            entries: [None; REMEMBERED],
-            next: 0,
-        }
-    }
-
-    /// Remembers a PDU.
-    pub fn note(&mut self, way: Way, kind: Kind, fd: i32, len: usize) {
-        if let Some(place) = self.entries.get_mut(self.next) {
-            *place = Some((way, kind, fd, len));
-        }
-        self.next = (self.next + 1) % REMEMBERED;
-    }
-
-    /// The lines that are shown when a handshake fails, oldest PDU first (WIRE-77).
-    #[must_use]
-    pub fn lines(&self) -> Line {
-        let mut text = Line::new(format_args!("__pmDumpPDUTrace: recent PDUs ...\n"));
-        let (newer, older) = self.entries.split_at(self.next);
-        for (index, (way, kind, fd, len)) in older.iter().chain(newer).flatten().enumerate() {
-            let way = match way {
-                Way::In => "recv",
-                Way::Out => "xmit",
-            };
-            let _ = writeln!(text, "[{index}] {way} fd={fd} type={kind} len={len}");
-        }
-        text
-    }
-}
-
-impl Default for RecentPdus {
-    fn default() -> RecentPdus {
-        RecentPdus::new()
-    }
 }
 
 #[cfg(test)]
@@ -225,19 +171,5 @@ mod tests {
         assert_eq!(Kind(0x8004).to_string(), "TYPE-32772?");
         assert_eq!(Kind(0x700b).to_string(), "TYPE-28683?");
         assert_eq!(Kind(-5).to_string(), "TYPE--5?");
-    }
-
-    /// The last eight PDUs are remembered (WIRE-77).
-    #[test]
-    fn ring() {
-        let mut ring = RecentPdus::new();
-        for len in 0..9 {
-            ring.note(Way::In, Kind::PDU_FETCH, 3, len);
-        }
-        ring.note(Way::Out, Kind::PDU_ERROR, 4, 16);
-        let lines = String::from_utf8(ring.lines().bytes().to_vec()).expect("text");
-        assert_eq!(lines.lines().count(), REMEMBERED + 1);
-        assert_eq!(lines.lines().nth(1), Some("[0] recv fd=3 type=FETCH len=2"));
-        assert!(lines.ends_with("[7] xmit fd=4 type=ERROR len=16\n"));
     }
 }

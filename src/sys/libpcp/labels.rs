@@ -5,7 +5,6 @@ use std::ptr::{self, NonNull};
 
 use crate::sys::libpcp::bindings as pcp;
 use crate::sys::libpcp::bindings::pmLabelSet;
-use crate::sys::libpcp::safe_externs::__pmLabelTypeString;
 use crate::sys::lock::Token;
 use crate::sys::slice;
 use pmda_core::error::{Error, Result};
@@ -77,13 +76,6 @@ impl<'s> LabelSetRef<'s> {
             })
     }
 
-    /// Returns whether the array has as many labels as the set says, each within the text.
-    fn is_sound(self) -> bool {
-        let (json, mut places) = self.parts();
-        let announced = usize::try_from(self.count()).unwrap_or(0);
-        places.len() == announced && places.all(|place| place.name(json).is_some() && place.value(json).is_some())
-    }
-
     /// The dotted name of a nested label; `None` for another label.
     fn full_name(self, place: Span) -> Option<&'s [u8]> {
         let has_names = self.0.compound() == 1 && !self.0.hash.is_null();
@@ -122,11 +114,6 @@ impl PcpLabelSets {
         PcpLabelSets { first, count }
     }
 
-    /// The first set, for C, or NULL.
-    pub(crate) fn as_ptr(&self) -> *mut pmLabelSet {
-        self.first
-    }
-
     /// Returns whether there are no sets.
     pub(crate) fn is_none(&self) -> bool {
         self.first.is_null()
@@ -151,16 +138,6 @@ impl PcpLabelSets {
         let sets = std::mem::ManuallyDrop::new(self);
         sets.first
     }
-
-    /// Prints the first `count` sets, or all if there are fewer, as libpcp does under `-Dlabels`.
-    /// It stops at a set that is not sound: libpcp would read outside of the text that an agent has
-    /// stored.
-    pub(crate) fn dump(&self, token: &mut Token, count: c_int) {
-        let sound = self.first(count).take_while(|set| set.is_sound()).count();
-        let count = c_int::try_from(sound).unwrap_or(0);
-        // SAFETY: stdio's own stderr, and as many valid sets as were checked: none for NULL.
-        token.apart(|| unsafe { pcp::__pmDumpLabelSets(super::log::stream(), self.first, count) });
-    }
 }
 
 impl Drop for PcpLabelSets {
@@ -170,12 +147,6 @@ impl Drop for PcpLabelSets {
             unsafe { pcp::pmFreeLabelSets(self.first, self.count) };
         }
     }
-}
-
-/// libpcp's name of a type of labels.
-pub(crate) fn type_name(kind: c_int) -> &'static [u8] {
-    // SAFETY: libpcp returns a constant string for every number.
-    unsafe { CStr::from_ptr(__pmLabelTypeString(kind)) }.to_bytes()
 }
 
 /// The status of a function of libpcp, and the set that it has stored at the place that `make`

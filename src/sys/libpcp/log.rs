@@ -126,14 +126,6 @@ pub(crate) fn debug_args(token: &mut Token, text: fmt::Arguments<'_>) {
     }
 }
 
-/// Writes the start of a line of debug output, in the form of PCP since 6.0.5. The caller writes
-/// the rest.
-pub(crate) fn debug_start(token: &mut Token, text: &[u8]) {
-    let now = time();
-    let (stamp, micros) = (stamp(now), now.subsec_micros());
-    trace!(token, "[{stamp}.{micros:06}] {}: {}", program(), Whole(text));
-}
-
 /// See [`warning!`].
 pub(crate) fn warning_args(token: &mut Token, text: fmt::Arguments<'_>) {
     stamped(token, format_args!("Warning: {text}"));

@@ -12,7 +12,6 @@ unsafe extern "C" {
     pub(super) safe fn __pmSetSocketIPC(fd: c_int) -> c_int;
     pub(super) safe fn __pmSocketIPC(fd: c_int) -> c_int;
     pub(super) safe fn __pmResetIPC(fd: c_int);
-    pub(super) safe fn __pmLabelTypeString(kind: c_int) -> *const c_char;
     pub(super) safe fn pmGetProgname() -> *mut c_char;
     pub(super) safe fn __pmNewPMNS(tree: &mut *mut __pmnsTree) -> c_int;
 }
