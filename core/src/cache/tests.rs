@@ -479,3 +479,39 @@ fn equals() {
         }
     }
 }
+
+/// A culled instance is found by nobody: neither by its id, also where a slot is tried first, nor
+/// by its name or key (CACHE-30, CACHE-31).
+#[test]
+fn culled_are_not_found() {
+    let mut cache = aged(5, |_| false);
+    let key = b"key".as_slice();
+    let id = cache
+        .store_key(PMDA_CACHE_ADD, Some(b"keyed"), key, None)
+        .expect("there are ids");
+    for (name, id) in [("n3", 3), ("keyed", id)] {
+        assert_eq!(cache.lookup(id).map(Entry::id), Ok(id));
+        assert_eq!(cache.store(PMDA_CACHE_CULL, Some(name.as_bytes()), None), Ok(id));
+        assert!(cache.lookup(id).is_err(), "{name}");
+        assert!(cache.lookup_name(name.as_bytes()).is_err(), "{name}");
+    }
+    assert!(cache.lookup_key(Some(b"keyed"), key).is_err());
+    assert_eq!(cache.lookup(4).map(Entry::id), Ok(4));
+}
+
+/// A store of a known instance makes it new again: a purge leaves it, and the next save writes the
+/// time of that save (CACHE-21, CACHE-62).
+#[test]
+fn stores_reset_the_stamp() {
+    let (_guard, directory) = directory();
+    let mut cache = aged(2, |_| true);
+    add(&mut cache, "n1");
+    assert_eq!(cache.purge(50, None), Ok(1));
+    assert_eq!((cache.lookup(0).is_ok(), cache.lookup(1).is_ok()), (false, true));
+    let snapshot = begin(&mut cache, &directory, 60);
+    let result = snapshot.write();
+    assert_eq!(cache.saved(&snapshot, result), Ok(Some(1)));
+    // A time of 0 would never be old.
+    assert_eq!(cache.purge(61, None), Ok(1));
+    assert!(cache.lookup(1).is_err());
+}

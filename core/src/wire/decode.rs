@@ -423,6 +423,27 @@ mod tests {
         assert_eq!(names_request(&negative).err(), Some(Error::PMID));
     }
 
+    /// The instances of all domains come behind the domains: each one has its own.
+    #[test]
+    fn profiles() {
+        let pdu = hex(
+            "00000064 00007002 00000000 00000000 00000001 00000003 00000000 3f400000 00000001 00000002 00000000 3f400001 \
+             00000000 00000001 00000000 3f400002 00000001 00000001 00000000 00000002 00000003 fffffff8 00000009",
+        );
+        let domains: Vec<_> = profile(&pdu)
+            .expect("well formed")
+            .iter()
+            .map(|domain| {
+                (
+                    domain.indom.serial(),
+                    domain.state,
+                    domain.instances().collect::<Vec<_>>(),
+                )
+            })
+            .collect();
+        assert_eq!(domains, [(0, 1, vec![2, 3]), (1, 0, vec![-8]), (2, 1, vec![9])]);
+    }
+
     /// A value of 4095 bytes is passed on, one of 4096 is refused.
     #[test]
     fn attributes() {
