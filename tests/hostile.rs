@@ -152,6 +152,13 @@ fn exit_on_top_of_calls() {
     expect_success(&hostile("exits", &[amount("exits")]));
 }
 
+/// Descriptors run out in calls that open files, and no program that an agent starts has any of the
+/// library's (DEF-1, DEF-20, HELP-20, ROOT-31).
+#[test]
+fn descriptors_run_out() {
+    expect_success(&hostile("descriptors", &[amount("descriptors")]));
+}
+
 /// A DSO agent is opened and closed again and again (MAIN-41).
 #[test]
 fn dso_opened_and_closed() {

@@ -37,10 +37,11 @@ impl Course {
 /// `examples` is what `pdus` does to each agent of `c-examples` and `pmda/examples`.
 ///
 /// Below tools are left out: dso, whose agent is unloaded with all that its variables point to; the
-/// programs that replace malloc as the tools do; exits, forks, interrupts and waits,
-/// whose signals and children meet the tools' own.
-const HOSTILE: [(&str, [Option<&str>; 4]); 13] = [
+/// programs that replace malloc as the tools do; descriptors, of which the tools need some; exits,
+/// forks, interrupts and waits, whose signals and children meet the tools' own.
+const HOSTILE: [(&str, [Option<&str>; 4]); 14] = [
     ("calls", [Some("60"), Some("5000"), Some("100"), Some("1")]),
+    ("descriptors", [Some("100"), Some("10000"), None, None]),
     ("dso", [Some("1000"), Some("5000"), None, None]),
     ("examples", [Some("1500"), Some("20000"), None, None]),
     ("exits", [Some("60"), Some("1000"), None, None]),
