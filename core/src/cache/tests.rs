@@ -515,3 +515,32 @@ fn stores_reset_the_stamp() {
     assert_eq!(cache.purge(61, None), Ok(1));
     assert!(cache.lookup(1).is_err());
 }
+
+/// The clock may jump: a purge leaves what was saved in the future, a save at an earlier time is
+/// read again, and an instance that is stored again has the time of the save that follows
+/// (CACHE-62, CACHE-74).
+#[test]
+fn clocks_jump() {
+    let (_guard, directory) = directory();
+    let mut cache = aged(2, |_| false);
+    let saved_at = |cache: &mut Cache<*const u8>, now: i64| {
+        let snapshot = begin(cache, &directory, now);
+        let result = snapshot.write();
+        assert_eq!(cache.saved(&snapshot, result), Ok(Some(2)));
+        let mut again = Cache::new(InDom::new(1, 2), Seed::process());
+        assert_eq!(load(&mut again, &directory), 2);
+        let stamps = [0, 1].map(|id| again.lookup(id).expect("loaded").stamp);
+        assert_eq!(again.purge(i64::MIN, None), Ok(0));
+        stamps
+    };
+    assert_eq!(saved_at(&mut cache, 5_000_000_000), [5_000_000_000; 2]);
+    assert_eq!(cache.purge(1000, None), Ok(0));
+    add(&mut cache, "n1");
+    assert_eq!(saved_at(&mut cache, 60), [5_000_000_000, 60]);
+    add(&mut cache, "n1");
+    assert_eq!(saved_at(&mut cache, i64::MAX), [5_000_000_000, i64::MAX]);
+    add(&mut cache, "n0");
+    // Time 0 stands for an instance that was never saved.
+    assert_eq!(saved_at(&mut cache, 0), [0, i64::MAX]);
+    assert_eq!(cache.purge(i64::MAX, None), Ok(0));
+}
