@@ -393,3 +393,121 @@ fn copy(bytes: &[u8]) -> io::Result<Vec<u8>> {
 fn io_error(error: Error) -> io::Error {
     io::Error::from_raw_os_error(-error.code())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write;
+    use std::os::unix::fs::{PermissionsExt, chown};
+
+    use rustix::fs::mknodat;
+
+    use super::*;
+
+    fn at(path: &Path) -> DirEntry {
+        DirEntry::at(path).expect("a directory of ours")
+    }
+
+    /// DEF-17: only regular files are opened, and made where the flags say so.
+    #[test]
+    fn regular_files() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| directory.path().join(name);
+        let errno = |outcome: io::Result<File>| outcome.map(drop).map_err(|error| error.raw_os_error());
+        mknodat(CWD, path("pipe"), FileType::Fifo, Mode::RWXU, 0).expect("ours");
+        fs::create_dir(path("folder")).expect("ours");
+        for flags in [OFlags::RDONLY, OFlags::WRONLY, OFlags::WRONLY | OFlags::CREATE] {
+            assert_eq!(errno(at(&path("pipe")).file(flags, 0o600)), Err(Some(22)));
+            assert_eq!(errno(at(&path("folder")).file(flags, 0o600)), Err(Some(21)));
+        }
+        assert_eq!(errno(at(&path("new")).file(OFlags::WRONLY, 0o600)), Err(Some(2)));
+        assert_eq!(
+            errno(at(&path("new")).file(OFlags::WRONLY | OFlags::CREATE, 0o600)),
+            Ok(())
+        );
+        assert_eq!(
+            fs::metadata(path("new")).expect("made").permissions().mode() & 0o777,
+            0o600
+        );
+        let mut file = at(&path("new")).overwrite(0o600).expect("ours");
+        file.write_all(b"longer").expect("ours");
+        let mut file = at(&path("new")).overwrite(0o600).expect("ours");
+        file.write_all(b"text").expect("ours");
+        assert_eq!(fs::read(path("new")).expect("ours"), b"text");
+    }
+
+    /// A file is read whole, up to the limit and not beyond; what says that it is empty, as files
+    /// of /proc do, is read, too.
+    #[test]
+    fn contents() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("file");
+        for size in [0, 1, 4095, 4096, 100_000] {
+            let text: Vec<u8> = (0..size).map(|number: u32| number as u8).collect();
+            fs::write(&path, &text).expect("ours");
+            let size = text.len();
+            for limit in [size, size + 1, 1 << 20] {
+                assert_eq!(at(&path).content(limit).expect("it fits"), text);
+            }
+            if let Some(less) = size.checked_sub(1) {
+                let refused = at(&path).content(less).expect_err("it is too large");
+                assert_eq!(refused.raw_os_error(), Some(27));
+            }
+        }
+        let about = at(Path::new("/proc/self/status")).content(1 << 20).expect("ours");
+        assert!(about.starts_with(b"Name:"));
+    }
+
+    /// DEF-20: nothing is replaced by what is kept aside.
+    #[test]
+    fn kept_aside() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| directory.path().join(name);
+        assert_eq!(
+            at(&path("a"))
+                .keep_aside("old")
+                .expect_err("nothing there")
+                .raw_os_error(),
+            Some(2)
+        );
+        for number in 1..=9 {
+            fs::write(path("a"), number.to_string()).expect("ours");
+            let kept = at(&path("a")).keep_aside("old").expect("a name is left");
+            let expected = if number == 1 {
+                "a.old".to_owned()
+            } else {
+                format!("a.old{number}")
+            };
+            assert_eq!(kept.name().bytes(), expected.as_bytes());
+            assert_eq!(fs::read_to_string(path(&expected)).expect("kept"), number.to_string());
+            assert!(!path("a").exists());
+        }
+        fs::write(path("a"), "").expect("ours");
+        assert_eq!(
+            at(&path("a"))
+                .keep_aside("old")
+                .expect_err("none is left")
+                .raw_os_error(),
+            Some(17)
+        );
+        assert!(path("a").exists());
+    }
+
+    /// DEF-18: a name is safe where root alone can have made it.
+    #[test]
+    fn exposed() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("folder");
+        fs::create_dir(&path).expect("ours");
+        let is_exposed = |mode, owner| {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("root");
+            chown(&path, Some(owner), None).expect("root");
+            at(&path.join("name")).is_exposed().expect("ours")
+        };
+        assert!(!is_exposed(0o755, 0));
+        assert!(is_exposed(0o775, 0) && is_exposed(0o757, 0) && is_exposed(0o1777, 0) && is_exposed(0o755, 65534));
+    }
+}
