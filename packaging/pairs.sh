@@ -121,7 +121,7 @@ build() {
     mkdir -p "$tree/DEBIAN" "$tree/etc/ld.so.conf.d"
     echo /usr/lib/pcp-pmda-rust >"$tree/etc/ld.so.conf.d/00-pcp-pmda-rust.conf"
     echo "activate-noawait ldconfig" >"$tree/DEBIAN/triggers"
-    libc=$(readelf -V "$out/libpcp_pmda.so" "$out/pcp-pmda-rust-compare" | grep -o 'GLIBC_[0-9.]*' | sed 's/GLIBC_//' | sort -V | tail -n 1)
+    libc=$(readelf -V "$out/libpcp_pmda.so" | grep -o 'GLIBC_[0-9.]*' | sed 's/GLIBC_//' | sort -V | tail -n 1)
     printf 'Package: libpcp-pmda-rust\nVersion: %s-1\nArchitecture: %s\nMaintainer: nobody <nobody@localhost>\nDepends: %s, libc6 (>= %s)\nDescription: a test\n' \
         "$(sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)" "$2" "$(packaging/depends.sh "$out/libpcp_pmda.so")" "$libc" >"$tree/DEBIAN/control"
     dpkg-deb -Zgzip -z1 --root-owner-group -b "$tree" "$out/package.deb" >/dev/null
