@@ -283,8 +283,10 @@ C
     play() {
         inside env LC_ALL=C.UTF-8 ansible-playbook -i "/root/$1" /root/fleet.yml >/tmp/log 2>&1 || { cat /tmp/log; fail "ansible-playbook -i $1"; }
     }
+    ! inside pgrep -x pmproxy >/dev/null || fail "pmproxy runs before the playbook"
     play in
     answers "the playbook brings it" "$ours"
+    ! inside pgrep -x pmproxy >/dev/null || fail "the playbook has started pmproxy"
     play in
     grep -q ' changed=1 ' /tmp/log || fail "the playbook changes more than it restarts: $(cat /tmp/log)"
     play out
