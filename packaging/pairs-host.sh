@@ -6,10 +6,11 @@ fail() { echo "$*" >&2; tail -n 30 /var/log/pcp/pmcd/pmcd.log /tmp/output >&2 ||
 command=/usr/local/bin/pcp-pmda-rust
 ours=/usr/local/lib/pcp-pmda-rust/libpcp_pmda.so.3
 
-# A system that was unpacked and not configured has no users, and no name space of metrics.
+# A system that was unpacked and not configured has no users, no awk, and no name space of metrics.
 [ -s /etc/passwd ] || printf 'root:x:0:0::/root:/bin/sh\n' >/etc/passwd
 [ -s /etc/group ] || printf 'root:x:0:\n' >/etc/group
 grep -q ^pcp: /etc/passwd || { echo 'pcp:x:900:900::/var/lib/pcp:/bin/false' >>/etc/passwd; echo 'pcp:x:900:' >>/etc/group; }
+command -v awk >/dev/null || ln -s mawk /usr/bin/awk
 ldconfig
 binaries=$(sed -n 's/^PCP_BINADM_DIR=//p' /etc/pcp.conf)
 mkdir -p /run/pcp /var/log/pcp/pmcd /var/lib/pcp/tmp /var/lib/pcp/config/pmda
