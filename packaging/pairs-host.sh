@@ -24,13 +24,14 @@ asked() {
     rm -f /var/log/pcp/pmcd/*
     "$binaries/pmcd" -f -q 60 -l /var/log/pcp/pmcd/pmcd.log >/tmp/output 2>&1 &
     pid=$!
-    until pminfo -f pmcd.version kernel.all.load >/tmp/values 2>&1 && grep -q 'value' /tmp/values; do
+    # Five values: all agents that start slowly are there.
+    until pminfo -f pmcd.version kernel.all.load proc.nprocs >/tmp/values 2>&1 && [ "$(grep -c ' value ' /tmp/values)" -ge 5 ]; do
         try=$((try + 1))
         [ -e "/proc/$pid" ] && [ "$try" -lt "${2:-120}" ] || break
         sleep 0.5
     done
     timeout 300 pminfo -f >"/tmp/$1.all" 2>&1 || true
-    sed -n 's/^\([a-z][^ ]*\): .*[Ee]rror.*/\1/p; s/^\([a-z][^ ]*\): \(pmLookupDesc\|pmFetch\).*/\1/p' "/tmp/$1.all" | sort >"/tmp/$1.errors"
+    awk '/^[a-z][^ ]*$/ { name = $0 } /^[a-z][^ ]*: / { print } /^Error/ { print name ": " $0 }' "/tmp/$1.all" | sort >"/tmp/$1.errors"
     cat /proc/[0-9]*/maps 2>/dev/null | sed -n 's:^[^/]*\(/.*libpcp_pmda\.so.*\)$:\1:p' | sort -u >"/tmp/$1.loaded" || true
     echo "$1: $(wc -l <"/tmp/$1.all") lines, $(wc -l <"/tmp/$1.errors") metrics with an error, loaded: $(tr '\n' ' ' <"/tmp/$1.loaded")"
     kill "$pid" 2>/dev/null && wait "$pid" || true
@@ -45,7 +46,10 @@ if reason=$($command fits 2>&1); then
     asked ours
     # Others are never loaded beside it.
     [ "$(cat /tmp/ours.loaded)" = "$ours" ] || fail "loaded: $(cat /tmp/ours.loaded)"
-    diff /tmp/c.errors /tmp/ours.errors || fail "not the same metrics have an error as with the C library"
+    comm -3 /tmp/c.errors /tmp/ours.errors | tee /tmp/different
+    [ ! -s /tmp/different ] || fail "not the same metrics have an error as with the C library"
+    # Processes come and go.
+    [ "$(wc -l </tmp/ours.all)" -gt $(($(wc -l </tmp/c.all) * 9 / 10)) ] || fail "fewer values than with the C library"
     ! grep -rh 'serves no call' /var/log/pcp/pmcd /tmp/output || fail "it fits, and refuses"
     echo works
     exit
