@@ -149,7 +149,7 @@ on_host() {
         exec chroot /mnt/root env -i LC_ALL=C DEBIAN_FRONTEND=noninteractive HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"' bash "$@"
 }
 
-# by_apt SUITE ARCH: what apt says of the package on a host with that suite's PCP, out of the suite's own lists.
+# by_apt SUITE ARCH: whether apt takes the package on a host with that suite's PCP, out of the suite's own lists.
 by_apt() {
     local lists=$target/pairs/apt-$1-$2 options answer
     mkdir -p "$lists"/{etc/apt/preferences.d,state/lists/partial,cache/archives/partial}
@@ -159,7 +159,7 @@ by_apt() {
         -o "APT::Architectures=$2" -o APT::Install-Recommends=no)
     [ -e "$lists/updated" ] || { apt-get -q "${options[@]}" update >"$lists/log" 2>&1 && touch "$lists/updated"; }
     if answer=$(LC_ALL=C apt-get -q -s "${options[@]}" install pcp "$out/package.deb" 2>&1); then
-        echo works
+        echo taken
     else
         # The first line that names what is missing: "libpcp-pmda-rust : Depends: libpcp3 (< 7) but it is not installable".
         echo "refused: $(sed -n 's/^.*Depends: \(libpcp[0-9].*\|libc6.*\)/\1/p' <<<"$answer" | sed 's/ *$//;q')"
@@ -209,7 +209,7 @@ for arch; do
             fi
             # A package that apt takes has to work; one that it refuses may.
             case $package$installed in
-                *WRONG* | worksrefused*) wrong=$((wrong + 1)) ;;
+                *WRONG* | takenrefused*) wrong=$((wrong + 1)) ;;
             esac
             echo "| $arch | ${version[$from]} | ${version[$on]} | $package | $installed |" | tee -a "$table"
         done
