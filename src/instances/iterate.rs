@@ -6,11 +6,12 @@
 //! the agent's record (INST-43).
 
 use std::ffi::c_int;
+use std::sync::atomic::Ordering;
 
 use crate::agent::AgentRecord;
 use crate::agent::lookup::find_indom;
 use crate::cache::cached_indom::{self, InstancesAhead};
-use crate::instances::selection::{self, Selection};
+use crate::state::iteration::CompiledList;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::lock::Token;
 use crate::view::interface::Ext;
@@ -101,7 +102,7 @@ pub(crate) fn start(token: &mut Token, agent: &'static AgentRecord, indom: InDom
         ext.set_walked(idp);
     }
     if !ext.profile().is_none_or(Profile::selects_all) {
-        selection::forget(agent);
+        forget(agent);
     }
     if log::debug(Debug::Indom) {
         trace_start(token, ext, indom);
@@ -156,7 +157,7 @@ fn step(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>, steps: &mut Instan
     }
     let is_cached = agent.walk.is_at(idp);
     let indom = idp.indom();
-    let selected = selection::current(agent, ext, indom);
+    let selected = current(agent, ext, indom);
     let found = match selected {
         Selection::Nothing => None,
         _ if is_cached => next_cached(token, agent, ext, indom, selected, steps),
@@ -190,7 +191,7 @@ fn next_in_table(
     let place = match selected {
         Selection::Nothing => None,
         Selection::All => Some(from).filter(|_| !ahead.is_empty()),
-        Selection::Listed(element) => selection::with_list(token, agent, &element, |_, profile| {
+        Selection::Listed(element) => with_list(token, agent, &element, |_, profile| {
             let mut ahead = ahead.iter().map(|entry| entry.get().i_inst);
             let found = match profile {
                 Some(profile) => profile.position(ahead),
@@ -240,7 +241,7 @@ fn next_listed(
             return (Some(inst), 1);
         }
     }
-    selection::with_list(token, agent, element, |token, profile| {
+    with_list(token, agent, element, |token, profile| {
         match profile.and_then(Compiled::candidates) {
             Some(candidates) if is_any && is_less(token, candidates.len(), indom) => {
                 let found = steps
@@ -277,10 +278,55 @@ pub(crate) fn estimate(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>) -> 
     } else {
         idp.numinst()
     };
-    let count = match selection::current(agent, ext, idp.indom()) {
+    let count = match current(agent, ext, idp.indom()) {
         Selection::All => all,
         Selection::Nothing => 0,
         Selection::Listed(element) => element.most().min(all),
     };
     usize::try_from(count).unwrap_or(0)
+}
+
+/// The instances of a domain that are selected.
+#[derive(Clone, Copy)]
+pub(crate) enum Selection<'call> {
+    All,
+    Nothing,
+    /// Those that a list includes, or does not exclude: see [`with_list`].
+    Listed(ProfileElement<'call>),
+}
+
+/// The selection of an agent's profile for `indom` at this moment (INST-51).
+pub(crate) fn current<'call>(agent: &AgentRecord, ext: Ext<'call>, indom: InDom) -> Selection<'call> {
+    let Some(profile) = ext.profile() else {
+        return Selection::All;
+    };
+    match profile.element(indom, agent.forgotten.load(Ordering::Relaxed)) {
+        Some(element) if element.has_list() => Selection::Listed(element),
+        Some(element) if !element.includes() => Selection::Nothing,
+        None if !profile.includes() => Selection::Nothing,
+        _ => Selection::All,
+    }
+}
+
+/// Forgets what is known of the lists in the agent's profile. It is called when an iteration
+/// starts, and for each profile that arrives: later there may be another list at the same place,
+/// which nothing else tells from the old one.
+pub(crate) fn forget(agent: &AgentRecord) {
+    agent.forgotten.fetch_add(1, Ordering::Relaxed);
+}
+
+/// Calls `use_it` with the compiled form of a list; with `None` if there is no memory for it.
+pub(crate) fn with_list<R>(
+    token: &mut Token,
+    agent: &AgentRecord,
+    element: &ProfileElement<'_>,
+    use_it: impl FnOnce(&mut Token, Option<&Compiled>) -> R,
+) -> R {
+    // It is taken out meanwhile, as `use_it` needs the token.
+    let mut compiled = std::mem::take(&mut *agent.list.lock(token));
+    let form = compiled.get_or_make(CompiledList::default).ok();
+    let result = use_it(token, form.and_then(|list| list.of(element)));
+    let other = std::mem::replace(&mut *agent.list.lock(token), compiled);
+    drop(other);
+    result
 }

@@ -2,7 +2,6 @@
 
 pub(crate) mod exports;
 pub(crate) mod iterate;
-pub(crate) mod selection;
 
 use std::ffi::c_int;
 

@@ -15,7 +15,7 @@ use std::fmt;
 
 use crate::agent::{self, LoopState};
 use crate::boundary::NoDropCell;
-use crate::instances::selection;
+use crate::instances::iterate;
 use crate::mainloop::connection::{Incoming, Outgoing, SendPurpose};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::{PMAPI, SINCE_6_0_5};
@@ -255,7 +255,7 @@ impl<'call> MainLoop<'call> {
     /// PROFILE: keeps the profile, if the method has accepted it.
     fn keep_profile(&mut self, token: &mut Token, profile: Option<OwnedProfile>, status: c_int) {
         if let Ok(agent) = agent::of_any(token, self.agent.ext) {
-            selection::forget(agent);
+            iterate::forget(agent);
         }
         if let Some(profile) = profile.filter(|_| status >= 0) {
             self.agent.loop_state.keep_profile(token, profile);

@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_int};
 
 use crate::boundary::guard;
 use crate::fetch::messages;
-use crate::instances::selection;
+use crate::instances::iterate;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::lock::Token;
 use crate::view::arg::{CText, Out};
@@ -35,7 +35,7 @@ pub unsafe extern "C-unwind" fn pmdaProfile(prof: *mut pmProfile, pmda: Option<E
         // SAFETY: NULL, or a valid profile that stays until the agent gets another one, as the
         // caller promises.
         unsafe { ext.set_profile(prof) };
-        selection::forget(agent::of_any(token, ext)?);
+        iterate::forget(agent::of_any(token, ext)?);
         Ok(())
     })
 }
