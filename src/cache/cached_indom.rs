@@ -4,7 +4,7 @@
 use std::ffi::c_int;
 
 use crate::cache::peek;
-use crate::state::iteration::InstanceWalk;
+use crate::state::agents::InstanceWalk;
 use crate::sys::lock::Token;
 use crate::view::arg::Private;
 use crate::view::table::ListPlace;

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 use crate::agent::AgentRecord;
 use crate::agent::lookup::find_indom;
 use crate::cache::cached_indom::{self, InstancesAhead};
-use crate::state::iteration::CompiledList;
+use crate::state::agents::CompiledList;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::lock::Token;
 use crate::view::interface::Ext;

@@ -1,7 +1,7 @@
-//! The records of agents, and the state of their main loops.
+//! The records of agents, the state of their main loops, and of their iterations over instances
+//! between two steps.
 
 use crate::state::callbacks::Registrations;
-use crate::state::iteration::{CompiledList, InstanceWalk};
 use crate::sys::descriptor::StreamId;
 use crate::sys::lock::{Mutex, Token};
 use crate::view::arena::Arena;
@@ -9,19 +9,21 @@ use crate::view::from_wire::OwnedProfile;
 use crate::view::interface::{Ext, SeenDispatch};
 use crate::view::memory::Lasting;
 use crate::view::result_block::Results;
-use crate::view::table::Metric;
+use crate::view::table::{Indom, IndomNode, ListPlace, Metric, ProfileElement};
 use crate::view::types::{pmdaExt, pmdaMetric};
 use once_cell::race::OnceBox;
+use pmda_core::cache::{Position, WalkStart};
 use pmda_core::error::Result;
 use pmda_core::ident::{InDom, Interface, MetricId};
 use pmda_core::index::Map;
 use pmda_core::leak::{LazyBox, try_leak};
+use pmda_core::profile::Compiled;
 use pmda_core::table_index::{Hashed, HintIndex};
 use pmda_core::wire::encode::ResultBuilder;
 use pmda_core::wire::receive::{Failure, Pdu, Receiver};
 use std::ffi::{c_int, c_void};
 use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// The library's record of one agent. What it remembers of the agent's tables is compared with them
 /// before it is used, since agents rewrite their tables at any time. Only the hash is not compared:
@@ -319,5 +321,97 @@ impl LoopState {
     pub(crate) fn keep_profile(&self, token: &mut Token, profile: OwnedProfile) {
         let before = self.profile.lock(token).replace(profile);
         drop(before);
+    }
+}
+
+/// The number of steps of a walk at which the domain may have grown, beside one for each entry that
+/// it had at the start of the walk. After as many the walk ends. (In the C library it goes on for
+/// as long as callbacks store new instances.) The number is so low that the walk ends in reasonable
+/// time also if a callback walks, at each step, over all that it has stored.
+const GROWING_STEPS: usize = 1 << 10;
+
+/// The position of `__pmdaNextInst` in a cached domain (INST-43). It is not a pointer into the
+/// cache, so the cache may change in any way between two steps.
+pub(crate) struct InstanceWalk {
+    /// The node that `e_idp` points to during the walk.
+    node: IndomNode,
+    /// The next entry of the walk, as [`Position::to_bits`].
+    position: AtomicU64,
+    /// The number of entries that were ever inserted into the cache, as of the last step.
+    inserted: AtomicU32,
+    /// The number of further steps at which the domain may have grown.
+    growing: AtomicUsize,
+}
+
+impl Default for InstanceWalk {
+    fn default() -> InstanceWalk {
+        InstanceWalk {
+            node: IndomNode::new(),
+            position: AtomicU64::new(Position::END.to_bits()),
+            inserted: AtomicU32::new(0),
+            growing: AtomicUsize::new(0),
+        }
+    }
+}
+
+impl InstanceWalk {
+    /// Starts a walk at the first entry of `indom`, and returns the node that `e_idp` has to point
+    /// to.
+    pub(crate) fn begin(&'static self, indom: InDom, start: WalkStart) -> Indom<'static> {
+        self.go_on(start.first);
+        self.inserted.store(start.inserted, Ordering::Relaxed);
+        self.growing
+            .store(start.listed.saturating_add(GROWING_STEPS), Ordering::Relaxed);
+        self.node.stamp(indom);
+        self.node.view()
+    }
+
+    /// Returns whether `e_idp` points to the node of this walk: a cached domain is walked.
+    pub(crate) fn is_at(&self, idp: Indom<'_>) -> bool {
+        self.node.is(idp)
+    }
+
+    /// The position of the walk.
+    pub(crate) fn position(&self) -> Position {
+        Position::from_bits(self.position.load(Ordering::Relaxed))
+    }
+
+    /// The position of the walk, or its end when the domain has grown at too many steps. `inserted`
+    /// is the number of entries that were ever inserted into the cache.
+    pub(crate) fn resume(&self, inserted: u32) -> Position {
+        if self.inserted.swap(inserted, Ordering::Relaxed) != inserted {
+            let left = self.growing.load(Ordering::Relaxed);
+            if left == 0 {
+                return Position::END;
+            }
+            self.growing.store(left - 1, Ordering::Relaxed);
+        }
+        self.position()
+    }
+
+    /// Moves the walk to the entry behind the instance that is returned now.
+    pub(crate) fn go_on(&self, next: Position) {
+        self.position.store(next.to_bits(), Ordering::Relaxed);
+    }
+}
+
+/// The list of a profile that was used last, in a form for fast lookups. It is used again for as
+/// long as a list is at the same place (INST-53).
+#[derive(Default)]
+pub(crate) struct CompiledList {
+    /// The place of the list that was compiled.
+    from: Option<ListPlace>,
+    profile: Compiled,
+}
+
+impl CompiledList {
+    /// The compiled form of a list; `None` without memory.
+    pub(crate) fn of(&mut self, element: &ProfileElement<'_>) -> Option<&Compiled> {
+        if self.from != Some(element.place) {
+            self.from = None;
+            self.profile.set(element.element()).ok()?;
+            self.from = Some(element.place);
+        }
+        Some(&self.profile)
     }
 }

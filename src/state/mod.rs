@@ -12,7 +12,6 @@ pub(crate) mod caches;
 pub(crate) mod callbacks;
 pub(crate) mod databases;
 pub(crate) mod filter;
-pub(crate) mod iteration;
 
 use std::ffi::c_void;
 use std::ptr;
