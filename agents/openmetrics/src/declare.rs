@@ -102,7 +102,11 @@ impl OpenMetrics {
             }
         }
         let forgets = self.generation().forgets();
-        for (cluster, place) in std::mem::take(&mut self.changes.metrics) {
+        let mut metrics = std::mem::take(&mut self.changes.metrics);
+        // Of two sources that have one name, such as `b:c` of `a` and `c` of `a.b`, the older one
+        // keeps it, whichever document came first.
+        metrics.sort_unstable();
+        for (cluster, place) in metrics {
             let Some(source) = self.source_mut(cluster) else {
                 continue;
             };

@@ -41,3 +41,12 @@ pub const FRESH: Duration = Duration::from_secs(60);
 pub const COOKIES: usize = 1000;
 /// The longest cookie, in bytes.
 pub const COOKIE: usize = 4096;
+
+/// The most labels that clients are shown of a metric or an instance. Clients merge them with those
+/// of agent, source and domain, and may have 255.
+pub const LABELS: usize = 245;
+/// Their length in bytes of JSON; clients may have 65530.
+pub const LABEL_BYTES: usize = 60_000;
+
+/// The longest name of a label, in bytes.
+pub const LABEL_NAME: usize = 254;

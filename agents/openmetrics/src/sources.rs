@@ -100,8 +100,7 @@ impl Folder {
         if self.was_read && !self.has_changed(with_files) {
             return None;
         }
-        self.folders.clear();
-        self.files.clear();
+        let before = (std::mem::take(&mut self.folders), std::mem::take(&mut self.files));
         self.read_at = now();
         let start = Instant::now();
         let mut files = Vec::new();
@@ -110,15 +109,19 @@ impl Folder {
         if let (Err(error), false) = (fs::read_dir(&self.path), self.was_read) {
             log::error!("cannot read {}: {error}", self.path.display());
         }
+        // A folder that had just changed is read twice, in case that it changes once more.
+        let is_news = !self.was_read || (&before.0, &before.1) != (&self.folders, &self.files);
         self.was_read = true;
         if self.is_sorted {
             files.sort_unstable();
         }
-        log::info!(
-            "Config change detected, traversed {} config entries in {:.4}s, rescanning ...",
-            files.len(),
-            start.elapsed().as_secs_f64()
-        );
+        if is_news {
+            log::info!(
+                "Config change detected, traversed {} config entries in {:.4}s, rescanning ...",
+                files.len(),
+                start.elapsed().as_secs_f64()
+            );
+        }
         Some(files.into_iter().filter_map(|file| self.source(file, root)).collect())
     }
 

@@ -14,6 +14,7 @@ use pmda_core::ident::MetricId;
 
 use crate::OpenMetrics;
 
+mod labels;
 mod slow;
 
 /// A folder with sources, and the agent.
@@ -325,29 +326,6 @@ fn hostile_documents() {
     host.page("singular", "m what\n");
     assert_eq!(error(pmcd.fetch("openmetrics.singular.m")), Error::AGAIN);
     good(&mut pmcd);
-}
-
-/// OM-66: a label that is the whole name of an instance is no label of the metric.
-#[test]
-fn labels_of_a_metric() {
-    let host = Host::new();
-    let line = "# PCP5 m 1.1.1 u32 hosts instant none\n";
-    host.page(
-        "a",
-        format!("{line}m{{instname=\"eth0\"}} 1\nm{{instname=\"eth1\"}} 2\n"),
-    );
-    host.page("b", "m{a=\"1\"} 1\nm{a=\"2\",b=\"3\"} 1\nm{a=\"4\"} 1\n");
-    let mut pmcd = host.agent();
-    assert!(
-        pmcd.labels("openmetrics.a.m")
-            .expect("labels")
-            .contains("\"instname\":\"eth0\"")
-    );
-    let labels = pmcd.labels("openmetrics.b.m").expect("labels");
-    assert!(
-        labels.contains("\"a\":\"4\"") && labels.contains("\"b\":\"3\""),
-        "{labels}"
-    );
 }
 
 /// OM-64: a cluster whose number is known has its labels for the very first request, too.

@@ -92,5 +92,5 @@ impl<S> Metrics<S> {
 /// The first line of a help, and the rest.
 pub(crate) fn help_parts(help: &str) -> (&str, &str) {
     let (line, rest) = help.split_once('\n').unwrap_or((help, ""));
-    (line.trim_end(), rest.trim_matches('\n'))
+    (line, rest.trim_matches('\n'))
 }

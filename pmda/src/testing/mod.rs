@@ -30,6 +30,7 @@ mod folder;
 mod reply;
 mod request;
 
+use std::collections::HashMap;
 use std::path::Path;
 use std::time::Duration;
 
@@ -457,12 +458,9 @@ impl<A: Agent> Harness<A> {
     pub fn instance_labels(&mut self, name: &str) -> Result<Vec<(String, String)>> {
         let indom = self.desc(name)?.indom;
         let reply = self.ask(|request| request.label(indom.0, PM_LABEL_INSTANCES), Kind::PDU_LABEL)?;
-        let names = self.instance_names(indom)?;
+        let names: HashMap<i32, String> = self.instance_names(indom)?.into_iter().collect();
         let sets = wire::labels(&reply)?.filter(|set| set.count >= 0).map(|set| {
-            let name = names
-                .iter()
-                .find(|(known, _)| *known == set.inst)
-                .map(|(_, name)| name.clone());
+            let name = names.get(&set.inst).cloned();
             let labels: Vec<_> = set.labels().collect();
             Ok((name.unwrap_or_default(), reply::json(labels.into_iter())?))
         });

@@ -227,3 +227,28 @@ fn integers() {
         assert_eq!(value::signed_64(word), None, "{word}");
     }
 }
+
+/// OM-32: the comments between two metrics are those of the second one alone.
+#[test]
+fn each_metric_has_its_own_comments() {
+    let text = "# HELP a Of a.\n# TYPE a counter\na 1\n# TYPE b gauge\nb 1\nb 2\n# HELP c Of c.\n# anything\nc 1\n# anything\nd 1\n";
+    let mut parser = Parser::new(text);
+    let mut found = Vec::new();
+    while let Some(sample) = parser.next_sample() {
+        let sample = sample.expect("well formed");
+        let help = sample.metadata.help().unwrap_or_default();
+        found.push((sample.name, help, sample.metadata.kind()));
+    }
+    let expected = [
+        ("a", "Of a.", "counter"),
+        ("b", "", "gauge"),
+        ("b", "", "gauge"),
+        ("c", "Of c.", ""),
+        ("d", "", ""),
+    ];
+    let found: Vec<_> = found
+        .iter()
+        .map(|(name, help, kind)| (*name, help.as_str(), *kind))
+        .collect();
+    assert_eq!(found, expected);
+}

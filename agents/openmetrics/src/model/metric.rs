@@ -4,6 +4,7 @@
 //! in that order by the text of their labels, and expects the next one there. Only the labels of a
 //! new series are parsed.
 
+use std::borrow::Cow;
 use std::cell::Cell;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
@@ -12,9 +13,10 @@ use std::rc::Rc;
 use hashbrown::HashTable;
 use pmda::{Atom, Error, Indom, Labels, MetricRef, Result, Semantics, Type, Unit};
 
+use super::labels::{Fitting, Merged, labels_of};
 use super::value::Value;
 use crate::cache::{Files, Table};
-use crate::exposition::{Parser, Sample};
+use crate::exposition::{Excerpt, Sample};
 use crate::filter::Config;
 use crate::generation::Generation;
 use crate::limits;
@@ -72,34 +74,20 @@ impl Row {
     pub fn labels(&self, shown: &str) -> Labels {
         let text = self.labels.as_deref().unwrap_or_default();
         let naming = labels_of(text, &self.common.config);
-        let naming = naming.iter().filter(|(name, _)| name != "instname" && is_label(name));
-        let labels = naming.fold(Labels::new(), |labels, (name, value)| labels.add(name, value.as_str()));
-        if self.common.generation >= Generation::V6_1 {
-            labels
-        } else if self.common.has_prefix.get() {
-            labels.optional("instname", shown)
-        } else {
-            labels.optional("instname", format!("{} {shown}", self.number))
+        let mut fitting = Fitting::new();
+        if self.common.generation < Generation::V6_1 {
+            let number = if self.common.has_prefix.get() {
+                Cow::Borrowed(shown)
+            } else {
+                Cow::Owned(format!("{} {shown}", self.number))
+            };
+            fitting.add("instname", &number, true);
         }
+        for (name, value) in naming.iter().filter(|(name, _)| name != "instname") {
+            fitting.add(name, value, false);
+        }
+        fitting.labels
     }
-}
-
-/// The labels that name an instance, from the text of its series. Clients seldom ask for them, so
-/// they are parsed again each time.
-fn labels_of(text: &str, config: &Config) -> LabelSet {
-    let line = format!("name{{{text}}} 0");
-    let mut parser = Parser::new(&line);
-    match parser.next_sample() {
-        Some(Ok(sample)) => names::Labels::of(&sample, config).naming,
-        _ => LabelSet::new(),
-    }
-}
-
-/// Returns true if PCP allows a label of this name.
-fn is_label(name: &str) -> bool {
-    name.starts_with(|first: char| first.is_ascii_alphabetic())
-        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
-        && name.len() <= 255
 }
 
 /// Samples with the same labels, written in the same way, and the instance that they belong to.
@@ -127,9 +115,12 @@ struct Instances {
     by_text: HashTable<u32>,
     /// The series that is expected next.
     next: usize,
-    /// The series of the last sample that is named by its labels, and whether the metric has these
-    /// already.
-    last: Option<(usize, bool)>,
+    /// The series of the last document, in their order there.
+    order: Vec<u32>,
+    /// So many of them are those of this document, too.
+    same: usize,
+    /// This document has others.
+    has_other_order: bool,
 }
 
 /// A metric.
@@ -160,10 +151,10 @@ pub struct Metric {
     /// The value of a singular one.
     value: Value,
     /// Labels that name instances, and those of the first sample (OM-66).
-    labels: LabelSet,
+    labels: Merged,
     optional: LabelSet,
-    /// Whether a new series has changed the labels.
-    has_new_labels: bool,
+    /// Labels that cannot be shown were logged.
+    has_told: Cell<bool>,
 }
 
 /// Why a sample has no place.
@@ -213,9 +204,9 @@ impl Metric {
             common,
             instances,
             value: Value::None,
-            labels: labels.naming,
+            labels: Merged::of(labels.naming),
             optional: labels.optional,
-            has_new_labels: false,
+            has_told: Cell::new(false),
         }
     }
 
@@ -225,7 +216,7 @@ impl Metric {
         self.common.has_values.set(false);
         self.value = Value::None;
         if let Some(instances) = &mut self.instances {
-            instances.next = 0;
+            (instances.next, instances.same, instances.has_other_order) = (0, 0, false);
         }
     }
 
@@ -247,14 +238,7 @@ impl Metric {
             Some(instances) => {
                 let series = match instances.series(sample.label_text, &self.common) {
                     Some(series) => series,
-                    None => {
-                        let added = instances.add(sample, config, self.has_pcp_line, &self.common, memory)?;
-                        if let Some(series) = instances.series.get(added).filter(|series| series.is_of_labels) {
-                            self.has_new_labels |=
-                                merge(&mut self.labels, &labels_of(&series.text, &self.common.config));
-                        }
-                        added
-                    }
+                    None => instances.add(sample, config, self.has_pcp_line, &self.common, memory)?,
                 };
                 instances.set(series, value, self.common.document.get());
             }
@@ -264,7 +248,7 @@ impl Metric {
     }
 
     /// Ends the document: shows new instances, and saves their numbers. Tells whether the metric's
-    /// labels have changed.
+    /// labels have changed (OM-66).
     pub(super) fn end(&mut self) -> bool {
         let Some(instances) = &mut self.instances else {
             return false;
@@ -273,14 +257,10 @@ impl Metric {
         instances.table.save();
         // The next documents bring the same series: the list hardly grows any more.
         instances.series.shrink_to_fit();
-        let mut has_new_labels = std::mem::take(&mut self.has_new_labels);
-        if let Some((last, false)) = instances.last {
-            instances.last = Some((last, true));
-            let series = instances.series.get(last);
-            has_new_labels |=
-                series.is_some_and(|series| merge(&mut self.labels, &labels_of(&series.text, &self.common.config)));
-        }
-        has_new_labels
+        let config = &self.common.config;
+        instances
+            .ends_in_another_order()
+            .is_some_and(|series| self.labels.merge(series, config))
     }
 
     /// Whether the last document has a sample of it.
@@ -314,34 +294,30 @@ impl Metric {
     /// Its labels (OM-66).
     #[must_use]
     pub fn labels(&self) -> Labels {
-        let is_optional = |name: &String| self.optional.iter().any(|(optional, _)| optional == name);
-        let naming = self
-            .labels
-            .iter()
-            .filter(|(name, _)| is_label(name) && !is_optional(name));
-        let labels = naming.fold(Labels::new(), |labels, (name, value)| labels.add(name, value.as_str()));
-        let optional = self.optional.iter().filter(|(name, _)| is_label(name));
-        optional.fold(labels, |labels, (name, value)| labels.optional(name, value.as_str()))
-    }
-}
-
-/// Merges labels into others. Tells whether that changes any.
-fn merge(labels: &mut LabelSet, new: &LabelSet) -> bool {
-    let mut has_changed = false;
-    for (name, value) in new {
-        match labels.iter_mut().find(|(known, _)| known == name) {
-            Some((_, known)) if known == value => {}
-            Some((_, known)) => {
-                known.clone_from(value);
-                has_changed = true;
-            }
-            None => {
-                labels.push((name.clone(), value.clone()));
-                has_changed = true;
+        let mut fitting = Fitting::new();
+        for (name, value) in &self.optional {
+            fitting.add(name, value, true);
+        }
+        for (name, value) in &self.labels.values {
+            if self
+                .optional
+                .binary_search_by(|(optional, _)| optional.cmp(name))
+                .is_err()
+            {
+                fitting.add(name, value, false);
             }
         }
+        let beyond = fitting.beyond + usize::from(self.labels.has_more);
+        if beyond > 0 && !self.has_told.replace(true) {
+            log::error!(
+                "metric {}: not all of its labels are shown: there may be {}, with {} bytes",
+                Excerpt(&self.name),
+                limits::LABELS,
+                limits::LABEL_BYTES
+            );
+        }
+        fitting.labels
     }
-    has_changed
 }
 
 impl Instances {
@@ -357,7 +333,9 @@ impl Instances {
             series: Vec::new(),
             by_text: HashTable::new(),
             next: 0,
-            last: None,
+            order: Vec::new(),
+            same: 0,
+            has_other_order: false,
         };
         instances.show_new(common);
         instances
@@ -439,9 +417,26 @@ impl Instances {
         if !row.labels.as_ref().is_some_and(|text| Rc::ptr_eq(text, &series.text)) {
             row.labels = Some(Rc::clone(&series.text));
         }
-        if series.is_of_labels && self.last.is_none_or(|(last, _)| last != place) {
-            self.last = Some((place, false));
+        let place = u32::try_from(place).unwrap_or(u32::MAX);
+        if self.order.get(self.same) != Some(&place) {
+            self.order.truncate(self.same);
+            self.order.push(place);
+            self.has_other_order = true;
         }
+        self.same += 1;
+    }
+
+    /// The texts of the series that labels name, if they or their order are others than in the
+    /// document before.
+    fn ends_in_another_order(&mut self) -> Option<impl Iterator<Item = &str>> {
+        if self.order.len() > self.same {
+            self.order.truncate(self.same);
+            self.has_other_order = true;
+        }
+        self.order.shrink_to_fit();
+        let series = self.order.iter().filter_map(|place| self.series.get(*place as usize));
+        let series = series.filter(|series| series.is_of_labels);
+        self.has_other_order.then(|| series.map(|series| &*series.text))
     }
 
     /// Shows the new instances, and all under other names if these have numbers now (OM-62).
@@ -464,7 +459,7 @@ impl Instances {
             // Clients see a name up to its first NUL.
             let shown = shown.split('\0').next().unwrap_or_default();
             if let Err(error) = change.set_at(inst, shown, row) {
-                log::error!("instance {number} \"{}\": {error}", crate::exposition::Excerpt(shown));
+                log::error!("instance {number} \"{}\": {error}", Excerpt(shown));
             }
         }
     }

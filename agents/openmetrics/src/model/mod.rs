@@ -1,6 +1,7 @@
 //! What the agent knows of its sources: their metrics, instances and values.
 
 mod control;
+mod labels;
 mod metric;
 mod source;
 mod value;

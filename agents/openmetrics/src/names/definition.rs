@@ -2,7 +2,7 @@
 
 use pmda::{BYTE, COUNT, SEC, Semantics, Type, USEC, Unit};
 
-use super::{below_source, units};
+use super::below_source;
 use crate::exposition::{Sample, joined};
 use crate::filter::Config;
 
@@ -108,8 +108,9 @@ fn described(line: &str, notes: &mut Vec<Note>) -> Option<Definition> {
     let unit = if text.is_empty() || text == "none" {
         Unit::NONE
     } else {
-        units(&text).unwrap_or_else(|error| {
-            let reason = format!("PM_ERR_CONV Impossible value or scale conversion {error}");
+        // The factor counts for nothing, as values are not scaled.
+        Unit::parse(&text).map(|(unit, _)| unit).unwrap_or_else(|_| {
+            let reason = "PM_ERR_CONV Impossible value or scale conversion";
             notes.push(Note::Error(format!("parse_pcp_units \"{text}\" Error: {reason}")));
             Unit::NONE
         })

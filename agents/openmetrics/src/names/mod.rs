@@ -3,7 +3,6 @@
 
 mod definition;
 mod instance;
-mod units;
 
 #[cfg(test)]
 mod tests;
@@ -12,7 +11,6 @@ use std::borrow::Cow;
 
 pub use definition::{Definition, Help, Note};
 pub use instance::{LabelSet, Labels, instance_name};
-pub use units::{UnitsError, units};
 
 /// Whether a new metric may have this name (OM-38).
 #[must_use]

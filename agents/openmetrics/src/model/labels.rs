@@ -1,0 +1,136 @@
+//! Labels of metrics and instances, as many as clients can be shown.
+
+use std::collections::BTreeMap;
+
+use pmda::Labels;
+
+use crate::exposition::Parser;
+use crate::filter::Config;
+use crate::limits;
+use crate::names::{self, LabelSet};
+
+/// The labels that name an instance, from the text of its series. Clients seldom ask for them, so
+/// they are parsed again each time.
+pub(super) fn labels_of(text: &str, config: &Config) -> LabelSet {
+    let line = format!("name{{{text}}} 0");
+    let mut parser = Parser::new(&line);
+    match parser.next_sample() {
+        Some(Ok(sample)) => names::Labels::of(&sample, config).naming,
+        _ => LabelSet::new(),
+    }
+}
+
+/// Labels as many as clients can be shown: those that do not fit cost no value.
+pub(super) struct Fitting {
+    pub(super) labels: Labels,
+    count: usize,
+    /// What is left, in bytes of JSON.
+    left: usize,
+    /// How many do not fit.
+    pub(super) beyond: usize,
+}
+
+impl Fitting {
+    pub(super) fn new() -> Fitting {
+        Fitting {
+            labels: Labels::new(),
+            count: 0,
+            left: limits::LABEL_BYTES,
+            beyond: 0,
+        }
+    }
+
+    /// Adds a label whose name is there once.
+    pub(super) fn add(&mut self, name: &str, value: &str, is_optional: bool) {
+        if !is_label(name) {
+            return;
+        }
+        let size = json_size(name, value);
+        if self.count >= limits::LABELS || size > self.left {
+            self.beyond += 1;
+            return;
+        }
+        (self.count, self.left) = (self.count + 1, self.left - size);
+        let labels = std::mem::take(&mut self.labels);
+        self.labels = if is_optional {
+            labels.optional(name, value)
+        } else {
+            labels.add(name, value)
+        };
+    }
+}
+
+/// Bytes of a label in JSON: quotes, colon and comma, and what is escaped.
+fn json_size(name: &str, value: &str) -> usize {
+    let escaped = value.chars().map(|letter| match letter {
+        '"' | '\\' => 2,
+        '\0'..='\x1f' => 6,
+        letter => letter.len_utf8(),
+    });
+    name.len() + escaped.sum::<usize>() + 6
+}
+
+/// Returns true if PCP allows a label of this name.
+fn is_label(name: &str) -> bool {
+    name.starts_with(|first: char| first.is_ascii_alphabetic())
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+        && name.len() <= limits::LABEL_NAME
+}
+
+/// The last value of each label.
+#[derive(Debug)]
+pub(super) struct Merged {
+    pub(super) values: BTreeMap<String, String>,
+    /// Labels that could not be shown were left out.
+    pub(super) has_more: bool,
+}
+
+impl Merged {
+    pub(super) fn of(labels: LabelSet) -> Merged {
+        let mut merged = Merged {
+            values: BTreeMap::new(),
+            has_more: false,
+        };
+        for (name, value) in labels {
+            merged.set(name, value);
+        }
+        merged
+    }
+
+    /// Sets a label. Tells whether that changes anything. More labels than can be shown are not
+    /// kept: documents may have hundreds of thousands.
+    fn set(&mut self, name: String, value: String) -> bool {
+        if !is_label(&name) {
+            return false;
+        }
+        let is_full = self.values.len() >= limits::LABELS;
+        match self.values.get_mut(&name) {
+            Some(known) if *known == value => false,
+            Some(known) => {
+                *known = value;
+                true
+            }
+            None if is_full => {
+                self.has_more = true;
+                false
+            }
+            None => {
+                self.values.insert(name, value);
+                true
+            }
+        }
+    }
+
+    /// Sets the labels of series, of which the last one with a label counts. Tells whether that
+    /// changes any.
+    pub(super) fn merge<'s>(&mut self, series: impl Iterator<Item = &'s str>, config: &Config) -> bool {
+        let mut has_changed = false;
+        let before = self.values.clone();
+        for text in series {
+            for (name, value) in labels_of(text, config) {
+                has_changed |= self.set(name, value);
+            }
+        }
+        has_changed && self.values != before
+    }
+}

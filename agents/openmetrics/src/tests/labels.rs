@@ -1,0 +1,117 @@
+//! Labels of metrics and instances, however many a document has.
+
+use std::fmt::Write as _;
+
+use super::Host;
+
+/// OM-66: a label that is the whole name of an instance is no label of the metric.
+#[test]
+fn labels_of_a_metric() {
+    let host = Host::new();
+    let line = "# PCP5 m 1.1.1 u32 hosts instant none\n";
+    host.page(
+        "a",
+        format!("{line}m{{instname=\"eth0\"}} 1\nm{{instname=\"eth1\"}} 2\n"),
+    );
+    host.page("b", "m{a=\"1\"} 1\nm{a=\"2\",b=\"3\"} 1\nm{a=\"4\"} 1\n");
+    let mut pmcd = host.agent();
+    assert!(
+        pmcd.labels("openmetrics.a.m")
+            .expect("labels")
+            .contains("\"instname\":\"eth0\"")
+    );
+    let labels = pmcd.labels("openmetrics.b.m").expect("labels");
+    assert!(
+        labels.contains("\"a\":\"4\"") && labels.contains("\"b\":\"3\""),
+        "{labels}"
+    );
+}
+
+/// OM-66: each document counts, whether its series are known or not.
+#[test]
+fn labels_of_a_metric_follow_the_document() {
+    let host = Host::new();
+    let (first, second, third) = ("m{a=\"1\",p=\"x\"} 1\n", "m{a=\"2\",p=\"y\"} 1\n", "m{a=\"3\"} 1\n");
+    host.page("a", [first, second, third].concat());
+    let mut pmcd = host.agent();
+    for (document, value) in [
+        ([first, second, third], "y"),
+        ([first, third, ""], "x"),
+        ([second, first, third], "x"),
+        ([first, second, third], "y"),
+        ([first, second, third], "y"),
+        ([third, second, first], "x"),
+    ] {
+        host.page("a", document.concat());
+        pmcd.fetch("openmetrics.a.m").expect("values");
+        let labels = pmcd.labels("openmetrics.a.m").expect("labels");
+        assert!(labels.contains(&format!("\"p\":\"{value}\"")), "{document:?}: {labels}");
+    }
+}
+
+/// However many labels there are, values are shown, and as many labels as fit.
+#[test]
+fn labels_never_cost_a_value() {
+    let host = Host::new();
+    let mut pods = String::new();
+    for pod in 0..300 {
+        let _ = writeln!(pods, "m{{pod=\"{pod}\",label_{pod}=\"x\"}} 1");
+    }
+    host.page("pods", pods);
+    let many: Vec<String> = (0..256).map(|label| format!("l{label}=\"x\"")).collect();
+    host.page("many", format!("m{{{}}} 1\nm{{l0=\"y\"}} 2\n", many.join(",")));
+    host.page("name", format!("m{{{}=\"1\"}} 1\nm{{y=\"1\"}} 2\n", "x".repeat(255)));
+    host.page(
+        "long",
+        format!("m{{a=\"{}\",b=\"1\"}} 1\nm{{b=\"2\"}} 2\n", "\\n".repeat(20_000)),
+    );
+    host.page("optional", format!("m{{{}}} 1\n", many.join(",")));
+    host.page_with(
+        "single",
+        format!("m{{{}}} 1\n", many.join(",")),
+        "FILTER: OPTIONAL LABEL l\n",
+    );
+    let mut pmcd = host.agent();
+    for (source, count) in [
+        ("pods", 300),
+        ("many", 2),
+        ("name", 2),
+        ("long", 2),
+        ("optional", 1),
+        ("single", 1),
+    ] {
+        let name = format!("openmetrics.{source}.m");
+        assert_eq!(pmcd.fetch(&name).expect(source).len(), count, "{source}");
+        let labels = pmcd.labels(&name).expect(source);
+        let instances = pmcd.instance_labels(&name).expect(source);
+        assert_eq!(instances.len(), count, "{source}");
+        assert!(labels.contains("\":\"") || source == "name", "{source}: {labels}");
+    }
+    assert!(
+        pmcd.labels("openmetrics.long.m")
+            .expect("labels")
+            .contains("\"b\":\"2\"")
+    );
+    let pods = pmcd.instance_labels("openmetrics.pods.m").expect("labels");
+    assert!(pods.iter().all(|(_, labels)| labels.contains("label_")), "{pods:?}");
+}
+
+/// OM-52: of two sources with one name the older one keeps it.
+#[test]
+fn names_of_two_sources() {
+    let host = Host::new();
+    host.script("a.b.sh", "echo good 1");
+    host.script("a.sh", "sleep 0.2\necho b:good 2\necho own 3");
+    let mut pmcd = host.agent();
+    for _ in 0..2 {
+        pmcd.names().expect("names");
+        let numbers = pmcd.numbers();
+        assert!(numbers.contains("openmetrics.a.b.good 144.1.0\n"), "{numbers}");
+        assert!(numbers.contains("openmetrics.a.own 144.2.1\n"), "{numbers}");
+        assert_eq!(
+            pmcd.fetch("openmetrics.a.b.good").expect("a value").value::<f64>(),
+            Some(1.0)
+        );
+        pmcd = pmcd.restart().expect("it starts");
+    }
+}
