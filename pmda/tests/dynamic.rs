@@ -480,6 +480,8 @@ fn persistent_at_run_time() -> Result<()> {
     update.set("a", 1)?;
     update.set("b", 2)?;
     drop(update);
+    // With the next request.
+    pmcd.fetch("steps.first")?;
     assert!(pmcd.folder().join("config/pmda/452.11").exists());
     let mut pmcd = pmcd.restart()?;
     pmcd.agent().rows = Indom::persistent();

@@ -2,10 +2,13 @@
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pmda_core::cache::{Cache, CacheFile, Write, directory_below};
 use pmda_core::constants::PMDA_CACHE_ADD;
+use pmda_core::error::Result;
 use pmda_core::ident::InDom;
 use pmda_core::index::Seed;
 use pmda_core::log::{Level, Message};
@@ -15,9 +18,13 @@ use super::{File, Indom, Slot};
 use crate::logger::describe;
 
 impl<T> Indom<T> {
-    /// Tells the domain its number and the directory of files. A persistent domain gets its numbers
-    /// from its file, also for instances that the agent has set while it started.
-    pub(crate) fn bind(&mut self, indom: InDom, variable: Option<&Path>) {
+    /// Tells the domain its number, the directory of files, and what it sets when it has to be
+    /// saved. A persistent domain gets its numbers from its file, also for instances that the agent
+    /// has set while it started.
+    pub(crate) fn bind(&mut self, indom: InDom, variable: Option<&Path>, due: Option<&Arc<AtomicBool>>) {
+        if self.file.is_some() && due.is_some() {
+            self.due = due.cloned();
+        }
         if !matches!(self.file, Some(File::Wanted)) {
             return;
         }
@@ -26,7 +33,7 @@ impl<T> Indom<T> {
             Ok(directory) => {
                 self.file = Some(File::At(indom, directory));
                 self.renumber();
-                self.save();
+                self.save_and_log();
             }
             Err(error) => log::warn!(
                 "instance domain {indom}: {}: {}",
@@ -71,26 +78,55 @@ impl<T> Indom<T> {
         say(&mut self.cache);
     }
 
+    /// Writes the file of a persistent domain, if its instances have changed since it was written.
+    /// This is for an agent that gives numbers away other than by a request: see
+    /// [`Indom::persistent`].
+    ///
+    /// # Errors
+    /// Those of the system; the file is as it was, and the next save tries again.
+    pub fn save(&mut self) -> crate::Result<()> {
+        match &self.file {
+            Some(File::At(..)) if self.cache.is_due(Write::Save) => Ok(self.write()?),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes note that the domain may have changed.
+    pub(super) fn note_change(&mut self) {
+        match &self.due {
+            Some(due) if self.cache.is_due(Write::Save) => due.store(true, Ordering::Relaxed),
+            Some(_) => {}
+            None => self.save_and_log(),
+        }
+    }
+
+    fn write(&mut self) -> Result<()> {
+        let Some(File::At(_, directory)) = &self.file else {
+            return Ok(());
+        };
+        let now = SystemTime::now();
+        let now = now.duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
+        let path = self.cache.path(directory);
+        match path.and_then(|path| self.cache.begin_save(Write::Save, path, now as i64)) {
+            Ok(Some(snapshot)) => self.cache.saved(&snapshot, snapshot.write()).map(|_| ()),
+            Ok(None) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Saves a persistent domain if its instances have changed.
-    pub(crate) fn save(&mut self) {
+    pub(crate) fn save_and_log(&mut self) {
         let Some(File::At(_, directory)) = &self.file else {
             return;
         };
         if !self.cache.is_due(Write::Save) {
             return;
         }
-        let now = SystemTime::now();
-        let now = now.duration_since(UNIX_EPOCH).map_or(0, |now| now.as_secs());
-        let path = self.cache.path(directory);
-        let saved = match path.and_then(|path| self.cache.begin_save(Write::Save, path, now as i64)) {
-            Ok(Some(snapshot)) => self.cache.saved(&snapshot, snapshot.write()).map(|_| ()),
-            Ok(None) => Ok(()),
-            Err(error) => Err(error),
-        };
+        let directory = String::from_utf8_lossy(directory.bytes()).into_owned();
+        let saved = self.write();
         // An error that repeats is logged once.
         if saved.err() != self.unsaved {
             self.unsaved = saved.err();
-            let directory = String::from_utf8_lossy(directory.bytes());
             if let Err(error) = saved {
                 log::warn!(
                     "an instance domain is not saved in {directory}: {}",

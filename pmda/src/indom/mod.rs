@@ -7,6 +7,8 @@ mod update;
 
 use std::fmt;
 use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use pmda_core::cache::{Cache, EntryState};
 use pmda_core::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
@@ -57,6 +59,9 @@ pub struct Indom<T> {
     file: Option<File>,
     /// The error of the last save: one that repeats is logged once.
     unsaved: Option<core::Error>,
+    /// Set when a domain has to be saved, for the session, which saves it before the request's
+    /// reply. A domain that no session knows saves itself at once.
+    due: Option<Arc<AtomicBool>>,
     whole_names: bool,
     /// The greatest number that an instance gets.
     limit: Option<u32>,
@@ -90,6 +95,7 @@ impl<T> Indom<T> {
             generation: NonZeroU32::MIN,
             file: None,
             unsaved: None,
+            due: None,
             whole_names: false,
             limit: None,
             own_numbers: false,
@@ -98,6 +104,14 @@ impl<T> Indom<T> {
 
     /// A domain whose instances come and go, and keep their numbers over restarts, in a file that
     /// agents in C read and write as well (`pmdaCache`).
+    ///
+    /// The file is written once for all updates and changes of a request, before the reply, so that
+    /// a crash loses no number that a client has seen; likewise after [`Agent::woken`] and at the
+    /// end of the agent. [`Indom::save`] writes it at once. A domain that is not declared is saved
+    /// at the end of each update. A save writes the whole file anew: a temporary file, `rename`, no
+    /// `fsync`.
+    ///
+    /// [`Agent::woken`]: crate::Agent::woken
     #[must_use]
     pub fn persistent() -> Indom<T> {
         Indom {
@@ -111,7 +125,7 @@ impl<T> Indom<T> {
     #[must_use]
     pub fn persistent_in(env: &Env, serial: u32) -> Indom<T> {
         let mut indom = Indom::persistent();
-        indom.bind(InDom::new(env.domain(), serial), env.var_dir());
+        indom.bind(InDom::new(env.domain(), serial), env.var_dir(), None);
         indom
     }
 
@@ -151,13 +165,14 @@ impl<T> Indom<T> {
     }
 
     /// Begins an update, in which each instance that is there is to be set. When it ends, the
-    /// others become inactive; a persistent domain is saved if that changed it.
+    /// others become inactive. A persistent domain that was changed is saved with the request: see
+    /// [`Indom::persistent`].
     pub fn update(&mut self) -> Update<'_, T> {
         self.begin(false)
     }
 
-    /// Begins a change of some instances: those that are not set stay as they are. It ends and is
-    /// saved as an update.
+    /// Begins a change of some instances: those that are not set stay as they are. It is saved as
+    /// an update.
     pub fn change(&mut self) -> Update<'_, T> {
         self.begin(true)
     }
@@ -237,7 +252,7 @@ impl<T> Indom<T> {
     /// so that no number gets another meaning.
     pub fn forget_inactive(&mut self) {
         if self.cache.cull_inactive() > 0 {
-            self.save();
+            self.note_change();
         }
     }
 

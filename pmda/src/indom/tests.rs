@@ -151,7 +151,7 @@ fn files() {
     std::fs::write(&file, "2 0 2147483647\n7 1700000000 b\n3 1700000000 a x\n").expect("a file");
     let mut indom = Indom::persistent();
     set(&mut indom, &["c", "a x"]);
-    indom.bind(InDom::new(250, 3), Some(folder.path()));
+    indom.bind(InDom::new(250, 3), Some(folder.path()), None);
     assert_eq!(names(&indom), [(3, "a x"), (8, "c")]);
     assert_eq!((indom.get(3), indom.get(8)), (Some(&1), Some(&0)));
     set(&mut indom, &["b", "c"]);
@@ -174,7 +174,7 @@ fn time_stamps() {
     let file = folder.path().join("config/pmda/250.3");
     std::fs::write(&file, "2 0 2147483647\n0 1700000000 a\n1 1700000000 b\n").expect("a file");
     let mut indom = Indom::persistent();
-    indom.bind(InDom::new(250, 3), Some(folder.path()));
+    indom.bind(InDom::new(250, 3), Some(folder.path()), None);
     // New instances, so that the file is written, with a time for all.
     set(&mut indom, &["b", "c"]);
     let text = std::fs::read_to_string(&file).expect("a file");
@@ -254,7 +254,7 @@ fn many_instances() {
 fn a_file_that_cannot_be_written() {
     let variable = tempfile::tempdir().expect("a directory");
     let mut indom = Indom::persistent();
-    indom.bind(InDom::new(250, 0), Some(variable.path()));
+    indom.bind(InDom::new(250, 0), Some(variable.path()), None);
     set(&mut indom, &["a"]);
     assert_eq!(indom.unsaved, Some(pmda_core::error::Error::os(libc::ENOENT)));
     std::fs::create_dir_all(variable.path().join("config/pmda")).expect("writable");

@@ -339,6 +339,6 @@ impl<T> Drop for Update<'_, T> {
         if indom.file.is_none() && indom.cache.inactive() > indom.len() + REMEMBERED {
             indom.cache.cull_inactive();
         }
-        indom.save();
+        indom.note_change();
     }
 }

@@ -7,6 +7,8 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::path::Path;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use pmda_core::error as core;
 use pmda_core::ident::InDom;
@@ -75,8 +77,11 @@ pub(crate) struct Domain<S> {
 
 /// An instance domain with rows of any type, as requests need it.
 pub(crate) trait Instances<S> {
-    /// Tells the domain its number and the directory of files.
-    fn bind(&self, state: &mut S, indom: InDom, variable: Option<&Path>);
+    /// Tells the domain its number, the directory of files, and what it sets when it has to be
+    /// saved.
+    fn bind(&self, state: &mut S, indom: InDom, variable: Option<&Path>, due: &Arc<AtomicBool>);
+    /// Saves the domain if it is persistent and has changed.
+    fn save(&self, state: &mut S);
     /// Calls `visit` with number and name of each active instance.
     fn each(&self, state: &mut S, visit: &mut dyn FnMut(i32, &[u8]));
     /// The name of an active instance.
@@ -125,8 +130,12 @@ impl<S, T> Typed<S, T> {
 }
 
 impl<S: 'static, T: 'static> Instances<S> for Typed<S, T> {
-    fn bind(&self, state: &mut S, indom: InDom, variable: Option<&Path>) {
-        (self.rows)(state).bind(indom, variable);
+    fn bind(&self, state: &mut S, indom: InDom, variable: Option<&Path>, due: &Arc<AtomicBool>) {
+        (self.rows)(state).bind(indom, variable, Some(due));
+    }
+
+    fn save(&self, state: &mut S) {
+        (self.rows)(state).save_and_log();
     }
 
     fn each(&self, state: &mut S, visit: &mut dyn FnMut(i32, &[u8])) {

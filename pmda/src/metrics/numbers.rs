@@ -37,7 +37,7 @@ impl Numbers {
         self.caches.entry(serial).or_insert_with(|| {
             let mut cache = Indom::persistent().with_limit(ITEMS - 1);
             if let Some((domain, variable)) = files {
-                cache.bind(InDom::new(*domain, serial), Some(variable));
+                cache.bind(InDom::new(*domain, serial), Some(variable), None);
             }
             cache
         })
@@ -77,7 +77,7 @@ impl Numbers {
     pub(super) fn save(&mut self) {
         while let Some(serial) = self.changed.pop_first() {
             if let Some(cache) = self.caches.get_mut(&serial) {
-                cache.save();
+                cache.save_and_log();
             }
         }
     }

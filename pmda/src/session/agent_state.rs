@@ -1,6 +1,8 @@
 //! A running agent and its declarations.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pmda_core::ident::{InDom, MetricId};
@@ -20,6 +22,8 @@ pub(super) struct AgentState<A: Agent> {
     domain: u32,
     /// `$PCP_VAR_DIR`, for files of instance domains.
     files: Option<PathBuf>,
+    /// Set by a persistent domain that has to be saved.
+    due: Arc<AtomicBool>,
     /// The number of fetches.
     fetches: u64,
     /// The time by which a harness has moved the clock.
@@ -50,6 +54,7 @@ impl<A: Agent> AgentState<A> {
             metrics,
             domain: env.domain(),
             files: env.var_dir().map(Path::to_owned),
+            due: Arc::default(),
             fetches: 0,
             ahead: Duration::ZERO,
         };
@@ -67,12 +72,35 @@ impl<A: Agent> AgentState<A> {
                 continue;
             };
             let bound = guard::call(format_args!("instance domain {indom}"), || {
-                domain.instances.bind(&mut self.agent, indom, self.files.as_deref());
+                let files = self.files.as_deref();
+                domain.instances.bind(&mut self.agent, indom, files, &self.due);
                 Ok(())
             });
             outcome = outcome.and(bound);
         }
         outcome
+    }
+
+    /// Saves the persistent domains that have changed: once for all that the agent has done for a
+    /// request, and before clients see it. What fails is logged.
+    #[inline]
+    pub(super) fn save(&mut self) {
+        if self.due.load(Ordering::Relaxed) {
+            self.save_domains();
+        }
+    }
+
+    #[cold]
+    fn save_domains(&mut self) {
+        self.due.store(false, Ordering::Relaxed);
+        for domain in self.metrics.indoms.values() {
+            let _ = guard::serve(|_| {
+                guard::call(format_args!("saving instance domain {}", domain.serial), || {
+                    domain.instances.save(&mut self.agent);
+                    Ok(())
+                })
+            });
+        }
     }
 
     /// Tells queues and agent that the context of a client has ended. What fails is logged, and

@@ -103,6 +103,7 @@ impl<A: Agent> Handler<A> {
                 Ok(())
             }
         });
+        self.state.save();
         if !has_reply {
             return &[];
         }
@@ -142,6 +143,7 @@ impl<A: Agent> Handler<A> {
             self.state.client_ended(client);
             Ok(())
         });
+        self.state.save();
     }
 
     /// Returns true if anything may wake the agent, now or later.
@@ -162,12 +164,14 @@ impl<A: Agent> Handler<A> {
             if !matches!(outcome, Ok(Ok(()))) {
                 self.reactor.rest();
             }
+            self.state.save();
         }
         ready
     }
 
     /// Ends the agent: drops it. A panic of its is logged, and ends nothing else.
-    pub(super) fn end(self) {
+    pub(super) fn end(mut self) {
+        self.state.save();
         let _ = guard::serve(|_| {
             guard::call("the end of the agent", || {
                 drop(self);
@@ -195,6 +199,8 @@ impl<A: Agent> Handler<A> {
     #[inline]
     pub(super) fn fetch_into(&mut self, asked: &[MetricId], from: ClientId, sink: &mut ResultSink<'_>) -> Result<()> {
         let client = self.clients.get(from);
-        self.state.fetch(asked, client, &self.profile, sink)
+        let outcome = self.state.fetch(asked, client, &self.profile, sink);
+        self.state.save();
+        outcome
     }
 }
