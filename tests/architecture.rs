@@ -399,3 +399,39 @@ fn files_can_be_read() {
     }
     assert!(large.is_empty(), "{large:#?}");
 }
+
+/// The functions of a file that other files can call, that return a `Result`, and whose comment has
+/// no `# Errors`. (clippy's `missing_errors_doc` asks for those only that other crates can call.)
+fn without_errors(text: &str) -> Vec<(usize, String)> {
+    let function = Regex::new(r"^ *pub(\([a-z]+\))? (const )?(unsafe )?fn ").expect("a pattern");
+    let fallible = Regex::new(r"-> ([a-z]+::)*Result[ <]").expect("a pattern");
+    let lines: Vec<&str> = text.lines().collect();
+    let is_bare = |at: &usize| {
+        let end = |line: &&&str| line.trim_end().ends_with(['{', ';', '}']);
+        let length = lines[*at..].iter().take_while(|line| !end(line)).count() + 1;
+        let signature = lines[*at..].iter().take(length).copied().collect::<Vec<_>>().join(" ");
+        let above = lines[..*at].iter().rev();
+        let mut comment = above.take_while(|line| line.trim_start().starts_with(['/', '#']));
+        fallible.is_match(&signature) && !comment.any(|line| line.contains("# Errors"))
+    };
+    let found = (0..lines.len())
+        .filter(|at| function.is_match(lines[*at]))
+        .filter(is_bare);
+    found.map(|at| (at + 1, lines[at].trim().to_owned())).collect()
+}
+
+#[test]
+fn errors_are_told() {
+    let bare = "    pub(super) fn one(\n        more: usize,\n    ) -> io::Result<()> {\n";
+    assert_eq!(without_errors(bare).len(), 1);
+    assert!(without_errors(&format!("/// # Errors\n/// Some.\n#[cold]\n{bare}")).is_empty());
+    assert!(without_errors("pub fn sure() -> usize {\n").is_empty());
+    let mut report = Vec::new();
+    for folder in ["core/src", "src"] {
+        for (path, text) in texts(folder) {
+            let found = without_errors(&text).into_iter();
+            report.extend(found.map(|(line, text)| format!("{folder}/{path}:{line}: {text}")));
+        }
+    }
+    assert!(report.is_empty(), "fallible, and no # Errors: {report:#?}");
+}

@@ -315,8 +315,8 @@ fn without_reasons(picture: &str) -> String {
     REASONS.replace_all(picture, "$1$2").into_owned()
 }
 
-/// The picture without what libpcp writes itself about instances, attributes and label sets that are
-/// sent or received: ours has a codec of its own, and shows them under `-Dpdu` only (WIRE-78).
+/// The picture without what libpcp writes itself about instances, attributes and label sets that
+/// are sent or received: ours has a codec of its own, and shows them under `-Dpdu` only (WIRE-78).
 fn without_libpcp(picture: &str) -> String {
     static LIBPCP: LazyLock<Regex> = LazyLock::new(|| {
         Regex::new(

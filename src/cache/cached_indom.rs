@@ -34,8 +34,8 @@ pub(crate) fn active_count(token: &mut Token, indom: InDom) -> Option<c_int> {
 /// its caller may want no more.
 const AHEAD: usize = 16;
 
-/// Active instances of a cached domain that were read ahead, so that the cache is looked up once for
-/// several.
+/// Active instances of a cached domain that were read ahead, so that the cache is looked up once
+/// for several.
 ///
 /// Callbacks run between two steps of a walk. So an instance that was read ahead is returned only
 /// if no instance was stored, made active or inactive, or reclaimed since it was read (INST-41).

@@ -4,6 +4,9 @@
 //! Most names are short. So a text of up to 21 bytes needs no memory of its own, and names are
 //! hashed, searched and compared eight bytes at a time.
 
+#[cfg(test)]
+mod tests;
+
 use super::grow::room;
 use crate::error::{Error, Result};
 use crate::index::{Seed, last};
