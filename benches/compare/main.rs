@@ -30,8 +30,8 @@ use scenarios::{Kind, SCENARIOS, Scenario};
 
 /// The two libraries: ours is the file that `make` has built and `make install` installs.
 const LIBRARIES: [Library; 2] = [Library::C, Library::Optimised];
-/// Up to this size a row gets all pairs, and instructions are counted, for which callgrind takes
-/// fifty times as long. What is larger differs by more than what other work on the machine hides.
+/// Up to this size a row gets all pairs. What is larger differs by more than what other work on the
+/// machine hides.
 const SMALL: u64 = 100;
 /// How many pairs of runs a row gets, and how few a large one when they take longer than the limit;
 /// a pair that takes longer than that by itself is the only one.
@@ -193,7 +193,7 @@ impl Bench {
             row.ours.push(self.run(Library::Optimised, scenario, size, false));
         }
         compare(&row.c, &row.ours, scenario, size);
-        if self.instructions && on_both && size <= SMALL && scenario.kind == Kind::Calls {
+        if self.instructions && on_both && size <= scenario.counted && scenario.kind == Kind::Calls {
             let [c, ours] = LIBRARIES.map(|library| self.run(library, scenario, size, true));
             row.instructions = Some([c.cost, ours.cost]);
             compare(&[c], &[ours], scenario, size);
