@@ -57,10 +57,10 @@ impl Lock {
         }
     }
 
-    #[cold]
     #[inline(never)]
     fn enter_as_one_of_several(&self) -> bool {
-        !APART.has(pthread_self()) && self.take_as_one_of_several()
+        let me = pthread_self();
+        !APART.has(me) && self.take_as(me)
     }
 
     /// Takes the lock, or waits for it; false if this thread has it.
@@ -68,7 +68,7 @@ impl Lock {
         if single_threaded() {
             self.take_alone()
         } else {
-            self.take_as_one_of_several()
+            self.take_as(pthread_self())
         }
     }
 
@@ -83,8 +83,15 @@ impl Lock {
         is_free
     }
 
-    fn take_as_one_of_several(&self) -> bool {
-        let me = pthread_self();
+    /// Takes the lock for this thread, one of several.
+    #[inline(always)]
+    fn take_as(&self, me: usize) -> bool {
+        self.exchange(FREE, me) || self.wait(me)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wait(&self, me: usize) -> bool {
         let mut taken = me;
         loop {
             let state = self.0.load(Ordering::Relaxed);
@@ -117,12 +124,17 @@ impl Lock {
         self.0.store(FREE, Ordering::Relaxed);
     }
 
-    #[cold]
-    #[inline(never)]
+    #[inline(always)]
     fn give_as_one_of_several(&self) {
         if self.0.swap(FREE, Ordering::Release) & CONTENDED != 0 {
-            self.ask_kernel(libc::FUTEX_WAKE, 1);
+            self.wake();
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn wake(&self) {
+        self.ask_kernel(libc::FUTEX_WAKE, 1);
     }
 
     #[inline(always)]
@@ -161,8 +173,13 @@ impl Apart {
     /// Returns whether a thread, this one, is in the list. Others come and go meanwhile.
     #[inline(always)]
     fn has(&self, me: usize) -> bool {
-        let is_me = |thread: &AtomicUsize| thread.load(Ordering::Relaxed) == me;
-        self.count.load(Ordering::Relaxed) != 0 && self.threads.iter().any(is_me)
+        self.count.load(Ordering::Relaxed) != 0 && self.lists(me)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn lists(&self, me: usize) -> bool {
+        self.threads.iter().any(|thread| thread.load(Ordering::Relaxed) == me)
     }
 
     /// Adds this thread; returns its place. `None` if the list is full.
