@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{ClientId, Env, Metrics, Opt, Request, Result};
+use crate::{Client, ClientId, Env, Metrics, Opt, Request, Result, Why};
 
 /// An agent: its name and domain, its metrics, and the state that they are read from.
 ///
@@ -24,6 +24,10 @@ pub trait Agent: Sized + 'static {
     /// such an `Install`. If this is false, the first client of an agent that takes long has to
     /// wait; `--notready` on the command line in pmcd.conf has the same effect as true.
     const NOT_READY: bool = false;
+    /// True for an agent that needs the rights of root, such as one that reads as its clients
+    /// ([`Agent::end`]): a daemon that root has started stays root, unless there is `-U`. Otherwise
+    /// it becomes `$PCP_USER`.
+    const STAYS_ROOT: bool = false;
     /// Options of its own, beside those that each agent has. One with the long name of a standard
     /// option replaces it: it may have another letter, or, as `debug`, no argument.
     const OPTIONS: &'static [Opt] = &[];
@@ -50,6 +54,17 @@ pub trait Agent: Sized + 'static {
     fn begin(&mut self, request: &Request<'_>) -> Result<()> {
         let _ = request;
         Ok(())
+    }
+
+    /// Called at the end of each request for which [`Agent::begin`] was called, also if that or
+    /// something else has failed: after all values, names and labels were taken, and before the
+    /// reply.
+    ///
+    /// Between the two a daemon can act as its client: `begin` sets the effective user and group of
+    /// the process to those of [`Request::client`], and this sets them back. A shared object must
+    /// not, as it would change its host.
+    fn end(&mut self, why: Why, client: &Client) {
+        let _ = (why, client);
     }
 
     /// Declares and removes metrics that come and go: before a request for values or names, or for

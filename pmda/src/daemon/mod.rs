@@ -53,7 +53,7 @@ fn run<A: Agent>(settings: &Settings) -> Result<(), String> {
     let mut receiver = Receiver::new();
     shake_hands(&mut stream, &mut receiver)?;
     // Before the agent starts. The C library changes the user of all threads.
-    user::become_user(settings.user.as_deref())?;
+    user::become_user(settings.user.as_deref(), A::STAYS_ROOT)?;
     let domain = settings.domain.unwrap_or(A::DOMAIN);
     let env = Env::installed(A::NAME, domain, false).with_options(settings.own.clone(), settings.arguments.clone());
     let not_ready =

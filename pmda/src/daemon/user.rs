@@ -13,16 +13,15 @@ pub(super) fn pcp_user() -> String {
 }
 
 /// Becomes the user of `-U`, by default PCP's, with all groups of that user. An agent that was not
-/// started by root keeps its user, unless there is `-U`.
+/// started by root keeps its user, unless there is `-U`; likewise one that is to stay root.
 ///
 /// # Errors
 /// A line for the log: there is no such user, or the system refuses.
-pub(super) fn become_user(wanted: Option<&str>) -> Result<(), String> {
+pub(super) fn become_user(wanted: Option<&str>, stays_root: bool) -> Result<(), String> {
     let now = geteuid();
-    if wanted.is_none() && !now.is_root() {
+    let Some(name) = user(wanted, stays_root, now.is_root()) else {
         return Ok(());
-    }
-    let name = wanted.map_or_else(pcp_user, str::to_owned);
+    };
     let user = match User::from_name(&name) {
         Ok(Some(user)) => user,
         Ok(None) => return Err(format!("cannot find the {name} user to switch to")),
@@ -38,4 +37,29 @@ pub(super) fn become_user(wanted: Option<&str>) -> Result<(), String> {
         setuid(user.uid)
     };
     switch().map_err(|errno| format!("cannot switch to the {name} user: {}", errno.desc()))
+}
+
+/// The user that the agent becomes, if it changes.
+fn user(wanted: Option<&str>, stays_root: bool, is_root: bool) -> Option<String> {
+    match wanted {
+        Some(wanted) => Some(wanted.to_owned()),
+        None => (is_root && !stays_root).then(pcp_user),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_becomes_whom() {
+        let pcp = pcp_user();
+        assert_eq!(user(None, false, true), Some(pcp));
+        assert_eq!(user(None, true, true), None);
+        assert_eq!(user(None, false, false), None);
+        for stays_root in [false, true] {
+            assert_eq!(user(Some("nobody"), stays_root, true).as_deref(), Some("nobody"));
+            assert_eq!(user(Some("nobody"), stays_root, false).as_deref(), Some("nobody"));
+        }
+    }
 }

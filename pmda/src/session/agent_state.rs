@@ -22,6 +22,8 @@ pub(super) struct AgentState<A: Agent> {
     domain: u32,
     /// `$PCP_VAR_DIR`, for files of instance domains.
     files: Option<PathBuf>,
+    /// The request for which the agent has begun.
+    begun: Option<Why>,
     /// Set by a persistent domain that has to be saved.
     due: Arc<AtomicBool>,
     /// The number of fetches.
@@ -54,6 +56,7 @@ impl<A: Agent> AgentState<A> {
             metrics,
             domain: env.domain(),
             files: env.var_dir().map(Path::to_owned),
+            begun: None,
             due: Arc::default(),
             fetches: 0,
             ahead: Duration::ZERO,
@@ -79,6 +82,21 @@ impl<A: Agent> AgentState<A> {
             outcome = outcome.and(bound);
         }
         outcome
+    }
+
+    /// Ends a request: calls the agent's hook if it has begun the request, and saves what has
+    /// changed.
+    pub(super) fn end(&mut self, client: &Client) {
+        if let Some(why) = self.begun.take() {
+            let agent = &mut self.agent;
+            let _ = guard::serve(|_| {
+                guard::call("end", || {
+                    agent.end(why, client);
+                    Ok(())
+                })
+            });
+        }
+        self.save();
     }
 
     /// Saves the persistent domains that have changed: once for all that the agent has done for a
@@ -125,6 +143,7 @@ impl<A: Agent> AgentState<A> {
 
     /// Begins a request.
     fn begin(&mut self, request: &Request<'_>) -> Result<()> {
+        self.begun = Some(request.why());
         let outcome = guard::call("begin", || self.agent.begin(request));
         outcome.map_err(|error| {
             self.metrics.report("begin", &error);

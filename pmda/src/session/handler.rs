@@ -103,7 +103,7 @@ impl<A: Agent> Handler<A> {
                 Ok(())
             }
         });
-        self.state.save();
+        self.state.end(self.clients.get(from));
         if !has_reply {
             return &[];
         }
@@ -200,7 +200,7 @@ impl<A: Agent> Handler<A> {
     pub(super) fn fetch_into(&mut self, asked: &[MetricId], from: ClientId, sink: &mut ResultSink<'_>) -> Result<()> {
         let client = self.clients.get(from);
         let outcome = self.state.fetch(asked, client, &self.profile, sink);
-        self.state.save();
+        self.state.end(client);
         outcome
     }
 }
