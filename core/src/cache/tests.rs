@@ -380,7 +380,6 @@ fn culled_are_not_found() {
         assert!(cache.lookup_name(name.as_bytes()).is_err(), "{name}");
     }
     assert!(cache.lookup_key(Some(b"keyed"), key).is_err());
-    assert_eq!(cache.lookup(4).map(Entry::id), Ok(4));
 }
 
 /// A store of a known instance makes it new again: a purge leaves it, and the next save writes the
@@ -395,7 +394,6 @@ fn stores_reset_the_stamp() {
     let snapshot = begin(&mut cache, &directory, 60);
     let result = snapshot.write();
     assert_eq!(cache.saved(&snapshot, result), Ok(Some(1)));
-    // A time of 0 would never be old.
     assert_eq!(cache.purge(61, None), Ok(1));
     assert!(cache.lookup(1).is_err());
 }
@@ -413,9 +411,7 @@ fn clocks_jump() {
         assert_eq!(cache.saved(&snapshot, result), Ok(Some(2)));
         let mut again = Cache::new(InDom::new(1, 2), Seed::process());
         assert_eq!(load(&mut again, &directory), 2);
-        let stamps = [0, 1].map(|id| again.lookup(id).expect("loaded").stamp);
-        assert_eq!(again.purge(i64::MIN, None), Ok(0));
-        stamps
+        [0, 1].map(|id| again.lookup(id).expect("loaded").stamp)
     };
     assert_eq!(saved_at(&mut cache, 5_000_000_000), [5_000_000_000; 2]);
     assert_eq!(cache.purge(1000, None), Ok(0));
