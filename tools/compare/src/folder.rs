@@ -23,6 +23,9 @@ const OWN: [(&str, &str); 5] = [
 /// What of `PCP_VAR_DIR` is neither linked nor copied: the running pmcd's own.
 const LEFT_OUT: [&str; 3] = ["tmp", "pmcd", "config"];
 
+/// The folder of pmcd's socket, which is for root and pmcd's user alone.
+const SOCKET_FOLDER: &str = "client";
+
 /// A private folder.
 #[derive(Clone, Debug)]
 pub struct Folder {
@@ -63,6 +66,12 @@ impl Folder {
         self.path.join(name)
     }
 
+    /// The unix socket of pmcd.
+    #[must_use]
+    pub fn socket(&self) -> PathBuf {
+        self.at(SOCKET_FOLDER).join("pmcd")
+    }
+
     /// The variables that lead PCP's programs here.
     pub fn variables(&self) -> impl Iterator<Item = (&'static str, PathBuf)> {
         let own = OWN.iter().map(|(setting, name)| (*setting, self.at(name)));
@@ -84,6 +93,9 @@ impl Folder {
         for name in ["log/pmcd", "tmp/pmcd", "lib"] {
             fs::create_dir(self.at(name))?;
         }
+        // Whoever gets to the socket gets all values, whatever the host's pmcd allows.
+        DirBuilder::new().mode(0o700).create(self.at(SOCKET_FOLDER))?;
+        give(&self.at(SOCKET_FOLDER), user)?;
         symlink(library, self.at("lib/libpcp_pmda.so.3"))?;
         fs::write(self.at("pmcd.conf"), configuration)?;
         let mut conf = host.conf.trim_end().to_owned() + "\n";
@@ -191,7 +203,7 @@ fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
     io::copy(&mut source, &mut copied).map(drop)
 }
 
-/// Copies a directory; what is neither a file, a link nor a directory, and what may not be read, is
+/// Copies a directory with its mode; what is neither a file, a link nor a directory, and what may not be read, is
 /// left out.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let metadata = fs::symlink_metadata(from)?;
@@ -200,12 +212,13 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
         symlink(from.parent().unwrap_or(from).join(target), to)
     } else if metadata.is_dir() {
         fs::read_dir(from).and_then(|entries| {
-            fs::create_dir(to)?;
+            DirBuilder::new().mode(0o700).create(to)?;
             for entry in entries {
                 let entry = entry?;
                 copy(&entry.path(), &to.join(entry.file_name()))?;
             }
-            Ok(())
+            // At last: it may be one that nobody may write to.
+            fs::set_permissions(to, metadata.permissions())
         })
     } else if metadata.is_file() {
         copy_file(from, to)
@@ -215,5 +228,39 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
     match copied {
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Ok(()),
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        path.metadata().expect("it is there").permissions().mode() & 0o7777
+    }
+
+    /// A file that others may read, in a folder that they may not, is not theirs to read in the
+    /// copy.
+    #[test]
+    fn copies_have_the_modes() {
+        let place = tempfile::tempdir().expect("a temporary directory");
+        let from = place.path().join("from");
+        fs::create_dir_all(from.join("closed/inner")).expect("ours");
+        fs::write(from.join("closed/inner/secret"), "x").expect("ours");
+        for (name, mode) in [
+            ("closed/inner/secret", 0o644),
+            ("closed/inner", 0o550),
+            ("closed", 0o700),
+            ("", 0o750),
+        ] {
+            fs::set_permissions(from.join(name), fs::Permissions::from_mode(mode)).expect("ours");
+        }
+        let to = place.path().join("to");
+        copy(&from, &to).expect("copied");
+        for name in ["closed/inner/secret", "closed/inner", "closed", ""] {
+            assert_eq!(mode(&to.join(name)), mode(&from.join(name)), "{name}");
+        }
+        fs::set_permissions(from.join("closed/inner"), fs::Permissions::from_mode(0o700)).expect("ours");
+        fs::set_permissions(to.join("closed/inner"), fs::Permissions::from_mode(0o700)).expect("ours");
     }
 }

@@ -37,7 +37,8 @@ fn main() -> ExitCode {
     progress.clear();
     let end = match outcome {
         Ok(report) => {
-            let end = report::end(&report, !options.settings.agents.is_empty());
+            let whole = !options.settings.agents.is_empty() || !nix::unistd::geteuid().is_root();
+            let end = report::end(&report, whole);
             if options.json {
                 say(&format!("{:#}", report::json(&report, end)));
             } else {
@@ -49,7 +50,7 @@ fn main() -> ExitCode {
             if options.json {
                 say(&format!("{:#}", report::failure(&reason)));
             } else {
-                say(&format!("could not compare: {reason}"));
+                say(&report::not_compared(&reason));
             }
             End::NotCompared
         }

@@ -82,7 +82,7 @@ impl<'a> Pmcd<'a> {
     /// # Errors
     /// As [`Client::connect`].
     pub fn connect(&self) -> pmda_core::error::Result<Client> {
-        Client::connect(&self.folder.at("pmcd"))
+        Client::connect(&self.folder.socket())
     }
 
     /// The processes of each agent that has some of its own, by the table in pmcd's log. The agent
@@ -118,8 +118,12 @@ impl<'a> Pmcd<'a> {
     #[must_use]
     pub fn last_words(&self, name: &str) -> String {
         let said = |log: &str| {
-            let boiler = |line: &&str| !line.trim().is_empty() && !line.starts_with("Log ");
-            log.lines().rev().find(boiler).map(|line| line.trim().to_owned())
+            let is_said = |line: &&str| !line.trim().is_empty() && !line.starts_with("Log ");
+            let mut lines = log.lines().rev().filter(is_said).map(str::trim);
+            let last = lines.next()?;
+            // The reason is in the line before.
+            let reason = lines.next().filter(|_| last.ends_with("not started due to errors!"));
+            Some(reason.map_or_else(|| last.to_owned(), |reason| format!("{last} {reason}")))
         };
         let about = |log: String| {
             let mut lines = log.lines().filter(|line| line.contains(name) && line.contains("pmcd("));
@@ -198,7 +202,7 @@ fn command(program: &Path, folder: &Folder, base: Vec<(OsString, OsString)>) -> 
         .arg("-l")
         .arg(folder.at("log/pmcd/pmcd.log"))
         .arg("-s")
-        .arg(folder.at("pmcd"))
+        .arg(folder.socket())
         .current_dir(folder.at("log/pmcd"))
         .process_group(0)
         .stdin(Stdio::null())

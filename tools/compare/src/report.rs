@@ -32,12 +32,13 @@ impl End {
     }
 }
 
-/// The end of a comparison; `named` if agents were named, each of which then has to be compared.
+/// The end of a comparison; `whole` if each agent has to be compared: it was named, or the user may
+/// not start what root may.
 #[must_use]
-pub fn end(report: &Report, named: bool) -> End {
+pub fn end(report: &Report, whole: bool) -> End {
     let (different, not_compared, all) = counts(report);
     match (different, not_compared) {
-        (0, missing) if missing == all || (named && missing > 0) => End::NotCompared,
+        (0, missing) if missing == all || (whole && missing > 0) => End::NotCompared,
         (0, _) => End::Equal,
         _ => End::Different,
     }
@@ -69,10 +70,25 @@ pub fn last_line(report: &Report, end: End) -> String {
         End::NotCompared => format!("could not compare: {not_compared} of {all} agents"),
     };
     let _ = write!(line, ", {metrics} metrics, {answers} answers");
-    if end != End::NotCompared && not_compared > 0 {
-        let _ = write!(line, "; not compared: {not_compared}");
+    let missing = report.agents.iter();
+    let missing = missing.filter(|outcome| matches!(outcome.verdict, Verdict::NotCompared(_)));
+    let names: Vec<_> = missing.map(|outcome| plain(&outcome.agent.name)).collect();
+    if !names.is_empty() {
+        let _ = write!(line, "; not compared: {}", names.join(", "));
     }
     line
+}
+
+/// A text of an agent or of the host, in one line: control characters do nothing to the terminal.
+fn plain(text: &str) -> String {
+    let escaped = |letter: char| {
+        if letter.is_control() {
+            letter.escape_default().to_string()
+        } else {
+            letter.to_string()
+        }
+    };
+    text.chars().map(escaped).collect()
 }
 
 /// The lines for people, without the last one.
@@ -87,20 +103,25 @@ pub fn lines(report: &Report) -> String {
         let _ = writeln!(
             text,
             "{:<16} {:>8} {:>10} {:>8} {:>9}  {}",
-            outcome.agent.name,
+            plain(&outcome.agent.name),
             seen.metrics,
             seen.instances,
             seen.labels,
             seen.answers.len(),
-            result(outcome)
+            plain(&result(outcome))
         );
     }
     for outcome in &report.agents {
         if let Verdict::Different(differences) = &outcome.verdict {
-            let _ = writeln!(text, "\n{}: {} answers differ", outcome.agent.name, differences.len());
+            let _ = writeln!(
+                text,
+                "\n{}: {} answers differ",
+                plain(&outcome.agent.name),
+                differences.len()
+            );
             for (question, difference) in differences.iter().take(SHOWN) {
-                let shown = |answer: &Option<String>| answer.clone().unwrap_or_else(|| "(no answer)".to_owned());
-                let (c, ours) = (shown(&difference.c), shown(&difference.ours));
+                let shown = |answer: &Option<String>| answer.as_deref().map_or_else(|| "(no answer)".to_owned(), plain);
+                let (question, c, ours) = (plain(question), shown(&difference.c), shown(&difference.ours));
                 let _ = writeln!(text, "  {question}\n    C library:    {c}\n    this library: {ours}");
             }
             if differences.len() > SHOWN {
@@ -115,7 +136,7 @@ pub fn lines(report: &Report) -> String {
     );
     add_usages(&mut text, "pmcd", &report.pmcd);
     for outcome in &report.agents {
-        add_usages(&mut text, &outcome.agent.name, &outcome.usages);
+        add_usages(&mut text, &plain(&outcome.agent.name), &outcome.usages);
     }
     text.push('\n');
     text
@@ -157,6 +178,12 @@ fn add_usages(text: &mut String, name: &str, usages: &Usages) {
 
 fn milliseconds(usage: Usage) -> f64 {
     usage.processor.as_secs_f64() * 1000.0
+}
+
+/// The line for people of a comparison that failed.
+#[must_use]
+pub fn not_compared(reason: &str) -> String {
+    format!("could not compare: {}", plain(reason))
 }
 
 /// All of it as JSON.
@@ -207,4 +234,14 @@ fn usages(usages: &Usages) -> Value {
         usage.map(|usage| json!({ "processor_ms": milliseconds(usage), "resident_kib": usage.resident }))
     };
     json!({ "c": one(mean(&usages.c)), "this": one(mean(&usages.ours)) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_shown() {
+        assert_eq!(plain("a\u{1b}[2Jb\n\u{9b}1mé"), "a\\u{1b}[2Jb\\n\\u{9b}1mé");
+    }
 }
