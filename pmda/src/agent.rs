@@ -37,6 +37,14 @@ pub trait Agent: Sized + 'static {
         env.name().to_owned()
     }
 
+    /// The user that it becomes when root has started it, unless `-U` names one: for an agent whose
+    /// user depends on the host or on an option of its own. `None` leaves it to
+    /// [`Agent::STAYS_ROOT`].
+    fn user(env: &Env) -> Option<String> {
+        let _ = env;
+        None
+    }
+
     /// Starts the agent.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use pmda::Opt;
 use pmda::prelude::*;
 
+use crate::generation::Generation;
 use crate::state::OpenMetrics;
 use crate::{declare, options};
 
@@ -14,6 +15,12 @@ impl Agent for OpenMetrics {
 
     fn root(env: &Env) -> String {
         options::root(env)
+    }
+
+    /// Before PCP 6.1 its agent stays root: sources may be readable by root alone.
+    fn user(env: &Env) -> Option<String> {
+        let root = (Generation::of_the_host(env) < Generation::V6_1).then_some("root");
+        env.option("user").or(root).map(str::to_owned)
     }
 
     fn start(env: &Env) -> Result<OpenMetrics> {

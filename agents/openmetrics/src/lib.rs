@@ -30,5 +30,9 @@ pub use state::OpenMetrics;
 
 /// Runs the agent as a daemon.
 pub fn main() -> ExitCode {
+    if std::env::args_os().skip(1).any(|argument| argument == "--version") {
+        println!("pmdaopenmetrics version {}", env!("CARGO_PKG_VERSION"));
+        return ExitCode::SUCCESS;
+    }
     pmda::run::<OpenMetrics>()
 }

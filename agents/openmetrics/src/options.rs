@@ -48,7 +48,19 @@ pub const OPTIONS: &[Opt] = &[
         short: Some('u'),
         long: "username",
         argument: Some("USER"),
-        help: "run the PMDA using the named user account",
+        help: "run the PMDA using the named user account (before PCP 6.1 root, then PCP_USER)",
+    },
+    Opt {
+        short: Some('U'),
+        long: "user",
+        argument: Some("USER"),
+        help: "the same as -u",
+    },
+    Opt {
+        short: None,
+        long: "version",
+        argument: None,
+        help: "show the version and exit",
     },
 ];
 

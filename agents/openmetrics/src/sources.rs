@@ -3,7 +3,7 @@
 //! A folder is read again when its time has changed. The times of files are read only where asked
 //! for (`with_files`), as there are many: a file may have become executable.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -77,6 +77,8 @@ pub struct Folder {
     /// When it was read.
     read_at: Duration,
     was_read: bool,
+    /// Folders that cannot be read, each logged once.
+    unreadable: HashSet<PathBuf>,
 }
 
 impl Folder {
@@ -92,6 +94,7 @@ impl Folder {
             files: HashMap::new(),
             read_at: Duration::ZERO,
             was_read: false,
+            unreadable: HashSet::new(),
         }
     }
 
@@ -135,7 +138,18 @@ impl Folder {
     /// Reads a folder and those below it. A link to a folder is not followed.
     fn read(&mut self, folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
         self.folders.insert(folder.to_owned(), Changed::at(folder));
-        let Ok(entries) = fs::read_dir(folder) else { return };
+        let entries = match fs::read_dir(folder) {
+            Ok(entries) => entries,
+            Err(error) => {
+                if depth > 0 && self.unreadable.insert(folder.to_owned()) {
+                    log::error!(
+                        "cannot read {}: {error}; sources below it are ignored",
+                        folder.display()
+                    );
+                }
+                return;
+            }
+        };
         for entry in entries.flatten() {
             let Ok(kind) = entry.file_type() else { continue };
             let path = entry.path();

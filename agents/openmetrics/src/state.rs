@@ -1,5 +1,6 @@
 //! The state of the agent: which sources a request needs, and what becomes of them.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,9 @@ const PATIENCE: u32 = 10;
 
 /// How often the times of all files are read, not only those of folders.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// Part of what the system says where the agent's user lacks a permission (EACCES).
+const DENIED: &str = "Permission denied";
 
 /// Name of the agent's own metrics, and of what has the sums of all sources.
 const CONTROL: &str = "control";
@@ -280,9 +284,17 @@ impl OpenMetrics {
                 }
                 Err(why) => {
                     source.begin();
-                    log::error!("{why}");
-                    if let Some(status) = self.status(cluster) {
-                        status.document = None;
+                    let path = source.path.display();
+                    let text = format!("failed to fetch URL or execute script {path}: {why}");
+                    let is_denied = why.contains(DENIED);
+                    let Some(status) = self.status(cluster) else { continue };
+                    status.document = None;
+                    // As long as that is so, it is said once.
+                    if !is_denied || status.status != text {
+                        log::error!("{why}");
+                    }
+                    if is_denied {
+                        (status.status, status.code) = (text, 0);
                     }
                 }
             }
@@ -328,7 +340,7 @@ impl OpenMetrics {
                 let begun = Instant::now();
                 source.document = Some(outcome.ended);
                 let news = source.take(document.bytes(), &self.files);
-                let took = begun.elapsed();
+                let (took, not_shown) = (begun.elapsed(), source.not_shown());
                 log::debug!(
                     "fetched {} bytes with {} metrics from URL or script {}",
                     document.bytes().len(),
@@ -344,8 +356,12 @@ impl OpenMetrics {
                     status.parsed(took);
                 });
                 if let Some(status) = self.status(cluster) {
-                    if status.status != "success" {
-                        status.status = "success".to_owned();
+                    let text = match &not_shown {
+                        Some(what) => Cow::Owned(format!("success, but {what}")),
+                        None => Cow::Borrowed("success"),
+                    };
+                    if status.status != text {
+                        status.status = text.into_owned();
                     }
                     status.code = i32::from(code);
                     status.document = Some(outcome.ended);
@@ -359,6 +375,10 @@ impl OpenMetrics {
                 );
                 log::debug!("{text}");
                 if let Some(status) = self.status(cluster) {
+                    // What the agent's user may not read or run is said once.
+                    if failure.reason.contains(DENIED) && status.status != text {
+                        log::error!("{text}");
+                    }
                     status.status = text;
                     status.code = i32::from(failure.status);
                     status.document = None;

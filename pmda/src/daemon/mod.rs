@@ -6,6 +6,7 @@ use std::process::{self, ExitCode};
 use std::thread;
 
 use log::LevelFilter;
+use nix::unistd::geteuid;
 use pmda_core::constants::CVERSION;
 use pmda_core::wire::encode::Reply;
 use pmda_core::wire::receive::Receiver;
@@ -52,10 +53,11 @@ fn run<A: Agent>(settings: &Settings) -> Result<(), String> {
     let mut stream = connect::connect(&connection)?;
     let mut receiver = Receiver::new();
     shake_hands(&mut stream, &mut receiver)?;
-    // Before the agent starts. The C library changes the user of all threads.
-    user::become_user(settings.user.as_deref(), A::STAYS_ROOT)?;
     let domain = settings.domain.unwrap_or(A::DOMAIN);
     let env = Env::installed(A::NAME, domain, false).with_options(settings.own.clone(), settings.arguments.clone());
+    // Before the agent starts. The C library changes the user of all threads.
+    let by_default = A::user(&env).filter(|_| geteuid().is_root());
+    user::become_user(settings.user.as_deref().or(by_default.as_deref()), A::STAYS_ROOT)?;
     let not_ready =
         NotReady::start(stream, receiver, settings.not_ready || A::NOT_READY).map_err(|error| reason(&error))?;
     let started = Session::<A>::start(&env);

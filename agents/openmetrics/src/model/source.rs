@@ -74,6 +74,8 @@ pub struct Source {
     is_faulty: bool,
     /// What names of series may still take, in bytes.
     memory: usize,
+    /// How many names and series of the last document are not shown, as there are too many.
+    beyond: (usize, usize),
     /// Limits that were met, each logged once.
     met: Vec<&'static str>,
     generation: Generation,
@@ -100,6 +102,7 @@ impl Source {
             is_gone: false,
             is_faulty: false,
             memory: limits::NAMES,
+            beyond: (0, 0),
             met: Vec::new(),
             generation,
         }
@@ -211,6 +214,7 @@ impl Source {
     /// Takes the samples of a document.
     pub fn take(&mut self, document: &[u8], files: &Files) -> News {
         let mut news = News::default();
+        self.beyond = (0, 0);
         let text = text(document);
         let mut parser = Parser::new(&text);
         let mut fault = None;
@@ -263,6 +267,7 @@ impl Source {
         let name = sample.name;
         // Roughly: the name twice, and its metric.
         let Some(memory) = self.memory.checked_sub(2 * name.len() + 400) else {
+            self.beyond.0 += 1;
             self.meet_memory();
             return Ok(Known::Ignored);
         };
@@ -281,7 +286,14 @@ impl Source {
             return Err(wrong(format!("invalid metric name: {}", Excerpt(name))));
         }
         let Some(item) = self.numbers.number(name) else {
-            return Err(wrong(format!("Too many ({}) different names", limits::METRICS)));
+            // Not remembered, so that names that come and go cost nothing.
+            self.beyond.0 += 1;
+            if !self.met.contains(&"names") {
+                let reason = wrong(format!("Too many ({}) different names", limits::METRICS));
+                log::error!("{reason} (source {}); this one and others are not shown", self.name);
+                self.met.push("names");
+            }
+            return Ok(Known::Ignored);
         };
         let serial = limits::SOURCES + 1 + self.cluster * limits::METRICS + item;
         if serial >= SERIALS {
@@ -325,6 +337,7 @@ impl Source {
                 Excerpt(sample.line)
             )),
             Err(Refusal::Instances) => {
+                self.beyond.1 += 1;
                 self.meet_limit(
                     &format!("a metric has more than {} instances", limits::INSTANCES),
                     "instances",
@@ -332,10 +345,30 @@ impl Source {
                 Ok(())
             }
             Err(Refusal::Memory) => {
+                self.beyond.1 += 1;
                 self.meet_memory();
                 Ok(())
             }
         }
+    }
+
+    /// What of the last document is not shown, and why, for `control.status`.
+    #[must_use]
+    pub fn not_shown(&self) -> Option<String> {
+        let (names, series) = self.beyond;
+        let mut parts = Vec::new();
+        if names > 0 {
+            let limit = limits::METRICS;
+            parts.push(format!(
+                "{names} names are not shown (a source has at most {limit}: divide it by filters)"
+            ));
+        }
+        if series > 0 {
+            parts.push(format!(
+                "{series} series are not shown (their names take more than a source may)"
+            ));
+        }
+        (!parts.is_empty()).then(|| parts.join(", "))
     }
 
     fn meet_memory(&mut self) {

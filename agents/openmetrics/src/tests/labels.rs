@@ -2,7 +2,10 @@
 
 use std::fmt::Write as _;
 
+use pmda::testing::Harness;
+
 use super::Host;
+use crate::OpenMetrics;
 
 /// OM-66: a label that is the whole name of an instance is no label of the metric.
 #[test]
@@ -114,4 +117,36 @@ fn names_of_two_sources() {
         );
         pmcd = pmcd.restart().expect("it starts");
     }
+}
+
+/// OM-38: names beyond the last number cost nothing but themselves, and the status tells of them.
+#[test]
+fn more_names_than_there_may_be() {
+    let host = Host::new();
+    let names = |from: usize| -> String { (from..from + 1100).map(|name| format!("m{name} {name}\n")).collect() };
+    host.page("a", names(0));
+    let mut pmcd = host.agent();
+    let status = |pmcd: &mut Harness<OpenMetrics>| {
+        let values = pmcd.fetch("openmetrics.control.status").expect("values");
+        values.value_of::<String>("a").expect("a status")
+    };
+    assert!(
+        status(&mut pmcd).starts_with("success, but 76 names are not shown"),
+        "{}",
+        status(&mut pmcd)
+    );
+    // Others are in front of the known ones.
+    host.page("a", names(1100) + &names(0));
+    let value = pmcd.fetch("openmetrics.a.m1023").expect("it stays").value::<f64>();
+    assert_eq!(value, Some(1023.0));
+    assert!(
+        status(&mut pmcd).starts_with("success, but 1176 names are not shown"),
+        "{}",
+        status(&mut pmcd)
+    );
+    host.page("a", names(0).replace("m1", "n1"));
+    pmcd.fetch("openmetrics.a.m0").expect("it stays");
+    host.page("a", "m0 1\n");
+    pmcd.fetch("openmetrics.a.m0").expect("it stays");
+    assert_eq!(status(&mut pmcd), "success");
 }

@@ -20,6 +20,7 @@ const DELIBERATE: &[Row] = &[
     ("label_names", "pminfo", "OM-68"),
     ("line_separators", "", "OM-30"),
     ("log", "", "OM-38"),
+    ("many", "status", "OM-38"),
     ("metadata_colon", "", "OM-52"),
     ("names_not_pcp", "", "OM-52"),
     ("not_utf8", "", "OM-31"),
