@@ -203,8 +203,8 @@ fn copy_file(from: &Path, to: &Path) -> io::Result<()> {
     io::copy(&mut source, &mut copied).map(drop)
 }
 
-/// Copies a directory with its mode; what is neither a file, a link nor a directory, and what may not be read, is
-/// left out.
+/// Copies a directory with its mode; what is neither a file, a link nor a directory, and what may
+/// not be read, is left out.
 fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let metadata = fs::symlink_metadata(from)?;
     let copied = if metadata.is_symlink() {
