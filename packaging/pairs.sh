@@ -6,7 +6,7 @@
 # Below target/systems it makes a Debian system of each suite and architecture, and a Debian 13 that builds for all of them (with
 # --sysroot, and less optimised than a release); armhf's systems are unpacked and not configured, and run under qemu-user, by a binfmt_misc
 # of a user name space (Linux 6.7). PAIRS="bookworm-trixie …" tries only these (built for the first, on the second). What is installed in
-# a pair, and pmcd's files, lie in memory; processes and network are the pair's own. Needs root; 5 GB, and half an hour.
+# a pair, and pmcd's files, lie in memory; processes and network are the pair's own. Needs root, and some 9 GB.
 set -Eeuo pipefail
 cd "$(dirname "$0")/.."
 . packaging/system.sh
