@@ -183,7 +183,7 @@ static const struct {
     { "inactive", unordered, inactive, 0, 0 },
     { "active", unordered, active, 0, 0 },
     { "cull all", unordered, cull_all, 0, 0 },
-    { "reorganize", unordered, reorg, 1, 0 },
+    { "reorganize", unordered, reorg, 0, 0 },
     { "save", saved, save, 1, 0 },
     { "sync", saved, sync_, 1, 0 },
     { "the first save, through a link", linked, save, 1, 0 },

@@ -161,10 +161,15 @@ fn content(path: &Path) -> Option<String> {
 }
 
 /// The environment of the running pmcd, as agents may need what is in it; else our own.
+///
+/// The file with pmcd's number may belong to another user, who could name a process of their own,
+/// with an environment that loads what they like into programs of root. So a process counts that
+/// has been of our own user all along.
 fn environment(host: &Host) -> Vec<(OsString, OsString)> {
     let running = || {
         let pid = content(&host.path("PCP_RUN_DIR").ok()?.join("pmcd.pid"))?;
         let pid: u32 = pid.trim().parse().ok()?;
+        is_ours(pid).then_some(())?;
         let environ = fs::read(format!("/proc/{pid}/environ")).ok()?;
         let variable = |entry: &[u8]| {
             let at = entry.iter().position(|byte| *byte == b'=')?;
@@ -175,6 +180,14 @@ fn environment(host: &Host) -> Vec<(OsString, OsString)> {
         (!found.is_empty()).then_some(found)
     };
     running().unwrap_or_else(|| std::env::vars_os().collect())
+}
+
+/// Returns whether a process has no other user than this one: real, effective, saved and of files.
+fn is_ours(pid: u32) -> bool {
+    let own = nix::unistd::Uid::effective().to_string();
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    users.is_some_and(|users| users.split_whitespace().all(|user| user == own))
 }
 
 fn command(program: &Path, folder: &Folder, base: Vec<(OsString, OsString)>) -> Command {
@@ -209,4 +222,34 @@ fn command(program: &Path, folder: &Folder, base: Vec<(OsString, OsString)>) -> 
         .stdout(output())
         .stderr(output());
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A process of another user is not believed, one that has gone neither.
+    #[test]
+    fn whose_environment_counts() {
+        assert!(is_ours(std::process::id()));
+        let sleeping = |user: Option<u32>| {
+            let mut command = Command::new("sleep");
+            command.arg("60").stdin(Stdio::null());
+            if let Some(user) = user {
+                command.uid(user);
+            }
+            command.spawn().expect("sleep is there")
+        };
+        let mut children = vec![(sleeping(None), true)];
+        if nix::unistd::Uid::effective().is_root() {
+            children.push((sleeping(Some(65_534)), false));
+        }
+        for (mut child, expected) in children {
+            let found = is_ours(child.id());
+            child.kill().expect("a child of ours");
+            child.wait().expect("a child of ours");
+            assert_eq!(found, expected);
+            assert!(!is_ours(child.id()));
+        }
+    }
 }
