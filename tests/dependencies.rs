@@ -77,7 +77,8 @@ fn agents_in_rust_are_small() {
         crates.contains("pmda-load") && crates.contains("pmda-core"),
         "{crates:?}"
     );
-    assert!(crates.len() <= 20, "{crates:?}");
+    // Each has its reason in docs/DEPENDENCIES.md.
+    assert!(crates.len() <= 22, "{crates:?}");
 }
 
 /// One licence of each crate is permissive, or, for what is never part of the library, leaves files
