@@ -21,8 +21,8 @@ pub const DOCUMENTS: usize = 256 << 20;
 /// agent has started. A source that invents new labels for each fetch meets it.
 pub const NAMES: usize = 256 << 20;
 
-/// The largest file of a source's address, in bytes.
-pub const CONFIG: u64 = 1 << 20;
+/// The largest file of a source's address, and that of passwords (`.netrc`), in bytes.
+pub const CONFIG: usize = 1 << 20;
 
 /// How deep folders are searched for sources.
 pub const DEPTH: usize = 32;

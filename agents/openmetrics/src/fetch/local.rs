@@ -1,9 +1,7 @@
 //! Files and programs of this host.
 
-use std::fs::OpenOptions;
 use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -11,10 +9,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use nix::errno::Errno;
-use nix::fcntl::OFlag;
 use nix::sys::signal::{Signal, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
 use nix::unistd::Pid;
+use pmda_core::dir_entry::DirEntry;
 use rustix::process::{PidfdFlags, pidfd_open};
 use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe::Receiver;
@@ -28,28 +26,25 @@ const NAP: Duration = Duration::from_millis(10);
 /// Read size in bytes.
 const CHUNK: usize = 16 << 10;
 
-/// Reads a file.
+/// Reads a regular file. Nothing else is opened: a FIFO may wait for ever, and a device has no end.
+/// Root follows no link that another user may have put there: that one would see lines of a file
+/// that he may not read, as metrics or in the log.
 pub(super) fn file(path: &Path, memory: &Arc<Memory>) -> Result<Document, String> {
-    // A named pipe without a writer does not make it wait.
-    let opened = OpenOptions::new()
-        .read(true)
-        .custom_flags(OFlag::O_NONBLOCK.bits())
-        .open(path);
-    // In the words of PCP's agent.
     let told = |error: std::io::Error| match error.raw_os_error() {
-        Some(errno) => format!(
-            "[Errno {errno}] {}: '{}'",
-            Errno::from_raw(errno).desc(),
+        Some(number) if Errno::from_raw(number) == Errno::EINVAL => {
+            format!("'{}' is no regular file", path.display())
+        }
+        // In the words of PCP's agent.
+        Some(number) => format!(
+            "[Errno {number}] {}: '{}'",
+            Errno::from_raw(number).desc(),
             path.display()
         ),
         None => format!("{error}: '{}'", path.display()),
     };
-    let mut file = opened.map_err(told)?;
-    let metadata = file.metadata().map_err(told)?;
-    if !metadata.is_file() {
-        return Err(format!("'{}' is no regular file", path.display()));
-    }
-    Document::new(memory).read_all(&mut file, Some(metadata.len()))
+    let mut file = DirEntry::behind(path).and_then(|entry| entry.read()).map_err(told)?;
+    let length = file.metadata().map_err(told)?.len();
+    Document::new(memory).read_all(&mut file, Some(length))
 }
 
 /// Runs a program and reads its stdout. What it has left behind with that stdout, when it has

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use nix::unistd::{User, getuid};
 use parking_lot::Mutex;
+use pmda_core::dir_entry::DirEntry;
 
+use crate::limits;
 use crate::sources::Changed;
 
 /// The file, read again when it has changed.
@@ -56,8 +58,9 @@ impl Netrc {
 impl Entries {
     /// A file that cannot be read has no entry.
     fn read(path: &Path) -> Entries {
-        let text = fs::read_to_string(path).unwrap_or_default();
-        Entries::parse(&text).unwrap_or_default()
+        let content = DirEntry::behind(path).and_then(|entry| entry.content(limits::CONFIG));
+        let text = content.ok().and_then(|content| String::from_utf8(content).ok());
+        text.and_then(|text| Entries::parse(&text)).unwrap_or_default()
     }
 
     /// `None` if anything is wrong: then nothing counts.

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -330,6 +330,26 @@ fn https_with_a_certificate_that_is_trusted() {
 
 /// A program. Another one writes it: while this process has it open, a child of another test has it
 /// open, too, and it cannot be run.
+/// Whoever may write to a folder leads root to no file that he may not read.
+#[test]
+fn a_link_that_others_may_have_put_there() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| directory.path().join(name);
+    fs::write(at("page"), "x 1\n").expect("written");
+    fs::create_dir(at("folder")).expect("made");
+    symlink(at("page"), at("folder/link")).expect("made");
+    let read = || one(&Arc::new(Target::File(at("folder/link"))));
+    let good = Ok((0, "x 1\n".to_owned()));
+    assert_eq!(read(), good);
+    fs::set_permissions(at("folder"), fs::Permissions::from_mode(0o777)).expect("its own");
+    if nix::unistd::geteuid().is_root() {
+        let expected = format!("[Errno 13] Permission denied: '{}'", at("folder/link").display());
+        assert_eq!(reason(read()), expected);
+    } else {
+        assert_eq!(read(), good);
+    }
+}
+
 fn script(directory: &Path, text: &str) -> Arc<Target> {
     let (from, path) = (directory.join("text"), directory.join("script"));
     fs::write(&from, text).expect("written");
@@ -354,7 +374,12 @@ fn files_and_scripts() {
     let pipe = directory.path().join("pipe");
     nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("made");
     assert!(reason(one(&Arc::new(Target::File(pipe)))).ends_with("is no regular file"));
-    assert!(reason(one(&Arc::new(Target::File(directory.path().to_owned())))).ends_with("is no regular file"));
+    let device = directory.path().join("device");
+    symlink("/dev/zero", &device).expect("made");
+    assert!(reason(one(&Arc::new(Target::File(device)))).ends_with("is no regular file"));
+    let folder = Target::File(directory.path().to_owned());
+    let expected = format!("[Errno 21] Is a directory: '{}'", directory.path().display());
+    assert_eq!(reason(one(&Arc::new(folder))), expected);
     assert_eq!(
         one(&script(directory.path(), "#! /bin/sh\necho x 2\n")),
         Ok((0, "x 2\n".to_owned()))

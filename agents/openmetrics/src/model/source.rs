@@ -8,6 +8,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
 
+use pmda_core::dir_entry::DirEntry;
+use rustix::io::Errno;
+
 use super::metric::{Metric, Refusal};
 use crate::cache::{Files, Table};
 use crate::exposition::{Excerpt, Parser, Sample, text};
@@ -181,15 +184,17 @@ impl Source {
                 return Err(format!("cannot execute '{}': its owner may not", self.path.display()));
             }
             Kind::Script => Target::Script(self.path.clone()),
-            Kind::Url if metadata.len() > limits::CONFIG => {
-                return Err(format!(
-                    "cannot read {}: it has more than {} bytes",
-                    self.path.display(),
-                    limits::CONFIG
-                ));
-            }
             Kind::Url => {
-                let file = fs::read(&self.path).map_err(told)?;
+                // Neither a FIFO nor a device is read, and root follows no link of others.
+                let content = DirEntry::behind(&self.path).and_then(|entry| entry.content(limits::CONFIG));
+                let file = content.map_err(|error| match Errno::from_io_error(&error) {
+                    Some(Errno::FBIG) => format!(
+                        "cannot read {}: it has more than {} bytes",
+                        self.path.display(),
+                        limits::CONFIG
+                    ),
+                    _ => told(error),
+                })?;
                 let (config, faults) = Config::read(&String::from_utf8_lossy(&file));
                 for fault in faults {
                     log::error!("{}", Excerpt(&fault));
@@ -408,5 +413,47 @@ impl Source {
         self.numbers.save();
         // The next documents bring the same metrics: the list hardly grows any more.
         self.metrics.shrink_to_fit();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+    use std::path::Path;
+
+    use super::*;
+
+    /// The file may be another one by now than when it was found.
+    #[test]
+    fn an_address_is_in_a_small_regular_file() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("a.url");
+        let files = Files::new(directory.path(), 144);
+        let target = |path: &Path| {
+            let (name, kind) = ("a".to_owned(), Kind::Url);
+            let path = path.to_owned();
+            let mut source = Source::new(Found { path, name, kind }, 1, &files, Generation::V6_1);
+            source.target().map(|(target, _)| target)
+        };
+        let refused = |why: &str| {
+            let reason = target(&path).expect_err("no address");
+            assert!(
+                reason.starts_with(&format!("cannot read {}: ", path.display())),
+                "{reason}"
+            );
+            assert!(reason.contains(why), "{reason}");
+            fs::remove_file(&path).expect("its own");
+        };
+        let mut text = b"file:///x\n".to_vec();
+        text.resize(limits::CONFIG, b'\n');
+        fs::write(&path, &text).expect("written");
+        assert_eq!(*target(&path).expect("an address"), Target::File("/x".into()));
+        text.push(b'\n');
+        fs::write(&path, &text).expect("written");
+        refused("it has more than 1048576 bytes");
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("ours");
+        refused("Invalid argument");
+        symlink("/dev/zero", &path).expect("ours");
+        refused("Invalid argument");
     }
 }
