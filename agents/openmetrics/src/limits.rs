@@ -37,6 +37,9 @@ pub const BACKGROUND: Duration = Duration::from_secs(60);
 /// How old the document of a source may be that is not waited for.
 pub const FRESH: Duration = Duration::from_secs(60);
 
+/// The most connections at a time, if the limit of descriptors allows them.
+pub const CONNECTIONS: usize = 4 * SOURCES as usize;
+
 /// The most cookies of all servers.
 pub const COOKIES: usize = 1000;
 /// The longest cookie, in bytes.

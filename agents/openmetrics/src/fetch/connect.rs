@@ -18,7 +18,7 @@ use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::TokioIo;
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::OnceCell;
+use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 use tower_service::Service;
 
 use super::address::{Address, Origin};
@@ -37,6 +37,8 @@ pub(super) struct Stream {
     io: TokioIo<Box<dyn Io>>,
     /// Whether it leads to a proxy, which is asked for whole addresses.
     is_proxied: bool,
+    /// Its place among those that may be open at a time.
+    _place: Option<OwnedSemaphorePermit>,
 }
 
 impl Stream {
@@ -44,6 +46,7 @@ impl Stream {
         Stream {
             io: TokioIo::new(Box::new(io)),
             is_proxied: false,
+            _place: None,
         }
     }
 }
@@ -78,9 +81,40 @@ impl Write for Stream {
     }
 }
 
+/// All connections that may be open at a time are.
+#[derive(Debug)]
+pub(super) struct Full;
+
+impl std::fmt::Display for Full {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("too many connections are open")
+    }
+}
+
+impl std::error::Error for Full {}
+
+/// What becomes of a connection when as many are open as there may be.
+#[derive(Clone, Debug)]
+pub(super) enum Places {
+    /// It is refused (`Full`).
+    Refuse(Arc<Semaphore>),
+    /// It waits until another one is closed.
+    Wait(Arc<Semaphore>),
+}
+
+impl Places {
+    async fn take(self) -> Result<OwnedSemaphorePermit, Full> {
+        match self {
+            Places::Refuse(places) => places.try_acquire_owned().map_err(|_| Full),
+            Places::Wait(places) => places.acquire_owned().await.map_err(|_| Full),
+        }
+    }
+}
+
 /// Makes connections.
 #[derive(Clone)]
 pub(super) struct Connector {
+    places: Places,
     plain: HttpConnector<Resolver>,
     proxies: Arc<Proxies>,
     trust: Arc<Trust>,
@@ -88,14 +122,25 @@ pub(super) struct Connector {
 
 impl Connector {
     /// One with these proxies and certificates.
-    pub fn new(proxies: Arc<Proxies>, trust: Arc<Trust>) -> Connector {
+    pub fn new(proxies: Arc<Proxies>, trust: Arc<Trust>, places: Places) -> Connector {
         let mut plain = HttpConnector::new_with_resolver(Resolver::default());
         plain.enforce_http(false);
         plain.set_nodelay(true);
-        Connector { plain, proxies, trust }
+        Connector {
+            places,
+            plain,
+            proxies,
+            trust,
+        }
     }
 
     async fn connect(self, uri: Uri) -> Result<Stream, Error> {
+        let _place = Some(self.places.clone().take().await?);
+        let stream = self.connect_anyway(uri).await?;
+        Ok(Stream { _place, ..stream })
+    }
+
+    async fn connect_anyway(self, uri: Uri) -> Result<Stream, Error> {
         let origin = Address::parse(&uri.to_string()).map_err(Refused)?.origin;
         let Some(proxy) = self.proxies.of_origin(&origin).map_err(Refused)? else {
             return self.direct(origin).await;

@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
+use std::error::Error as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,10 +18,12 @@ use hyper::{Request, Response};
 use hyper_util::client::legacy;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use parking_lot::Mutex;
+use tokio::sync::Semaphore;
 
 use super::address::Address;
 use super::coding;
-use super::connect::{Connector, basic, bytes, words};
+use super::connect::{Connector, Full, Places, basic, bytes, words};
+use super::descriptors::connections;
 use super::document::{Document, Failure, Memory};
 use super::netrc::Netrc;
 use super::proxy::Proxies;
@@ -39,9 +42,14 @@ const DRAINED: usize = 64 << 10;
 /// A packed document of more bytes is unpacked on another thread.
 const SMALL: usize = 64 << 10;
 
+type Pool = legacy::Client<Connector, Empty<Bytes>>;
+
 /// A client that keeps its connections and cookies.
 pub(super) struct Client {
-    client: legacy::Client<Connector, Empty<Bytes>>,
+    /// Keeps connections; if there are too many, it makes no others.
+    pool: Pool,
+    /// Asks in the place of the pool then, and closes each connection, so that others have it.
+    once: Pool,
     proxies: Arc<Proxies>,
     netrc: Netrc,
     cookies: Mutex<CookieStore>,
@@ -73,18 +81,32 @@ impl Client {
 
     /// One with these proxies and certificates.
     pub fn with(proxies: Proxies, trust: Trust) -> Client {
-        let proxies = Arc::new(proxies);
-        let client = legacy::Client::builder(TokioExecutor::new())
-            .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(KEPT)
-            .http1_title_case_headers(true)
-            .http1_max_buf_size(BUFFER)
-            .http1_allow_obsolete_multiline_headers_in_responses(true)
-            .http1_allow_spaces_after_header_name_in_responses(true)
-            .http1_ignore_invalid_headers_in_responses(true)
-            .build(Connector::new(Arc::clone(&proxies), Arc::new(trust)));
+        Client::limited(proxies, trust, connections())
+    }
+
+    /// One that has at most so many connections at a time.
+    pub fn limited(proxies: Proxies, trust: Trust, connections: usize) -> Client {
+        let (proxies, trust) = (Arc::new(proxies), Arc::new(trust));
+        let places = || Arc::new(Semaphore::new((connections / 2).max(1)));
+        let pool = |places: Places, idle: usize| {
+            legacy::Client::builder(TokioExecutor::new())
+                .pool_timer(TokioTimer::new())
+                .pool_idle_timeout(KEPT)
+                .pool_max_idle_per_host(idle)
+                .http1_title_case_headers(true)
+                .http1_max_buf_size(BUFFER)
+                .http1_allow_obsolete_multiline_headers_in_responses(true)
+                .http1_allow_spaces_after_header_name_in_responses(true)
+                .http1_ignore_invalid_headers_in_responses(true)
+                .build(Connector::new(Arc::clone(&proxies), Arc::clone(&trust), places))
+        };
+        let (once, pool) = (
+            pool(Places::Wait(places()), 0),
+            pool(Places::Refuse(places()), usize::MAX),
+        );
         Client {
-            client,
+            pool,
+            once,
             proxies,
             netrc: Netrc::of_the_user(),
             cookies: Mutex::default(),
@@ -225,7 +247,10 @@ impl Client {
                 );
             }
         }
-        let response = self.client.request(request).await;
+        let mut response = self.pool.request(request.clone()).await;
+        if response.as_ref().is_err_and(is_full) {
+            response = self.once.request(request).await;
+        }
         let response = response.map_err(|error| format!("{} for url: {address}", words(&error)))?;
         self.keep_cookies(address, response.headers());
         Ok(response)
@@ -261,6 +286,18 @@ impl Client {
             }
         }
     }
+}
+
+/// Whether a request has no connection because there are too many.
+fn is_full(error: &legacy::Error) -> bool {
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        if inner.is::<Full>() {
+            return true;
+        }
+        cause = inner.source();
+    }
+    false
 }
 
 /// Adds the headers of a source, each in the place of a default one.

@@ -18,6 +18,7 @@ use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe::Receiver;
 
 use super::complaints::{self, Complaints};
+use super::descriptors::Descriptors;
 use super::document::{Document, Memory};
 
 /// How often a kernel that cannot tell of the end of a program is asked.
@@ -49,7 +50,12 @@ pub(super) fn file(path: &Path, memory: &Arc<Memory>) -> Result<Document, String
 
 /// Runs a program and reads its stdout. What it has left behind with that stdout, when it has
 /// ended, is killed.
-pub(super) async fn script(path: &Path, memory: &Arc<Memory>, complaints: &Complaints) -> Result<Document, String> {
+pub(super) async fn script(
+    path: &Path,
+    memory: &Arc<Memory>,
+    complaints: &Complaints,
+    descriptors: &Descriptors,
+) -> Result<Document, String> {
     let mut command = Command::new(path);
     // A group of its own, which ends with what the program has started.
     command
@@ -60,6 +66,7 @@ pub(super) async fn script(path: &Path, memory: &Arc<Memory>, complaints: &Compl
     let cannot = |error: std::io::Error| format!("Command '{}' cannot be run: {error}", path.display());
     let mut running = Running(Some(command.spawn().map_err(cannot)?));
     let child = running.0.as_mut().ok_or("it has ended")?;
+    descriptors.give_back(child.id());
     let pipe = |stream: Option<OwnedFd>| {
         let stream = stream.ok_or_else(|| std::io::Error::from(ErrorKind::BrokenPipe))?;
         Receiver::from_owned_fd(stream)

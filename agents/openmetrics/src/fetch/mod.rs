@@ -8,6 +8,7 @@ mod address;
 mod coding;
 mod complaints;
 mod connect;
+mod descriptors;
 mod document;
 mod http;
 mod local;
@@ -30,6 +31,7 @@ use tokio::runtime::{self, Handle};
 use tokio::sync::oneshot;
 
 use complaints::Complaints;
+use descriptors::Descriptors;
 pub use document::{Document, Failure, Memory};
 pub(crate) use http::is_header;
 
@@ -139,6 +141,7 @@ struct Shared {
     client: OnceLock<http::Client>,
     memory: Arc<Memory>,
     complaints: Complaints,
+    descriptors: Descriptors,
     /// Files that nobody has begun to read.
     files: Mutex<VecDeque<Job>>,
     /// How long a source may take.
@@ -219,6 +222,7 @@ impl Fetcher {
                 client: OnceLock::new(),
                 memory,
                 complaints: Complaints::default(),
+                descriptors: Descriptors::raise(),
                 files: Mutex::default(),
                 bound,
             }),
@@ -357,7 +361,7 @@ impl Shared {
             }
             Target::Script(path) => {
                 let run = async {
-                    let document = local::script(path, &self.memory, &self.complaints).await;
+                    let document = local::script(path, &self.memory, &self.complaints, &self.descriptors).await;
                     document.map(|document| (0, document)).map_err(failure)
                 };
                 self.within(run, || {

@@ -143,6 +143,64 @@ fn http_with_headers_on_one_connection() {
     assert_eq!(server.connections.load(Ordering::SeqCst), 1);
 }
 
+/// Whoever has no place waits for one, and is answered; those that have one keep it.
+#[test]
+fn more_sources_than_connections() {
+    let open = Arc::new(AtomicUsize::new(0));
+    let most = Arc::new(AtomicUsize::new(0));
+    let (counted, largest) = (Arc::clone(&open), Arc::clone(&most));
+    let server = Server::wrapping(
+        |_, out| respond(out, "200 OK", b"x 1\n"),
+        move |stream| {
+            let now = counted.fetch_add(1, Ordering::SeqCst) + 1;
+            largest.fetch_max(now, Ordering::SeqCst);
+            Some(Counted(stream, Arc::clone(&counted)))
+        },
+    );
+    let targets: Vec<_> = (0..60)
+        .map(|number| target(&format!("{}/{number}", server.url())))
+        .collect();
+    let mut fetcher = Fetcher::new(Memory::new());
+    let client = http::Client::limited(Proxies::default(), Trust::of_the_environment(), 12);
+    assert!(fetcher.shared.client.set(client).is_ok());
+    for request in 1..=2 {
+        for got in all(&mut fetcher, &targets) {
+            assert_eq!(got, Ok((200, "x 1\n".to_owned())), "request {request}");
+        }
+    }
+    // The server sees the end of one later than the client, which has made another by then.
+    let most = most.load(Ordering::SeqCst);
+    assert!((6..=24).contains(&most), "{most}");
+    let connections = server.connections.load(Ordering::SeqCst);
+    // The first six serve again and again, the others once.
+    assert!((12..=114).contains(&connections), "{connections}");
+}
+
+/// A connection of a server, which is counted as long as it is open.
+struct Counted(TcpStream, Arc<AtomicUsize>);
+
+impl Read for Counted {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        self.0.read(bytes)
+    }
+}
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.1.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
 #[test]
 fn a_kept_connection_that_the_server_has_closed() {
     let server = Server::new(|_, out| {

@@ -1,0 +1,47 @@
+//! How many descriptors this process may have open: each connection, program and file is one.
+//!
+//! Most systems set the soft limit to 1024, for programs that use `select`, and a process may raise
+//! it up to the hard one. This one does so, as a host with many sources has that many connections.
+
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
+
+use crate::limits;
+
+/// Descriptors that are for files, programs and pmcd.
+const OTHERS: u64 = 256;
+
+/// The fewest connections that are tried.
+const FEWEST: usize = 16;
+
+/// The limit of this process.
+#[derive(Debug)]
+pub(super) struct Descriptors {
+    /// As it was when the process started.
+    before: Rlimit,
+}
+
+impl Descriptors {
+    /// Raises the soft limit to the hard one.
+    pub fn raise() -> Descriptors {
+        let before = getrlimit(Resource::Nofile);
+        let current = before.maximum;
+        // If that is not allowed, there are fewer connections at a time.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current, ..before });
+        Descriptors { before }
+    }
+
+    /// Lets a program that has just begun have the limit as it was: some close all descriptors up
+    /// to it, and `select` is wrong beyond 1024.
+    pub fn give_back(&self, process: u32) {
+        let process = i32::try_from(process).ok().and_then(Pid::from_raw);
+        // It may have ended, or be another user's.
+        let _ = process.map(|process| prlimit(Some(process), Resource::Nofile, self.before));
+    }
+}
+
+/// How many connections there may be at a time.
+pub(super) fn connections() -> usize {
+    let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    let most = limits::CONNECTIONS;
+    usize::try_from(limit.saturating_sub(OTHERS)).map_or(most, |limit| limit.clamp(FEWEST, most))
+}
