@@ -139,12 +139,12 @@ impl DirEntry {
         let mut content = Vec::new();
         let expected = usize::try_from(fstat(&file)?.st_size).unwrap_or(0).min(limit);
         // One more, so that the end is seen without more memory.
-        let room =
+        let reserve =
             |content: &mut Vec<u8>, count: usize| content.try_reserve(count).map_err(|_| io_error(Error::ENOMEM));
-        room(&mut content, expected + 1)?;
+        reserve(&mut content, expected + 1)?;
         loop {
             if content.len() == content.capacity() {
-                room(&mut content, 1)?;
+                reserve(&mut content, 1)?;
             }
             let count = rustix::io::retry_on_intr(|| rustix::io::read(&mut file, spare_capacity(&mut content)))?;
             if content.len() > limit {
@@ -286,9 +286,9 @@ fn check_regular(found: &Stat) -> io::Result<()> {
 fn walk(path: &FilePath, follow_last: bool) -> io::Result<DirEntry> {
     let mut rest = copy(path.bytes())?;
     let mut directory = start(&rest)?;
-    let mut room = Vec::new();
+    let mut buffer = Vec::new();
     for _ in 0..=LINKS {
-        let (next, name, found) = go(directory, &rest, follow_last, &mut room)?;
+        let (next, name, found) = go(directory, &rest, follow_last, &mut buffer)?;
         match found {
             None => return Ok(DirEntry { directory: next, name }),
             Some(link) => {
@@ -307,7 +307,7 @@ fn go(
     mut directory: OwnedFd,
     path: &[u8],
     follow_last: bool,
-    room: &mut Vec<u8>,
+    buffer: &mut Vec<u8>,
 ) -> io::Result<(OwnedFd, FilePath, Option<Vec<u8>>)> {
     let mut rest = path;
     loop {
@@ -335,7 +335,7 @@ fn go(
         if is_last && !follow_last {
             return Ok((directory, name, None));
         }
-        return match link(directory.as_fd(), &name, room)? {
+        return match link(directory.as_fd(), &name, buffer)? {
             Some(leads_to) => {
                 let rest = joined(&[leads_to, behind]).map_err(io_error)?;
                 Ok((directory, name, Some(rest)))
@@ -359,10 +359,12 @@ fn start(path: &[u8]) -> io::Result<OwnedFd> {
 ///
 /// # Errors
 /// `EACCES` for a link that is not to be followed.
-fn link<'r>(directory: BorrowedFd<'_>, name: &FilePath, room: &'r mut Vec<u8>) -> io::Result<Option<&'r [u8]>> {
-    room.clear();
-    room.try_reserve_exact(PATH_MAX).map_err(|_| io_error(Error::ENOMEM))?;
-    match readlinkat_raw(directory, name.c_str(), room.spare_capacity_mut()) {
+fn link<'r>(directory: BorrowedFd<'_>, name: &FilePath, buffer: &'r mut Vec<u8>) -> io::Result<Option<&'r [u8]>> {
+    buffer.clear();
+    buffer
+        .try_reserve_exact(PATH_MAX)
+        .map_err(|_| io_error(Error::ENOMEM))?;
+    match readlinkat_raw(directory, name.c_str(), buffer.spare_capacity_mut()) {
         Ok((leads_to, _)) if is_trusted(directory, name)? => Ok(Some(leads_to)),
         Ok(_) => Err(Errno::ACCESS.into()),
         Err(Errno::INVAL | Errno::NOENT) => Ok(None),

@@ -48,7 +48,7 @@ const PATH_MAX: usize = 4095;
 pub const LINE_MAX: usize = 10 * 1024;
 
 /// Capacity of a line in bytes before it needs memory.
-const ROOM: usize = 512;
+const LINE_SIZE: usize = 512;
 
 /// One message while it is put together: in the value itself, and on the heap when it grows longer
 /// than that. Without memory for this it is cut there: a shorter message, never the end of the
@@ -58,7 +58,7 @@ const ROOM: usize = 512;
 /// [`PathBytes`] or [`Whole`].
 #[derive(Debug)]
 pub struct Line {
-    room: [u8; ROOM],
+    buffer: [u8; LINE_SIZE],
     used: usize,
     /// All of the text, once it no longer fits in the value; otherwise empty.
     long: Vec<u8>,
@@ -69,7 +69,7 @@ pub struct Line {
 impl Default for Line {
     fn default() -> Line {
         Line {
-            room: [0; ROOM],
+            buffer: [0; LINE_SIZE],
             used: 0,
             long: Vec::new(),
             cut: false,
@@ -98,18 +98,18 @@ impl Line {
         }
         if self.long.is_empty() {
             // One byte is kept for the NUL of `c_str`.
-            if bytes.len() < ROOM - self.used {
-                self.room[self.used..self.used + bytes.len()].copy_from_slice(bytes);
+            if bytes.len() < LINE_SIZE - self.used {
+                self.buffer[self.used..self.used + bytes.len()].copy_from_slice(bytes);
                 self.used += bytes.len();
                 return;
             }
             if self.long.try_reserve(self.used + bytes.len() + 1).is_err() {
-                let fitting = ROOM - 1 - self.used;
-                self.room[self.used..ROOM - 1].copy_from_slice(&bytes[..fitting]);
-                (self.used, self.cut) = (ROOM - 1, true);
+                let fitting = LINE_SIZE - 1 - self.used;
+                self.buffer[self.used..LINE_SIZE - 1].copy_from_slice(&bytes[..fitting]);
+                (self.used, self.cut) = (LINE_SIZE - 1, true);
                 return;
             }
-            self.long.extend_from_slice(&self.room[..self.used]);
+            self.long.extend_from_slice(&self.buffer[..self.used]);
         }
         if self.long.try_reserve(bytes.len() + 1).is_err() {
             self.cut = true;
@@ -138,7 +138,7 @@ impl Line {
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         if self.long.is_empty() {
-            &self.room[..self.used]
+            &self.buffer[..self.used]
         } else {
             &self.long
         }
@@ -159,8 +159,8 @@ impl Line {
     /// The text as a C string: it ends at its first NUL. This needs no memory.
     pub fn c_str(&mut self) -> &CStr {
         let text = if self.long.is_empty() {
-            self.room[self.used] = 0;
-            &self.room[..=self.used]
+            self.buffer[self.used] = 0;
+            &self.buffer[..=self.used]
         } else {
             // Room: each growth has reserved one byte more.
             self.long.push(0);
@@ -437,10 +437,10 @@ mod tests {
         }
     }
 
-    /// A line may be longer than its own room, and has a NUL behind it in any case.
+    /// A line may be longer than its own buffer, and has a NUL behind it in any case.
     #[test]
     fn lines_grow() {
-        for length in [0, 1, ROOM - 2, ROOM - 1, ROOM, ROOM + 1, 5000] {
+        for length in [0, 1, LINE_SIZE - 2, LINE_SIZE - 1, LINE_SIZE, LINE_SIZE + 1, 5000] {
             let text = "x".repeat(length);
             let mut line = Line::new(format_args!("{text}"));
             assert_eq!(line.bytes(), text.as_bytes());

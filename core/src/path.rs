@@ -33,11 +33,11 @@ impl FilePath {
     /// # Errors
     /// `-ENOMEM`; `-EINVAL` for a NUL in it.
     pub fn new(parts: &[&[u8]], end: fmt::Arguments<'_>) -> Result<FilePath> {
-        let mut room = [0; 80];
-        let mut rest = &mut room[..];
+        let mut buffer = [0; 80];
+        let mut rest = &mut buffer[..];
         rest.write_fmt(end).map_err(|_| Error::EINVAL)?;
         let used = 80 - rest.len();
-        let path = joined(&[&joined(parts)?, &room[..used], b"\0"])?;
+        let path = joined(&[&joined(parts)?, &buffer[..used], b"\0"])?;
         CStr::from_bytes_with_nul(&path).map_err(|_| Error::EINVAL)?;
         // The capacity is exact, so this moves nothing.
         Ok(FilePath(path.into_boxed_slice()))

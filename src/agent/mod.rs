@@ -45,9 +45,9 @@ pub(crate) fn register(
         all.try_reserve(1)
     }
     .map_err(|_| Error::ENOMEM)?;
-    let room = Block::room(1)?;
+    let block = Block::uninit(1)?;
     let ext = extension()?;
-    let record: &'static AgentRecord = room.leak(AgentRecord::new(
+    let record: &'static AgentRecord = block.leak(AgentRecord::new(
         SeenDispatch::new(dispatch, daemon),
         ext.as_ptr(),
         state::address(),

@@ -50,7 +50,7 @@ pub(crate) struct InstancesAhead {
     /// Their number.
     len: usize,
     /// The number that the next read asks for.
-    room: usize,
+    batch: usize,
     /// The position of the walk behind the instance that was returned last.
     after: Position,
     /// The domain that they were read from; and the list, if only instances of a list were read.
@@ -66,7 +66,7 @@ impl InstancesAhead {
             read: None,
             next: 0,
             len: 0,
-            room: 1,
+            batch: 1,
             after: Position::END,
             source: None,
             changes: 0,
@@ -76,7 +76,7 @@ impl InstancesAhead {
     /// Forgets what was read, for a walk of more than one step.
     pub(crate) fn reset(&mut self) {
         self.source = None;
-        (self.next, self.len, self.room) = (0, 0, AHEAD);
+        (self.next, self.len, self.batch) = (0, 0, AHEAD);
     }
 
     /// The next active instance of a walk, which goes on behind it.
@@ -125,8 +125,8 @@ impl InstancesAhead {
         place: ListPlace,
         listed: &[i32],
     ) -> Option<i32> {
-        self.read(token, walk, indom, Some(place), |cache, from, room| {
-            cache.read_listed(from, listed, room)
+        self.read(token, walk, indom, Some(place), |cache, from, buffer| {
+            cache.read_listed(from, listed, buffer)
         })
     }
 
@@ -146,21 +146,21 @@ impl InstancesAhead {
         // Instances that were read ahead are left, and of no use: a callback has changed the
         // domain, and may do so again. So less is read.
         if self.next < self.len {
-            self.room = 1;
+            self.batch = 1;
         }
         self.changes = changes();
         let nothing = WalkEntry {
             inst: 0,
             next: Position::END,
         };
-        let room = &mut self.read.get_or_insert([nothing; AHEAD])[..self.room];
+        let buffer = &mut self.read.get_or_insert([nothing; AHEAD])[..self.batch];
         self.len = peek(token, indom, |cache| {
             let from = walk.resume(cache.inserted());
-            read(cache, from, room)
+            read(cache, from, buffer)
         })?;
         self.source = Some((indom, list));
-        let first = room[..self.len].first().copied();
-        self.room = (self.room * 4).min(AHEAD);
+        let first = buffer[..self.len].first().copied();
+        self.batch = (self.batch * 4).min(AHEAD);
         self.next = 1;
         match first {
             Some(given) => Some(self.give(walk, given)),

@@ -293,8 +293,8 @@ impl<'call> Fetch<'call> {
             }
         }
         iterate::start(token, self.agent, indom, self.ext);
-        let room = iterate::estimate(token, self.agent, self.ext);
-        if let Err(error) = self.output.open(wanted, room, self.asked.encoding) {
+        let estimate = iterate::estimate(token, self.agent, self.ext);
+        if let Err(error) = self.output.open(wanted, estimate, self.asked.encoding) {
             return self.fail(token, error);
         }
         self.steps.reset(ordinal);

@@ -203,13 +203,13 @@ impl<'call> InstanceLabels<'call> {
         if log::debug(Debug::Labels) {
             log::trace!(token, "pmdaLabel: InDom {indom} {count} instance labels request\n");
         }
-        let room = match usize::try_from(count) {
-            Ok(room) if room > 0 => room,
+        let size = match usize::try_from(count) {
+            Ok(size) if size > 0 => size,
             _ => return Err(Error::check(count)),
         };
         // The old pointer is not freed: we have not allocated what it leads to.
         sets.store_none();
-        let array = LabelArray::new(room).map_err(Err)?;
+        let array = LabelArray::new(size).map_err(Err)?;
         let agent = agent::of_any(token, ext).map_err(Err)?;
         if !indom.is_null() {
             iterate::start(token, agent, indom, ext);

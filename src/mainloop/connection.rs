@@ -109,8 +109,8 @@ impl Incoming {
         if let Some(read) = read {
             receiver.filled(read.result())?;
         }
-        if let Some(room) = receiver.room(self.mode)? {
-            return Ok(Some((room.as_mut_ptr(), room.len())));
+        if let Some(buffer) = receiver.read_buffer(self.mode)? {
+            return Ok(Some((buffer.as_mut_ptr(), buffer.len())));
         }
         let pdu = receiver.take()?;
         if let Some(receiver) = self.receiver.take() {

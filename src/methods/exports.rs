@@ -1,4 +1,4 @@
-//! The stock methods that need no room of their own: profile, store, descriptor, names and
+//! The stock methods that need no module of their own: profile, store, descriptor, names and
 //! attributes.
 
 #![allow(unsafe_code)]

@@ -180,7 +180,7 @@ fn send(fd: c_int, descriptors: [RawFd; 2], message: impl FnOnce() -> Result<Vec
 /// Receives a message into a buffer of C.
 fn receive(fd: c_int, expected: Expected, buffer: CBuffer<'_>) -> c_int {
     let receive = || {
-        let (start, size) = try_guarded(|_| buffer.room())?;
+        let (start, size) = try_guarded(|_| buffer.raw_parts())?;
         // SAFETY: the buffer of C is writable for `size` bytes, by the contract of `CBuffer::new`.
         let received = unsafe { root_socket::receive(fd, start, size, expected.with_descriptors()) };
         try_guarded(|token| expected.finish(token, buffer, received))
@@ -195,9 +195,9 @@ fn receive(fd: c_int, expected: Expected, buffer: CBuffer<'_>) -> c_int {
 fn answer(fd: c_int, purpose: RootAnswer<'_>) -> Guarded<c_int> {
     let mut reply = NoDropCell::none();
     let (start, size) = try_guarded(|_| {
-        let mut room = client::room(purpose.size())?;
-        let place = (room.as_mut_ptr(), room.len());
-        reply.set(room);
+        let mut message = client::answer_buffer(purpose.size())?;
+        let place = (message.as_mut_ptr(), message.len());
+        reply.set(message);
         Ok(place)
     })?;
     // SAFETY: `reply` keeps the buffer until the next step.

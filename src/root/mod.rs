@@ -38,11 +38,11 @@ fn number(bytes: usize) -> c_int {
 ///
 /// # Errors
 /// `-ENOMEM`.
-pub(crate) fn room(size: usize) -> Result<Vec<u8>> {
-    let mut room = Vec::new();
-    room.try_reserve_exact(size).map_err(|_| Error::ENOMEM)?;
-    room.resize(size, 0);
-    Ok(room)
+pub(crate) fn answer_buffer(size: usize) -> Result<Vec<u8>> {
+    let mut buffer = Vec::new();
+    buffer.try_reserve_exact(size).map_err(|_| Error::ENOMEM)?;
+    buffer.resize(size, 0);
+    Ok(buffer)
 }
 
 /// A request about a container (ROOT-35). If the name is NULL, its length is a process id, which is
@@ -168,8 +168,8 @@ impl RootAnswer<'_> {
     /// The size of the longest such answer, in bytes.
     pub(crate) fn size(self) -> usize {
         match self {
-            RootAnswer::Text(..) | RootAnswer::Process => root::CONTAINER_SIZE + root::TEXT_ROOM,
-            RootAnswer::Started(..) => root::START_SIZE + root::TEXT_ROOM,
+            RootAnswer::Text(..) | RootAnswer::Process => root::CONTAINER_SIZE + root::TEXT_SIZE,
+            RootAnswer::Started(..) => root::START_SIZE + root::TEXT_SIZE,
             RootAnswer::Ended(_) | RootAnswer::Terminated => root::STOP_SIZE,
             RootAnswer::Introduced(..) => root::INFO_SIZE,
         }

@@ -35,7 +35,7 @@ impl Arena {
     /// # Errors
     /// `-ENOMEM`; pieces that were handed out before stay.
     #[inline(always)]
-    pub(crate) fn room(&mut self, size: usize) -> Result<*mut u8> {
+    pub(crate) fn allocate(&mut self, size: usize) -> Result<*mut u8> {
         const { assert!(align_of::<u64>() <= ALIGNMENT && size_of::<u64>() == ALIGNMENT) };
         let (words, used) = (size.div_ceil(size_of::<u64>()), self.used);
         match self.chunks.last_mut() {
@@ -44,16 +44,16 @@ impl Arena {
                 // `used` is at most the capacity, so the address is in the chunk or at its end.
                 Ok(chunk.as_mut_ptr().wrapping_add(used).cast())
             }
-            _ => self.room_in_new_chunk(words),
+            _ => self.allocate_in_new_chunk(words),
         }
     }
 
-    /// [`Arena::room`] at the start of a new chunk. The rest of the last chunk stays unused.
+    /// [`Arena::allocate`] at the start of a new chunk. The rest of the last chunk stays unused.
     ///
     /// # Errors
     /// `-ENOMEM`.
     #[cold]
-    fn room_in_new_chunk(&mut self, words: usize) -> Result<*mut u8> {
+    fn allocate_in_new_chunk(&mut self, words: usize) -> Result<*mut u8> {
         let next = match self.chunks.last() {
             Some(last) => last.capacity().saturating_mul(2).min(Arena::KEPT),
             None => Arena::FIRST,
@@ -89,7 +89,7 @@ mod tests {
         let sizes = [0, 1, 7, 8, 9, 100, 5000, 3, 70_000, 16];
         let mut pieces = Vec::new();
         for (fill, size) in (1_u8..).zip(sizes) {
-            let piece = arena.room(size).expect("memory");
+            let piece = arena.allocate(size).expect("memory");
             assert_eq!(piece.addr() % ALIGNMENT, 0);
             // SAFETY: a new piece of that size.
             unsafe { piece.write_bytes(fill, size) };
@@ -110,7 +110,7 @@ mod tests {
         let kept = |arena: &Arena| arena.chunks.iter().map(Vec::capacity).collect::<Vec<_>>();
         let fill = |arena: &mut Arena, pieces| {
             for _ in 0..pieces {
-                arena.room(1000).expect("memory");
+                arena.allocate(1000).expect("memory");
             }
         };
         fill(&mut arena, 100);
@@ -123,7 +123,7 @@ mod tests {
 
         fill(&mut arena, 5000);
         assert!(kept(&arena).iter().all(|size| *size <= Arena::KEPT));
-        arena.room(Arena::KEPT * 8 + 1).expect("memory");
+        arena.allocate(Arena::KEPT * 8 + 1).expect("memory");
         assert!(kept(&arena).last() > Some(&Arena::KEPT));
         arena.clear();
         assert_eq!(kept(&arena), [Arena::KEPT]);
@@ -133,8 +133,8 @@ mod tests {
     #[test]
     fn an_arena_without_memory() {
         let mut arena = Arena::new();
-        let first = arena.room(8).expect("memory");
-        assert_eq!(arena.room(usize::MAX), Err(Error::ENOMEM));
-        assert_eq!(arena.room(8).expect("memory").addr(), first.addr() + 8);
+        let first = arena.allocate(8).expect("memory");
+        assert_eq!(arena.allocate(usize::MAX), Err(Error::ENOMEM));
+        assert_eq!(arena.allocate(8).expect("memory").addr(), first.addr() + 8);
     }
 }

@@ -188,7 +188,7 @@ impl<'call> CBuffer<'call> {
     ///
     /// # Errors
     /// `-EINVAL` for NULL and for a size that is not positive.
-    pub(crate) fn room(self) -> Result<(*mut u8, usize)> {
+    pub(crate) fn raw_parts(self) -> Result<(*mut u8, usize)> {
         match usize::try_from(self.size) {
             Ok(size) if size > 0 && !self.start.is_null() => Ok((self.start, size)),
             _ => Err(Error::EINVAL),
@@ -200,7 +200,9 @@ impl<'call> CBuffer<'call> {
     /// # Panics
     /// When the buffer has fewer.
     pub(crate) fn filled(&self, len: usize) -> &[u8] {
-        let Ok((start, size)) = self.room() else { return &[] };
+        let Ok((start, size)) = self.raw_parts() else {
+            return &[];
+        };
         assert!(len <= size, "{len} bytes of {size}");
         // SAFETY: `size` bytes are readable, and nobody writes there meanwhile, by the contract of
         // `new`; `len` is not more, as was asserted.
@@ -212,7 +214,7 @@ impl<'call> CBuffer<'call> {
     /// # Panics
     /// When they do not fit.
     pub(crate) fn write(self, offset: usize, bytes: &[u8]) {
-        let Ok((start, size)) = self.room() else { return };
+        let Ok((start, size)) = self.raw_parts() else { return };
         assert!(
             offset.checked_add(bytes.len()).is_some_and(|end| end <= size),
             "beyond {size} bytes"
@@ -227,7 +229,7 @@ impl<'call> CBuffer<'call> {
     /// # Errors
     /// `-E2BIG` when they do not fit, or there is no buffer.
     pub(crate) fn write_text(self, text: &[u8]) -> Result<()> {
-        match self.room() {
+        match self.raw_parts() {
             Ok((_, size)) if size > text.len() => {
                 self.write(0, text);
                 self.write(text.len(), &[0]);

@@ -14,14 +14,14 @@ use pmda_core::queue::{Excerpt, Payload};
 pub(crate) struct EventHeader {
     when: timeval,
     /// Number of bytes from the offset `DATA` on, for the data and a NUL.
-    room: usize,
+    capacity: usize,
 }
 
 /// Offset of the data in a block, in bytes. It is a multiple of 16, so that the data are aligned as
 /// a block of malloc is, up to 16 (QUEUE-12).
 const DATA: usize = size_of::<EventHeader>().next_multiple_of(16);
 
-/// The room is a multiple of this, in bytes, so that events of nearly the same size can use one
+/// The capacity is a multiple of this, in bytes, so that events of nearly the same size can use one
 /// block after another.
 const STEP: usize = 32;
 
@@ -70,11 +70,11 @@ pub(crate) struct EventBlock {
 unsafe impl Send for EventBlock {}
 
 impl EventBlock {
-    /// The room for data and NUL, in bytes. Callbacks get pointers to the time and the data only,
-    /// so they do not change this.
-    fn room(&self) -> usize {
+    /// The capacity for data and NUL, in bytes. Callbacks get pointers to the time and the data
+    /// only, so they do not change this.
+    fn capacity(&self) -> usize {
         // SAFETY: `instead` has written the header, and no reference to it exists.
-        unsafe { (&raw const (*self.start.as_ptr()).room).read() }
+        unsafe { (&raw const (*self.start.as_ptr()).capacity).read() }
     }
 
     /// Copies an event, into the block `old` if that is large enough. Otherwise `old` is freed.
@@ -87,7 +87,7 @@ impl EventBlock {
             return Err(Error::EINVAL);
         }
         let block = match old {
-            Some(old) if old.room() > size => old,
+            Some(old) if old.capacity() > size => old,
             old => EventBlock::instead(old, size)?,
         };
         // SAFETY: the block has room for more than `size` bytes from `DATA` on. This function owns
@@ -111,16 +111,16 @@ impl EventBlock {
     #[cold]
     fn instead(old: Option<EventBlock>, size: usize) -> Result<EventBlock> {
         drop(old);
-        let room = size.checked_add(1).and_then(|size| size.checked_next_multiple_of(STEP));
-        let total = room.and_then(|room| room.checked_add(DATA));
-        let (Some(room), Some(total)) = (room, total) else {
+        let capacity = size.checked_add(1).and_then(|size| size.checked_next_multiple_of(STEP));
+        let total = capacity.and_then(|capacity| capacity.checked_add(DATA));
+        let (Some(capacity), Some(total)) = (capacity, total) else {
             return Err(Error::ENOMEM);
         };
-        let start = memory::Block::<u8>::room(total)?.into_raw().cast::<EventHeader>();
+        let start = memory::Block::<u8>::uninit(total)?.into_raw().cast::<EventHeader>();
         let when = timeval { tv_sec: 0, tv_usec: 0 };
         // SAFETY: the block has room for the header, and malloc aligns for it, as is asserted
         // below.
-        unsafe { start.write(EventHeader { when, room }) };
+        unsafe { start.write(EventHeader { when, capacity }) };
         NonNull::new(start)
             .map(|start| EventBlock { start })
             .ok_or(Error::ENOMEM)
@@ -152,11 +152,11 @@ impl EventView {
 
     /// The beginning of the data, of which there are `size` bytes, for debug output.
     pub(crate) fn excerpt(self, size: usize) -> Excerpt {
-        Excerpt::new(size, |room| {
-            let len = room.len().min(size);
-            // SAFETY: the fetch keeps the block alive, and it holds `size` bytes of data. `room` is
-            // memory of the excerpt, so the two do not overlap.
-            unsafe { ptr::copy_nonoverlapping(self.data().cast::<u8>(), room.as_mut_ptr(), len) };
+        Excerpt::new(size, |buffer| {
+            let len = buffer.len().min(size);
+            // SAFETY: the fetch keeps the block alive, and it holds `size` bytes of data. `buffer`
+            // is memory of the excerpt, so the two do not overlap.
+            unsafe { ptr::copy_nonoverlapping(self.data().cast::<u8>(), buffer.as_mut_ptr(), len) };
             len
         })
     }

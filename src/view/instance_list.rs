@@ -45,7 +45,7 @@ type TextArray<'call> = Array<'call, Option<CText<'call>>>;
 pub(crate) struct InstanceList {
     list: Instances<'static>,
     /// The number of instances for which those of its lists that are there have room.
-    room: usize,
+    capacity: usize,
 }
 
 impl InstanceList {
@@ -57,8 +57,8 @@ impl InstanceList {
     pub(crate) unsafe fn take_over(list: *mut pmInResult) -> Option<InstanceList> {
         // SAFETY: NULL or a list as the contract demands, as the caller promises.
         let list = unsafe { Instances::new(list) }?;
-        let room = list.ids().len().max(list.names().len());
-        Some(InstanceList { list, room })
+        let capacity = list.ids().len().max(list.names().len());
+        Some(InstanceList { list, capacity })
     }
 
     /// A list of the name that belongs to a requested id.
@@ -66,7 +66,7 @@ impl InstanceList {
     /// # Errors
     /// `-ENOMEM`.
     pub(crate) fn of_name(indom: InDom, name: &[u8]) -> Result<InstanceList> {
-        let mut list = InstanceList::with_room(indom, 1, None, Some(Block::room(1)?))?;
+        let mut list = InstanceList::with_capacity(indom, 1, None, Some(Block::uninit(1)?))?;
         list.push(0, name)?;
         Ok(list)
     }
@@ -76,41 +76,41 @@ impl InstanceList {
     /// # Errors
     /// `-ENOMEM`.
     pub(crate) fn of_id(indom: InDom, inst: c_int) -> Result<InstanceList> {
-        let mut list = InstanceList::with_room(indom, 1, Some(Block::room(1)?), None)?;
+        let mut list = InstanceList::with_capacity(indom, 1, Some(Block::uninit(1)?), None)?;
         list.push(inst, b"")?;
         Ok(list)
     }
 
-    /// A list of all ids and names of a domain, `room` of them at most. No code of C runs
+    /// A list of all ids and names of a domain, `capacity` of them at most. No code of C runs
     /// meanwhile: the names are borrowed from the agent's memory.
     ///
     /// # Errors
-    /// `-ENOMEM`, also for more than `room` instances.
+    /// `-ENOMEM`, also for more than `capacity` instances.
     pub(crate) fn of_all<'n>(
         indom: InDom,
-        room: usize,
+        capacity: usize,
         all: impl Iterator<Item = (c_int, &'n [u8])>,
     ) -> Result<InstanceList> {
-        let (ids, names) = (Block::room(room)?, Block::room(room)?);
-        let mut list = InstanceList::with_room(indom, room, Some(ids), Some(names))?;
+        let (ids, names) = (Block::uninit(capacity)?, Block::uninit(capacity)?);
+        let mut list = InstanceList::with_capacity(indom, capacity, Some(ids), Some(names))?;
         for (inst, name) in all {
             list.push(inst, name)?;
         }
         Ok(list)
     }
 
-    /// A list without instances, from lists with room for `room` elements; `None` for one that is
-    /// not there.
+    /// A list without instances, from lists with room for `capacity` elements; `None` for one that
+    /// is not there.
     ///
     /// # Errors
     /// `-ENOMEM`.
-    fn with_room(
+    fn with_capacity(
         indom: InDom,
-        room: usize,
+        capacity: usize,
         ids: Option<Block<c_int>>,
         names: Option<Block<*mut c_char>>,
     ) -> Result<InstanceList> {
-        let mut list = Block::room(1)?;
+        let mut list = Block::uninit(1)?;
         list.put(pmInResult {
             indom: indom.0,
             numinst: 0,
@@ -122,7 +122,7 @@ impl InstanceList {
         let list = unsafe { Instances::new(list.into_raw()) };
         Ok(InstanceList {
             list: list.ok_or(Error::ENOMEM)?,
-            room,
+            capacity,
         })
     }
 
@@ -133,17 +133,17 @@ impl InstanceList {
     fn push(&mut self, inst: c_int, name: &[u8]) -> Result<()> {
         let (list, place) = (self.list, self.list.count() as usize);
         let count = c_int::try_from(place + 1).map_err(|_| Error::ENOMEM)?;
-        if place >= self.room {
+        if place >= self.capacity {
             return Err(Error::ENOMEM);
         }
         let (ids, names) = (list.ids().first(), list.names().first().cast::<*mut c_char>());
         if !names.is_null() {
             let name = string(name)?.into_raw();
-            // SAFETY: the list of names has `room` places, which is more than `place`.
+            // SAFETY: the list of names has `capacity` places, which is more than `place`.
             unsafe { names.add(place).write(name) };
         }
         if !ids.is_null() {
-            // SAFETY: the list of ids has `room` places, which is more than `place`.
+            // SAFETY: the list of ids has `capacity` places, which is more than `place`.
             unsafe { ids.add(place).write(inst) };
         }
         list.set_count(count);

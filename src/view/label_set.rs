@@ -219,7 +219,7 @@ impl<'call> LabelSets<'call> {
     /// # Errors
     /// `-ENOMEM`; nothing is stored.
     pub(crate) fn store_new(&mut self, set: &JsonLabels) -> Result<c_int> {
-        let (mut shell, blocks) = (Block::room(1)?, Blocks::of(set)?);
+        let (mut shell, blocks) = (Block::uninit(1)?, Blocks::of(set)?);
         let count = blocks.fill(shell.put(empty(PM_IN_NULL as u32)));
         self.write(shell.into_raw());
         Ok(count)
@@ -310,12 +310,12 @@ fn label(place: Span) -> pmLabel {
 pub(crate) struct LabelArray(Option<CVec<pmLabelSet>>);
 
 impl LabelArray {
-    /// An empty array with room for `room` sets.
+    /// An empty array with room for `capacity` sets.
     ///
     /// # Errors
     /// `-ENOMEM`.
-    pub(crate) fn new(room: usize) -> Result<LabelArray> {
-        CVec::with_capacity(room).map(|sets| LabelArray(Some(sets)))
+    pub(crate) fn new(capacity: usize) -> Result<LabelArray> {
+        CVec::with_capacity(capacity).map(|sets| LabelArray(Some(sets)))
     }
 
     /// Appends an empty set.

@@ -181,7 +181,7 @@ impl<T: Copy> CVec<T> {
     pub(crate) fn with_capacity(capacity: usize) -> Result<CVec<T>> {
         let capacity = capacity.max(1);
         Ok(CVec {
-            block: Block::room(capacity)?,
+            block: Block::uninit(capacity)?,
             len: 0,
             capacity,
         })
@@ -220,7 +220,7 @@ impl<T: Copy> CVec<T> {
     fn spare(&mut self) -> Result<&mut MaybeUninit<T>> {
         if self.len == self.capacity {
             let capacity = self.capacity.checked_mul(2).ok_or(Error::ENOMEM)?;
-            let larger = Block::room(capacity)?;
+            let larger = Block::uninit(capacity)?;
             // SAFETY: the larger block has room for all elements of the old one, and is another
             // block.
             unsafe { ptr::copy_nonoverlapping(self.block.as_ptr(), larger.as_ptr(), self.len) };
@@ -315,7 +315,7 @@ impl<T> Block<T> {
     ///
     /// # Errors
     /// As [`Block::zeroed`].
-    pub(crate) fn room(count: usize) -> Result<Block<T>> {
+    pub(crate) fn uninit(count: usize) -> Result<Block<T>> {
         let size = count.max(1).checked_mul(size_of::<T>().max(1)).ok_or(Error::ENOMEM)?;
         Block::from_malloc(malloc(size))
     }
@@ -339,7 +339,7 @@ impl<T> Block<T> {
     /// # Errors
     /// As [`Block::zeroed`].
     pub(crate) fn holding(value: T) -> Result<Block<T>> {
-        let mut block = Block::room(1)?;
+        let mut block = Block::uninit(1)?;
         block.put(value);
         Ok(block)
     }
@@ -381,7 +381,7 @@ impl<T> Drop for Block<T> {
 /// `-ENOMEM`.
 pub(crate) fn string(text: &[u8]) -> Result<Block<c_char>> {
     let size = text.len().checked_add(1).ok_or(Error::ENOMEM)?;
-    let block = Block::<c_char>::room(size)?;
+    let block = Block::<c_char>::uninit(size)?;
     // SAFETY: the new block has room for the text and the NUL, and cannot overlap with the text.
     unsafe {
         ptr::copy_nonoverlapping(text.as_ptr().cast::<c_char>(), block.as_ptr(), text.len());

@@ -88,7 +88,7 @@ fn packed(
 ) -> Result<Block<*mut c_char>> {
     let Size { count, bytes } = size;
     let words = bytes.div_ceil(size_of::<*mut c_char>());
-    let block = Block::<*mut c_char>::room(count + words)?;
+    let block = Block::<*mut c_char>::uninit(count + words)?;
     let start = block.as_ptr();
     // SAFETY: the new block has room for `count` pointers and, behind them, `bytes` bytes, all of
     // them still to be written. Nobody else has it, and the two parts do not overlap.
@@ -145,8 +145,8 @@ impl Sink for NameWriter<'_> {
 
 /// Writes bytes. It is a function of its own for the optimizer: parameters tell it that the two do
 /// not overlap.
-fn write(room: &mut [MaybeUninit<u8>], bytes: &[u8]) {
-    for (place, byte) in room.iter_mut().zip(bytes) {
+fn write(out: &mut [MaybeUninit<u8>], bytes: &[u8]) {
+    for (place, byte) in out.iter_mut().zip(bytes) {
         place.write(*byte);
     }
 }
@@ -164,7 +164,7 @@ impl NewNode {
     /// `-ENOMEM`.
     fn called(component: &[u8]) -> Result<NewNode> {
         Ok(NewNode {
-            node: Block::room(1)?,
+            node: Block::uninit(1)?,
             name: string(component)?,
         })
     }

@@ -41,19 +41,19 @@ impl ResultBlock {
     /// # Errors
     /// `-ENOMEM`.
     fn new(sets: usize) -> Result<ResultBlock> {
-        ResultBlock::in_memory(sets, |size| Ok(Block::<u8>::room(size)?.into_raw()))
+        ResultBlock::in_memory(sets, |size| Ok(Block::<u8>::uninit(size)?.into_raw()))
     }
 
-    /// A block in memory that `room` returns. It has room for one value set at least, so that it is
-    /// no smaller than C's structure.
+    /// A block in memory that `allocate` returns. It has room for one value set at least, so that
+    /// it is no smaller than C's structure.
     ///
     /// # Errors
     /// `-ENOMEM`.
-    fn in_memory(sets: usize, room: impl FnOnce(usize) -> Result<*mut u8>) -> Result<ResultBlock> {
+    fn in_memory(sets: usize, allocate: impl FnOnce(usize) -> Result<*mut u8>) -> Result<ResultBlock> {
         let capacity = sets.max(1);
         let more = (capacity - 1).checked_mul(size_of::<*mut pmValueSet>());
         let size = more.and_then(|more| more.checked_add(size_of::<pmdaResult>()));
-        let result = room(size.ok_or(Error::ENOMEM)?)?.cast();
+        let result = allocate(size.ok_or(Error::ENOMEM)?)?.cast();
         Ok(ResultBlock { result, capacity })
     }
 }
@@ -123,7 +123,7 @@ impl ResultMemory<'_> {
     fn block(&mut self, token: &mut Token, sets: usize) -> Result<ResultBlock> {
         match self {
             ResultMemory::Malloc(results) => results.take(token, sets),
-            ResultMemory::Arena(arena) => ResultBlock::in_memory(sets, |size| arena.room(size)),
+            ResultMemory::Arena(arena) => ResultBlock::in_memory(sets, |size| arena.allocate(size)),
         }
     }
 
@@ -132,10 +132,10 @@ impl ResultMemory<'_> {
     /// # Errors
     /// `-ENOMEM`.
     #[inline(always)]
-    fn room(&mut self, size: usize) -> Result<*mut u8> {
+    fn allocate(&mut self, size: usize) -> Result<*mut u8> {
         match self {
-            ResultMemory::Malloc(_) => Ok(Block::<u8>::room(size)?.into_raw()),
-            ResultMemory::Arena(arena) => arena.room(size),
+            ResultMemory::Malloc(_) => Ok(Block::<u8>::uninit(size)?.into_raw()),
+            ResultMemory::Arena(arena) => arena.allocate(size),
         }
     }
 }
@@ -229,8 +229,9 @@ impl<'call> CResult<'call> {
         if self.set.is_full() {
             self.grow()?;
         }
-        let value = atom.stored(kind, |size| self.memory.room(size))?;
-        // SAFETY: the set is not full: as was checked, or since it has grown.
+        let value = atom.stored(kind, |size| self.memory.allocate(size))?;
+        // Room: the set is not full, as was checked, or it has grown.
+        // SAFETY: the set has room for a value, as above.
         unsafe { self.set.push(pmValue { inst, value }) };
         Ok(())
     }
@@ -334,7 +335,7 @@ impl ValueSetBuilder {
         values: usize,
         encoding: Encoding,
     ) -> Result<ValueSetBuilder> {
-        let start = memory.room(ValueSetBuilder::size(values)?)?.cast::<pmValueSet>();
+        let start = memory.allocate(ValueSetBuilder::size(values)?)?.cast::<pmValueSet>();
         // SAFETY: the new block has `size` bytes, which is room for the head of a set and its
         // values. Nobody else has its address yet.
         unsafe {
@@ -404,7 +405,7 @@ impl ValueSetBuilder {
             // is when it fails.
             ResultMemory::Malloc(_) => unsafe { libc::realloc(self.start.cast(), size) },
             ResultMemory::Arena(arena) => {
-                let start = arena.room(size)?;
+                let start = arena.allocate(size)?;
                 // SAFETY: the old block has `before` bytes, the new one `size`, which is more. They
                 // are two pieces of the arena, so they do not overlap.
                 unsafe { ptr::copy_nonoverlapping(self.start.cast(), start, before) };

@@ -380,7 +380,7 @@ impl ProfileElement<'_> {
 ///
 /// ```compile_fail,E0133
 /// # use pcp_pmda::view::table::MadeTable;
-/// fn freed_in_a_safe_room(table: MadeTable) {
+/// fn freed_in_a_safe_module(table: MadeTable) {
 ///     table.free();
 /// }
 /// ```

@@ -266,7 +266,7 @@ pub struct __pmdaRootPDUContainer {
     /// Bytes of the name.
     pub namelen: c_int,
     /// The name, without a NUL.
-    pub name: [c_char; root::TEXT_ROOM],
+    pub name: [c_char; root::TEXT_SIZE],
 }
 
 /// A request to start an agent, or the answer.
@@ -288,9 +288,9 @@ pub struct __pmdaRootPDUStart {
     /// Bytes of the arguments.
     pub argslen: c_int,
     /// The name of the agent, without a NUL.
-    pub name: [c_char; root::AGENT_ROOM],
+    pub name: [c_char; root::AGENT_NAME_SIZE],
     /// The command line, without a NUL.
-    pub args: [c_char; root::TEXT_ROOM],
+    pub args: [c_char; root::TEXT_SIZE],
 }
 
 /// A question or an answer about the end of an agent.

@@ -111,13 +111,13 @@ impl Atom {
     }
 
     /// The value, of type `kind`, as a result has it: in place, or in a block of as many bytes as
-    /// `room` gets, which it aligns as malloc does.
+    /// `allocate` gets, which it aligns as malloc does.
     ///
     /// # Errors
     /// `PM_ERR_TYPE` for an unknown type, `PM_ERR_VALUE` for a NULL pointer or an impossible
-    /// length, `PM_ERR_TOOBIG`, and those of `room`.
+    /// length, `PM_ERR_TOOBIG`, and those of `allocate`.
     #[inline(always)]
-    pub(super) fn stored(&self, kind: i32, room: impl FnOnce(usize) -> Result<*mut u8>) -> Result<Stored> {
+    pub(super) fn stored(&self, kind: i32, allocate: impl FnOnce(usize) -> Result<*mut u8>) -> Result<Stored> {
         let pval = match self.encoding {
             Encoding::InSitu => {
                 return Ok(Stored {
@@ -125,10 +125,10 @@ impl Atom {
                 });
             }
             // A copy of a constant size is one instruction.
-            Encoding::Wide => new_block(room, kind, &self.wide().to_ne_bytes())?,
-            Encoding::Narrow => new_block(room, kind, &self.word().to_ne_bytes())?,
-            Encoding::Text => new_block(room, kind, self.text()?)?,
-            Encoding::Copy => new_block(room, kind, self.data()?)?,
+            Encoding::Wide => new_block(allocate, kind, &self.wide().to_ne_bytes())?,
+            Encoding::Narrow => new_block(allocate, kind, &self.word().to_ne_bytes())?,
+            Encoding::Text => new_block(allocate, kind, self.text()?)?,
+            Encoding::Copy => new_block(allocate, kind, self.data()?)?,
             Encoding::Borrowed => self.checked_block()?.as_ptr(),
             Encoding::Unknown => return Err(Error::TYPE),
         };
@@ -185,16 +185,16 @@ impl<'b> ValueBlock<'b> {
     }
 }
 
-/// Makes a value block with these data, in memory that `room` returns (FETCH-50).
+/// Makes a value block with these data, in memory that `allocate` returns (FETCH-50).
 ///
 /// # Errors
-/// `PM_ERR_TOOBIG` for more data than a block may have; those of `room`.
+/// `PM_ERR_TOOBIG` for more data than a block may have; those of `allocate`.
 #[inline(always)]
-fn new_block(room: impl FnOnce(usize) -> Result<*mut u8>, kind: i32, data: &[u8]) -> Result<*mut pmValueBlock> {
+fn new_block(allocate: impl FnOnce(usize) -> Result<*mut u8>, kind: i32, data: &[u8]) -> Result<*mut pmValueBlock> {
     let header = fetch::header(kind, data.len())?;
     let length = fetch::HEADER + data.len();
-    let block = room(length.max(size_of::<pmValueBlock>()))?;
-    // SAFETY: the new block has room for header and data, is aligned for the header, as `room`
+    let block = allocate(length.max(size_of::<pmValueBlock>()))?;
+    // SAFETY: the new block has room for header and data, is aligned for the header, as `allocate`
     // aligns it as malloc does, and overlaps with nothing else.
     unsafe {
         block.cast::<u32>().write(header);

@@ -79,10 +79,12 @@ fn look(target: &DirEntry) -> io::Result<Found> {
 
 /// Memory of [`PATH_MAX`] bytes for names: not on the stack, of which agents' threads may have
 /// little.
-fn room() -> io::Result<Vec<u8>> {
-    let mut room = Vec::new();
-    room.try_reserve_exact(PATH_MAX).map_err(|_| io_error(Error::ENOMEM))?;
-    Ok(room)
+fn name_buffer() -> io::Result<Vec<u8>> {
+    let mut buffer = Vec::new();
+    buffer
+        .try_reserve_exact(PATH_MAX)
+        .map_err(|_| io_error(Error::ENOMEM))?;
+    Ok(buffer)
 }
 
 fn io_error(error: Error) -> io::Error {
@@ -193,8 +195,8 @@ pub(super) fn sweep(directory: &FilePath) {
     let Ok(directory) = opened else {
         return;
     };
-    let Ok(mut room) = room() else { return };
-    let mut entries = RawDir::new(&directory, room.spare_capacity_mut());
+    let Ok(mut buffer) = name_buffer() else { return };
+    let mut entries = RawDir::new(&directory, buffer.spare_capacity_mut());
     while let Some(Ok(entry)) = entries.next() {
         let name = entry.file_name();
         if !is_temporary(name.to_bytes()) {
@@ -260,7 +262,7 @@ pub(super) fn same_attributes(one: &File, other: &File) -> bool {
 /// The names of a file's attributes, each with a NUL; empty if the file system has no attributes.
 fn list(file: &File) -> Result<Vec<u8>> {
     match flistxattr_query(file) {
-        Ok(length) => filled(length, |room| flistxattr(file, room)),
+        Ok(length) => filled(length, |buffer| flistxattr(file, buffer)),
         Err(Errno::NOTSUP | Errno::NOSYS) => Ok(Vec::new()),
         Err(error) => Err(error),
     }
@@ -268,7 +270,7 @@ fn list(file: &File) -> Result<Vec<u8>> {
 
 /// The value of an attribute.
 fn value(file: &File, name: &CStr) -> Result<Vec<u8>> {
-    filled(fgetxattr_query(file, name)?, |room| fgetxattr(file, name, room))
+    filled(fgetxattr_query(file, name)?, |buffer| fgetxattr(file, name, buffer))
 }
 
 /// The bytes that `fill` writes, at most `length`.

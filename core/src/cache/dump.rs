@@ -8,7 +8,7 @@ use std::collections::BinaryHeap;
 use std::fmt::Pointer;
 
 use super::entry::{Entry, EntryState};
-use super::grow::room;
+use super::grow::reserve;
 use super::keys::{Key, jenkins_hash};
 use super::{Cache, FEWEST_CHAINS};
 use crate::error::Result;
@@ -78,7 +78,7 @@ impl<T: Copy + Pointer> Cache<T> {
         // The first slot of each chain, and behind each slot the next one of its chain.
         let chains = self.chains();
         let (mut first, mut next) = (Vec::new(), Vec::new());
-        if room(&mut first, chains as usize).is_err() || room(&mut next, slots.len()).is_err() {
+        if reserve(&mut first, chains as usize).is_err() || reserve(&mut next, slots.len()).is_err() {
             return;
         }
         first.resize(chains as usize, None);
@@ -118,9 +118,9 @@ impl<T: Copy + Pointer> Cache<T> {
     fn chained(&self) -> Result<Vec<u32>> {
         let count = self.order.len();
         let (mut inserted, mut back, mut grown) = (Vec::new(), Vec::new(), Vec::new());
-        room(&mut inserted, count)?;
-        room(&mut back, count)?;
-        room(&mut grown, count)?;
+        reserve(&mut inserted, count)?;
+        reserve(&mut back, count)?;
+        reserve(&mut grown, count)?;
         let number = |slot: u32| u64::from(self.slab.get(slot).serial) << 32 | u64::from(slot);
         inserted.extend(self.order.iter().map(|listed| number(listed.slot)));
         let inserted = BinaryHeap::from(inserted).into_sorted_vec();

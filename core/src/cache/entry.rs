@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use super::grow::room;
+use super::grow::reserve;
 use crate::error::{Error, Result};
 use crate::index::{Seed, last};
 
@@ -209,9 +209,9 @@ impl<T> Slab<T> {
 
     #[cold]
     fn add_chunk(&mut self) -> Result<()> {
-        room(&mut self.chunks, 1)?;
+        reserve(&mut self.chunks, 1)?;
         let mut chunk = Vec::new();
-        room(&mut chunk, SLOTS)?;
+        reserve(&mut chunk, SLOTS)?;
         chunk.resize_with(SLOTS, Entry::free);
         // The capacity is exact, so this moves nothing.
         let chunk = chunk.into_boxed_slice().try_into();
@@ -276,7 +276,7 @@ impl SmallText {
     #[cold]
     fn on_heap(text: &[u8]) -> Result<SmallText> {
         let mut bytes = Vec::new();
-        room(&mut bytes, text.len() + 1)?;
+        reserve(&mut bytes, text.len() + 1)?;
         bytes.extend_from_slice(text);
         bytes.push(0);
         Ok(SmallText::Heap(bytes.into_boxed_slice()))

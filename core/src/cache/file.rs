@@ -2,7 +2,7 @@
 //! to lines. [`super::load`] and [`super::persist`] read and write the file.
 
 use super::entry::{SmallText, find_byte};
-use super::grow::room;
+use super::grow::reserve;
 use super::id_list::{MAXIMUM, Mode};
 use crate::error::Result;
 
@@ -45,7 +45,7 @@ impl Record<'_> {
     /// `-ENOMEM`.
     pub(super) fn decode_key(&self, bytes: &mut Vec<u8>) -> Result<()> {
         bytes.clear();
-        room(bytes, self.key.len() / 2)?;
+        reserve(bytes, self.key.len() / 2)?;
         let pairs = self.key.chunks_exact(2);
         bytes.extend(pairs.map(|pair| digit(pair[0]) << 4 | digit(pair[1])));
         Ok(())
@@ -165,7 +165,7 @@ pub(super) fn is_savable(name: &[u8]) -> bool {
 /// # Errors
 /// `-ENOMEM`.
 pub(super) fn write_header(out: &mut Vec<u8>, header: FileHeader) -> Result<()> {
-    room(out, 64)?;
+    reserve(out, 64)?;
     out.extend_from_slice(b"2 ");
     out.extend_from_slice(Decimal::new(header.mode as i64).digits());
     out.push(b' ');
@@ -187,7 +187,7 @@ pub(super) fn write_header(out: &mut Vec<u8>, header: FileHeader) -> Result<()> 
 /// # Errors
 /// `-ENOMEM`.
 pub(super) fn write_record(out: &mut Vec<u8>, id: u32, stamp: &Decimal, key: &[u8], name: &[u8]) -> Result<()> {
-    room(out, 64 + 2 * key.len() + name.len())?;
+    reserve(out, 64 + 2 * key.len() + name.len())?;
     out.extend_from_slice(Decimal::new(i64::from(id)).digits());
     out.push(b' ');
     out.extend_from_slice(stamp.digits());

@@ -6,7 +6,7 @@ use crate::error::{Error, Result};
 ///
 /// # Errors
 /// `-ENOMEM`; the list is unchanged.
-pub(super) fn room<E>(list: &mut Vec<E>, more: usize) -> Result<()> {
+pub(super) fn reserve<E>(list: &mut Vec<E>, more: usize) -> Result<()> {
     if list.capacity() - list.len() >= more {
         return Ok(());
     }

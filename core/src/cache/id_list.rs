@@ -2,7 +2,7 @@
 //! which a walk keeps its place while entries come and go.
 
 use super::entry::{Entry, Slab};
-use super::grow::room;
+use super::grow::reserve;
 use crate::error::{Error, Result};
 
 /// The greatest instance id, and the limit of a cache that was never resized.
@@ -194,14 +194,14 @@ impl IdList {
     /// `-ENOMEM`.
     pub(super) fn reserve(&mut self) -> Result<()> {
         match self.blocks.as_mut_slice() {
-            [] => room(&mut self.spare, 1)?,
-            [only] if only.len() < BLOCK => return room(only, 1),
+            [] => reserve(&mut self.spare, 1)?,
+            [only] if only.len() < BLOCK => return reserve(only, 1),
             _ if self.spare.capacity() < BLOCK => {
                 self.spare.try_reserve_exact(BLOCK).map_err(|_| Error::ENOMEM)?;
             }
             _ => {}
         }
-        room(&mut self.blocks, 1)
+        reserve(&mut self.blocks, 1)
     }
 
     /// Lists an entry, in the memory that [`IdList::reserve`] has provided.

@@ -4,7 +4,7 @@
 use std::fmt::{self, Display};
 
 use super::entry::{SmallText, equal};
-use super::grow::room;
+use super::grow::reserve;
 use crate::error::Result;
 use crate::index::{Index, Seed};
 
@@ -65,7 +65,7 @@ impl Keys {
             self.index.reserve(1, end, |slot| seed.bytes(bytes(cells, slot)))?;
         }
         let more = (end as usize).saturating_sub(self.cells.len());
-        room(&mut self.cells, more)
+        reserve(&mut self.cells, more)
     }
 
     /// Sets the key of a slot, or takes it away with [`SmallText::EMPTY`]. For a key that is not

@@ -12,7 +12,7 @@ use rustix::fs::OFlags;
 use super::Cache;
 use super::entry::{EntryState, SmallText, find_byte};
 use super::file::{self, FileHeader, LONGEST_LINE, OverLimitRecord, Record};
-use super::grow::room;
+use super::grow::reserve;
 use crate::dir_entry::DirEntry;
 use crate::error::{Error, Result};
 use crate::log::{Bytes, Level, PathBytes};
@@ -200,7 +200,7 @@ impl<T: Copy + Pointer> Cache<T> {
             );
         }
         let (key, name) = (SmallText::new(key)?, SmallText::new(record.name)?);
-        room(over_limit, 1)?;
+        reserve(over_limit, 1)?;
         let (id, stamp) = (record.id, record.stamp);
         over_limit.push(OverLimitRecord { id, stamp, key, name });
         Ok(())
@@ -303,7 +303,7 @@ impl FileLines {
         self.buffer.drain(..self.start);
         self.start = 0;
         let piece = (2 * self.buffer.capacity()).clamp(FIRST_PIECE, PIECE);
-        if room(&mut self.buffer, piece).is_err() {
+        if reserve(&mut self.buffer, piece).is_err() {
             // What is left is the beginning of a line, which is not to be taken for a line.
             self.buffer.clear();
             self.end = Some(Err(io::Error::from_raw_os_error(12)));

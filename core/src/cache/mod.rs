@@ -32,7 +32,7 @@ pub use add::Added;
 pub use entry::{Entry, EntryState};
 use entry::{ShortName, Slab, SmallText, equal, signed};
 use file::OverLimitRecord;
-use grow::room;
+use grow::reserve;
 use id_list::{IdList, Mode};
 pub use id_list::{MAXIMUM, Position};
 use keys::{Key, Keys};
@@ -406,7 +406,7 @@ impl<T: Copy> Cache<T> {
             return Ok(0);
         }
         if let Some(list) = &mut attached {
-            room(list, self.active + self.inactive)?;
+            reserve(list, self.active + self.inactive)?;
         }
         let mut oldest = i64::MAX;
         let culled = self.cull_where(|entry| {

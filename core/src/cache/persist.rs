@@ -7,7 +7,7 @@ use std::fmt::Pointer;
 use std::io;
 
 use super::file::{Decimal, FileHeader, LONGEST_LINE, OverLimitRecord, is_savable, write_header, write_record};
-use super::grow::room;
+use super::grow::reserve;
 use super::{Cache, disk};
 use crate::dir_entry::DirEntry;
 use crate::error::Result;
@@ -210,7 +210,7 @@ impl<T: Copy + Pointer> Cache<T> {
                 continue;
             }
             if entry.stamp == 0 {
-                room(&mut snapshot.stamped, 1)?;
+                reserve(&mut snapshot.stamped, 1)?;
                 snapshot.stamped.push(place.slot);
             }
             let key = self.keys.get(place.slot);

@@ -1,7 +1,7 @@
 //! Stores instances, gives them ids, and reclaims culled entries.
 
 use super::entry::{Entry, EntryState, ShortName, SmallText, equal, short, signed};
-use super::grow::room;
+use super::grow::reserve;
 use super::id_list::{ListedSlot, MAXIMUM, Mode};
 use super::keys::{Key, jenkins_hash};
 use super::{ATTEMPTS, CULLED_KEPT, Cache, FEWEST_CHAINS, count_change};
@@ -340,7 +340,7 @@ pub(super) fn named(name: Option<&[u8]>) -> Bytes<'_> {
 /// A copy of a name or key.
 fn copied(text: &[u8]) -> Result<Vec<u8>> {
     let mut copy = Vec::new();
-    room(&mut copy, text.len())?;
+    reserve(&mut copy, text.len())?;
     copy.extend_from_slice(text);
     Ok(copy)
 }

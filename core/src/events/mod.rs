@@ -88,7 +88,7 @@ impl EventArrays {
 /// The number of words of an array's header: length with type, number of records.
 const HEADER: u32 = 2;
 /// The number of words of a new array: 512 bytes (EVENT-24).
-const ROOM: usize = 128;
+const FIRST_WORDS: usize = 128;
 /// The value of [`EventArray::parameters`] when a parameter has no record to belong to.
 const NOWHERE: u32 = u32::MAX;
 
@@ -140,7 +140,7 @@ impl EventArray {
     /// `-ENOMEM` when there is no memory.
     pub fn new() -> Result<EventArray> {
         let mut words = Vec::new();
-        enlarge(&mut words, ROOM)?;
+        enlarge(&mut words, FIRST_WORDS)?;
         Ok(EventArray {
             words,
             used: HEADER,

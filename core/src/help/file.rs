@@ -67,10 +67,10 @@ fn read_pages(name: &[u8]) -> Result<Box<[u8]>> {
     }
 }
 
-/// Reads the first `size` bytes of a file; behind them come zeros up to `room` bytes. A file with a
-/// hole is refused: newhelp leaves none, and it would take memory that the file does not take on
+/// Reads the first `size` bytes of a file; behind them come zeros up to `total` bytes. A file with
+/// a hole is refused: newhelp leaves none, and it would take memory that the file does not take on
 /// the disk (HELP-34).
-fn read(file: &File, size: usize, room: usize) -> Result<Box<[u8]>> {
+fn read(file: &File, size: usize, total: usize) -> Result<Box<[u8]>> {
     match rustix::fs::seek(file, SeekFrom::Hole(0)) {
         Ok(hole) if hole < size as u64 => return Err(Error::EINVAL),
         Ok(_) => {}
@@ -80,15 +80,15 @@ fn read(file: &File, size: usize, room: usize) -> Result<Box<[u8]>> {
     }
     let mut image = Vec::new();
     // The size comes from a file, so it may be too large.
-    image.try_reserve_exact(room).map_err(|_| Error::ENOMEM)?;
-    image.resize(room, 0);
+    image.try_reserve_exact(total).map_err(|_| Error::ENOMEM)?;
+    image.resize(total, 0);
     fill(file, &mut image[..size])?;
     Ok(image.into_boxed_slice())
 }
 
-/// Fills `room` from the beginning of a file; `-EINVAL` if the file has become shorter (HELP-33).
-fn fill(file: &File, room: &mut [u8]) -> Result<()> {
-    file.read_exact_at(room, 0).map_err(|error| match error.kind() {
+/// Fills `out` from the beginning of a file; `-EINVAL` if the file has become shorter (HELP-33).
+fn fill(file: &File, out: &mut [u8]) -> Result<()> {
+    file.read_exact_at(out, 0).map_err(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => Error::EINVAL,
         _ => error.into(),
     })

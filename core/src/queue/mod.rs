@@ -220,7 +220,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
                 "Appending event: queue#{handle} \"{name}\" ({size} bytes)"
             ));
         }
-        let Some(room) = queue.limit.checked_sub(size) else {
+        let Some(rest) = queue.limit.checked_sub(size) else {
             queue.counts(size);
             return Err(Error::TOOBIG);
         };
@@ -229,7 +229,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
             listeners => Some(queue.backlog.store(&mut self.events, size, listeners, store)?),
         };
         let mut shown = 0;
-        while queue.backlog.memory > room as u64 {
+        while queue.backlog.memory > rest as u64 {
             if let (Some(journal), Some(oldest)) = (&mut self.journal, queue.backlog.slots().next()) {
                 trace::eviction(journal, self.revised, queue, self.events.get(oldest), &mut shown);
             }

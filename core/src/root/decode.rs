@@ -1,6 +1,6 @@
 //! Decodes the messages of pmdaroot. No byte that a peer sends is trusted.
 
-use super::{AGENT_ROOM, CONTAINER_SIZE, INFO_SIZE, START_SIZE, STOP_SIZE, TEXT_ROOM, VERSION, at, kind, number};
+use super::{AGENT_NAME_SIZE, CONTAINER_SIZE, INFO_SIZE, START_SIZE, STOP_SIZE, TEXT_SIZE, VERSION, at, kind, number};
 use crate::error::{Error, Result};
 
 /// Makes the checks of every receiver, in the order of ROOT-12: enough bytes, the type, the
@@ -129,7 +129,7 @@ impl StartPdu<'_> {
             return Err(Error::EINVAL);
         };
         covers(announced, START_SIZE, arguments)?;
-        if !(0..=AGENT_ROOM as i32).contains(&name) {
+        if !(0..=AGENT_NAME_SIZE as i32).contains(&name) {
             return Err(Error::E2BIG);
         }
         Ok(())
@@ -149,8 +149,8 @@ impl StartPdu<'_> {
     /// `-EINVAL` when it ends before the numbers do, or a length is impossible.
     pub fn decode(message: &[u8]) -> Result<StartPdu<'_>> {
         let field = |offset| number(message, offset).ok_or(Error::EINVAL);
-        let length = |offset, room| match usize::try_from(field(offset)?) {
-            Ok(length) if length <= room => Ok(length),
+        let length = |offset, limit| match usize::try_from(field(offset)?) {
+            Ok(length) if length <= limit => Ok(length),
             _ => Err(Error::EINVAL),
         };
         let text = |offset: usize, length: usize| message.get(offset..offset + length);
@@ -159,8 +159,8 @@ impl StartPdu<'_> {
             infd: field(at::INFD)?,
             outfd: field(at::OUTFD)?,
             ipc: field(at::IPCTYPE)?,
-            name: text(at::NAME, length(at::NAMELEN, AGENT_ROOM)?),
-            arguments: text(START_SIZE, length(at::ARGSLEN, TEXT_ROOM)?),
+            name: text(at::NAME, length(at::NAMELEN, AGENT_NAME_SIZE)?),
+            arguments: text(START_SIZE, length(at::ARGSLEN, TEXT_SIZE)?),
         })
     }
 }

@@ -59,10 +59,10 @@ pub const START_SIZE: usize = 104;
 pub const STOP_SIZE: usize = 32;
 /// The size in bytes of the field for an agent's name in a start message: it has this size whatever
 /// the name is.
-pub const AGENT_ROOM: usize = 64;
+pub const AGENT_NAME_SIZE: usize = 64;
 /// The size in bytes of the C structures' fields for the name of a container or the arguments of an
 /// agent.
-pub const TEXT_ROOM: usize = 4096;
+pub const TEXT_SIZE: usize = 4096;
 
 /// Offsets of the numbers in the messages.
 mod at {
@@ -114,9 +114,9 @@ fn put(message: &mut [u8], offset: usize, value: i32) {
     message[offset..offset + 4].copy_from_slice(&value.to_ne_bytes());
 }
 
-/// Writes a text at an offset, as far as its field has room.
-fn put_text(message: &mut [u8], offset: usize, room: usize, text: &[u8]) {
-    let text = &text[..text.len().min(room)];
+/// Writes a text at an offset, cut to the size of its field.
+fn put_text(message: &mut [u8], offset: usize, limit: usize, text: &[u8]) {
+    let text = &text[..text.len().min(limit)];
     message[offset..offset + text.len()].copy_from_slice(text);
 }
 
@@ -143,22 +143,22 @@ pub fn container<'a>(
     name: impl FnOnce() -> Result<&'a [u8]>,
     status: i32,
 ) -> Result<Vec<u8>> {
-    let room = usize::try_from(length).map_err(|_| Error::EINVAL)?;
-    if room >= TEXT_ROOM {
+    let limit = usize::try_from(length).map_err(|_| Error::EINVAL)?;
+    if limit >= TEXT_SIZE {
         return Err(Error::E2BIG);
     }
-    let mut message = message(CONTAINER_SIZE + room, kind, status)?;
+    let mut message = message(CONTAINER_SIZE + limit, kind, status)?;
     put(&mut message, at::PID, pid);
     put(&mut message, at::CONTAINER_NAMELEN, length);
-    put_text(&mut message, CONTAINER_SIZE, room, name()?);
+    put_text(&mut message, CONTAINER_SIZE, limit, name()?);
     Ok(message)
 }
 
 /// The length of a text, which has to be positive and below the size of its field in C.
-fn positive(length: i32, room: usize) -> Result<usize> {
+fn positive(length: i32, limit: usize) -> Result<usize> {
     match usize::try_from(length) {
         Ok(0) | Err(_) => Err(Error::EINVAL),
-        Ok(length) if length >= room => Err(Error::E2BIG),
+        Ok(length) if length >= limit => Err(Error::E2BIG),
         Ok(length) => Ok(length),
     }
 }
@@ -177,14 +177,14 @@ pub fn start_request<'a>(
     if lengths.0 <= 0 || lengths.1 <= 0 {
         return Err(Error::EINVAL);
     }
-    let (name_room, room) = (positive(lengths.0, AGENT_ROOM)?, positive(lengths.1, TEXT_ROOM)?);
-    let mut message = message(START_SIZE + room, kind::START_REQ, 0)?;
+    let (name_limit, limit) = (positive(lengths.0, AGENT_NAME_SIZE)?, positive(lengths.1, TEXT_SIZE)?);
+    let mut message = message(START_SIZE + limit, kind::START_REQ, 0)?;
     put(&mut message, at::IPCTYPE, ipc);
     put(&mut message, at::NAMELEN, lengths.0);
     put(&mut message, at::ARGSLEN, lengths.1);
     let (name, arguments) = texts()?;
-    put_text(&mut message, at::NAME, name_room, name);
-    put_text(&mut message, START_SIZE, room, arguments);
+    put_text(&mut message, at::NAME, name_limit, name);
+    put_text(&mut message, START_SIZE, limit, arguments);
     Ok(message)
 }
 
@@ -195,11 +195,11 @@ pub fn start_request<'a>(
 /// `-EINVAL` for a length that is not positive, `-E2BIG` for one beyond the field, `-ENOMEM`; those
 /// of `name`.
 pub fn start_reply<'a>(pid: i32, length: i32, name: impl FnOnce() -> Result<&'a [u8]>, status: i32) -> Result<Vec<u8>> {
-    let room = positive(length, AGENT_ROOM)?;
+    let limit = positive(length, AGENT_NAME_SIZE)?;
     let mut message = message(START_SIZE, kind::START, status)?;
     put(&mut message, at::PID, pid);
     put(&mut message, at::NAMELEN, length);
-    put_text(&mut message, at::NAME, room, name()?);
+    put_text(&mut message, at::NAME, limit, name()?);
     Ok(message)
 }
 

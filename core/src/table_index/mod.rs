@@ -44,7 +44,7 @@ impl Hashed {
     /// `-ENOMEM` when there is no memory for it.
     pub fn build(pmids: impl ExactSizeIterator<Item = MetricId>, before: u64) -> Result<Hashed> {
         let len = u32::try_from(pmids.len()).map_err(|_| Error::ENOMEM)?;
-        let mut hashed = Hashed::with_room(len)?;
+        let mut hashed = Hashed::with_capacity(len)?;
         hashed.entered = before.saturating_add(len.into());
         // libpcp puts an entry in front of its chain, and reverses all chains whenever its hash
         // grows. So of duplicates, the last one counts that is reversed an even number of times or,
@@ -68,7 +68,7 @@ impl Hashed {
     ///
     /// # Errors
     /// `-ENOMEM`.
-    fn with_room(len: u32) -> Result<Hashed> {
+    fn with_capacity(len: u32) -> Result<Hashed> {
         if len == 0 {
             return Ok(Hashed::default());
         }
@@ -231,10 +231,10 @@ impl HintIndex {
             return;
         }
         self.effort = 0;
-        let mut room = self.table.len;
-        while self.make_room(room) && !self.fill(&keys_at) {
+        let mut capacity = self.table.len;
+        while self.clear_and_reserve(capacity) && !self.fill(&keys_at) {
             // An entry may have more keys than one.
-            room = room.saturating_mul(2);
+            capacity = capacity.saturating_mul(2);
         }
     }
 
@@ -258,7 +258,7 @@ impl HintIndex {
     }
 
     /// Empties the index, and makes room for this many places; returns whether there was memory.
-    fn make_room(&mut self, places: usize) -> bool {
+    fn clear_and_reserve(&mut self, places: usize) -> bool {
         self.places.clear();
         let end = u32::try_from(self.table.len).unwrap_or(u32::MAX);
         self.places.reserve(places, end, |_| 0).is_ok()

@@ -111,8 +111,8 @@ impl<'a> EventWalk<'a> {
         self.word()?;
         let header = self.word()?;
         let size = length(header).checked_sub(HEADER).ok_or(Malformed)?;
-        let room = padded(size).ok_or(Malformed)?.min(self.rest.len());
-        let payload = self.take(room)?.get_mut(..size).ok_or(Malformed)?;
+        let padded = padded(size).ok_or(Malformed)?.min(self.rest.len());
+        let payload = self.take(padded)?.get_mut(..size).ok_or(Malformed)?;
         match kind(header) as i32 {
             PM_TYPE_32 | PM_TYPE_U32 => number::<4>(payload),
             // Arrays do not nest.

@@ -1,5 +1,5 @@
 //! Cuts a stream of bytes into PDUs (WIRE-10 to WIRE-14). [`Receiver`] does no I/O of its own: its
-//! caller reads into the room that it offers, and says what came of it. [`Receiver::next`] does
+//! caller reads into the buffer that it offers, and says what came of it. [`Receiver::next`] does
 //! both.
 
 #[cfg(test)]
@@ -80,8 +80,8 @@ impl Receiver {
     /// # Errors
     /// After a [`Failure`] the stream cannot be followed any further.
     pub fn next(&mut self, source: &mut impl Read, mode: ReadMode) -> Result<Pdu, Failure> {
-        while let Some(room) = self.room(mode)? {
-            let outcome = source.read(room);
+        while let Some(buffer) = self.read_buffer(mode)? {
+            let outcome = source.read(buffer);
             self.filled(outcome)?;
         }
         let pdu = self.take()?;
@@ -101,17 +101,17 @@ impl Receiver {
         Ok(wanted.saturating_sub(self.held.len()))
     }
 
-    /// The room for the next read; `None` when a PDU is complete: then [`Receiver::take`] returns
+    /// The buffer for the next read; `None` when a PDU is complete: then [`Receiver::take`] returns
     /// it.
     ///
     /// # Errors
     /// As [`Receiver::next`].
-    pub fn room(&mut self, mode: ReadMode) -> Result<Option<&mut [u8]>, Failure> {
+    pub fn read_buffer(&mut self, mode: ReadMode) -> Result<Option<&mut [u8]>, Failure> {
         let missing = self.missing()?;
         if missing == 0 {
             return Ok(None);
         }
-        let start = self.make_room(missing).map_err(|_| Failure::NoMemory)?;
+        let start = self.reserve(missing).map_err(|_| Failure::NoMemory)?;
         let end = match mode {
             ReadMode::Exact => self.buffer.len().min(start.saturating_add(missing)),
             ReadMode::Ahead => self.buffer.len(),
@@ -119,7 +119,7 @@ impl Receiver {
         Ok(self.buffer.get_mut(start..end))
     }
 
-    /// Notes what was read from the stream into the room, or why nothing was.
+    /// Notes what was read from the stream into the buffer, or why nothing was.
     ///
     /// # Errors
     /// As [`Receiver::next`]; an interruption is none.
@@ -203,11 +203,11 @@ impl Receiver {
 
     /// Makes room behind the held bytes, for `missing` more or for as many as are held: an
     /// announced length costs memory only in proportion to the bytes that have arrived. Returns
-    /// where the room begins.
+    /// where the free part of the buffer begins.
     ///
     /// # Errors
     /// `-ENOMEM`.
-    fn make_room(&mut self, missing: usize) -> Result<usize, Error> {
+    fn reserve(&mut self, missing: usize) -> Result<usize, Error> {
         let step = missing.min(self.held.len().max(ORDINARY));
         if self.buffer.len() - self.held.end < step {
             self.buffer.copy_within(self.held.clone(), 0);

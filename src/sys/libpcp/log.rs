@@ -226,14 +226,14 @@ fn write_out(token: &mut Token, journal: &mut Journal) {
 }
 
 /// A text that libpcp or the C library has written, in a buffer of `SIZE` bytes without allocation.
-pub(crate) struct TextRoom<const SIZE: usize>([u8; SIZE]);
+pub(crate) struct TextBuffer<const SIZE: usize>([u8; SIZE]);
 
-impl<const SIZE: usize> TextRoom<SIZE> {
+impl<const SIZE: usize> TextBuffer<SIZE> {
     /// The text that `write` stores at the start of the buffer, which it gets with its size.
-    fn filled(write: impl FnOnce(*mut c_char, usize)) -> TextRoom<SIZE> {
-        let mut room = [0; SIZE];
-        write(room.as_mut_ptr().cast(), SIZE);
-        TextRoom(room)
+    fn filled(write: impl FnOnce(*mut c_char, usize)) -> TextBuffer<SIZE> {
+        let mut buffer = [0; SIZE];
+        write(buffer.as_mut_ptr().cast(), SIZE);
+        TextBuffer(buffer)
     }
 
     /// The bytes before the NUL.
@@ -242,14 +242,14 @@ impl<const SIZE: usize> TextRoom<SIZE> {
     }
 }
 
-impl<const SIZE: usize> Display for TextRoom<SIZE> {
+impl<const SIZE: usize> Display for TextBuffer<SIZE> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         Whole(self.bytes()).fmt(out)
     }
 }
 
 /// The text of an error code.
-pub(crate) type ErrorText = TextRoom<{ pcp::PM_MAXERRMSGLEN as usize }>;
+pub(crate) type ErrorText = TextBuffer<{ pcp::PM_MAXERRMSGLEN as usize }>;
 
 /// The text of an error code, as `pmErrStr` gives it.
 pub(crate) fn errstr(error: Error) -> ErrorText {
@@ -259,8 +259,8 @@ pub(crate) fn errstr(error: Error) -> ErrorText {
 /// The text of any code, also of one that is no error, as `pmErrStr` gives it.
 pub(crate) fn errstr_of(code: c_int) -> ErrorText {
     // SAFETY: the buffer has the size that is passed along.
-    TextRoom::filled(|room, size| unsafe {
-        pcp::pmErrStr_r(code, room, size as c_int);
+    TextBuffer::filled(|buffer, size| unsafe {
+        pcp::pmErrStr_r(code, buffer, size as c_int);
     })
 }
 
@@ -292,8 +292,8 @@ pub(super) fn stream() -> *mut libc::FILE {
 /// The text of an error number, as `strerror` gives it.
 pub(crate) fn os_text(errno: i32) -> ErrorText {
     // SAFETY: the buffer has the size that is passed along.
-    TextRoom::filled(|room, size| unsafe {
-        libc::strerror_r(errno, room, size);
+    TextBuffer::filled(|buffer, size| unsafe {
+        libc::strerror_r(errno, buffer, size);
     })
 }
 
@@ -312,7 +312,7 @@ fn time() -> Duration {
 }
 
 /// A time as libpcp's log has it: local, in seconds.
-fn stamp(time: Duration) -> TextRoom<64> {
+fn stamp(time: Duration) -> TextBuffer<64> {
     let seconds = libc::time_t::try_from(time.as_secs()).unwrap_or(0);
     // SAFETY: the structure has integers and a pointer, for which zero is a value.
     let mut parts: libc::tm = unsafe { zeroed() };
@@ -320,17 +320,17 @@ fn stamp(time: Duration) -> TextRoom<64> {
     unsafe { libc::localtime_r(&raw const seconds, &raw mut parts) };
     // SAFETY: a C string, a structure that localtime_r has filled in or left zero, and a buffer of
     // the size that is passed along.
-    TextRoom::filled(|room, size| unsafe {
-        libc::strftime(room, size, c"%a %b %d %H:%M:%S".as_ptr(), &raw const parts);
+    TextBuffer::filled(|buffer, size| unsafe {
+        libc::strftime(buffer, size, c"%a %b %d %H:%M:%S".as_ptr(), &raw const parts);
     })
 }
 
 /// The text `name=value` of a client's attribute; `None` for one that libpcp does not know.
-pub(crate) fn attribute_text(attribute: c_int, value: &CStr) -> Option<TextRoom<256>> {
+pub(crate) fn attribute_text(attribute: c_int, value: &CStr) -> Option<TextBuffer<256>> {
     let mut is_known = false;
     // SAFETY: a C string, and a buffer of the size that is passed along.
-    let text = TextRoom::filled(|room, size| unsafe {
-        is_known = !pcp::__pmAttrStr_r(attribute, value.as_ptr(), room, size).is_null();
+    let text = TextBuffer::filled(|buffer, size| unsafe {
+        is_known = !pcp::__pmAttrStr_r(attribute, value.as_ptr(), buffer, size).is_null();
     });
     is_known.then_some(text)
 }

@@ -83,8 +83,8 @@ impl ResultBuilder {
     /// # Errors
     /// `-ENOMEM`.
     pub fn open(&mut self, metric: MetricId, values: usize) -> Result<()> {
-        let room = values.checked_mul(8).and_then(|room| room.checked_add(HEAD));
-        reserve(&mut self.reply.pdu.bytes, room.ok_or(Error::ENOMEM)?)?;
+        let size = values.checked_mul(8).and_then(|size| size.checked_add(HEAD));
+        reserve(&mut self.reply.pdu.bytes, size.ok_or(Error::ENOMEM)?)?;
         self.entry = self.reply.pdu.bytes.len();
         self.before = self.blocks.len();
         self.format = PM_VAL_INSITU;
