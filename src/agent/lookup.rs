@@ -18,21 +18,21 @@ pub(crate) fn find_indom<'call>(token: &mut Token, ext: Ext<'call>, indom: InDom
     let indoms = ext.indoms();
     match indoms.entries().first() {
         Some(first) if first.get().it_indom == indom.0 => indoms.entry(0),
-        _ => indoms.entry(place_of_indom(token, ext, indoms, indom)?),
+        _ => indoms.entry(position_of_indom(token, ext, indoms, indom)?),
     }
 }
 
-/// The place of an instance domain in a table: by a search in a short one, by the agent's index in
-/// others.
+/// The position of an instance domain in a table: by a search in a short one, by the agent's index
+/// in others.
 #[inline(never)]
-fn place_of_indom(token: &mut Token, ext: Ext<'_>, indoms: IndomTable<'_>, indom: InDom) -> Option<usize> {
-    let is_it = |place| indoms.indom(place) == indom;
+fn position_of_indom(token: &mut Token, ext: Ext<'_>, indoms: IndomTable<'_>, indom: InDom) -> Option<usize> {
+    let is_it = |position| indoms.indom(position) == indom;
     if indoms.is_short() {
-        return (0..indoms.len()).find(|place| is_it(*place));
+        return (0..indoms.len()).find(|position| is_it(*position));
     }
-    let places = agent::of_any(token, ext).ok()?.indoms.lock(token);
-    places.find(indoms.extent(), indom.0.into(), is_it, |place, add| {
-        add(indoms.indom(place).0.into());
+    let index = agent::of_any(token, ext).ok()?.indoms.lock(token);
+    index.find(indoms.extent(), indom.0.into(), is_it, |position, add| {
+        add(indoms.indom(position).0.into());
     })
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn rehash(token: &mut Token, ext: Ext<'_>, lasting: Lasting<pmdaMetri
     let table = lasting.seen();
     let built = agent::of_any(token, ext).and_then(|agent| {
         let before = agent.hash.lock(token).index.entered();
-        let pmids = (0..table.len()).map(|place| table.pmid(place));
+        let pmids = (0..table.len()).map(|position| table.pmid(position));
         let built = Hashed::build(pmids, before);
         let (new, outcome) = match built {
             Ok(index) => (HashedTable { index, table: lasting }, Ok(())),

@@ -87,28 +87,28 @@ fn from_table(
             if count < 0 {
                 return Err(Error::os(count));
             }
-            let all = (0..instances.len()).map(|place| (instances.inst(place), instances.name_bytes(place)));
+            let all = (0..instances.len()).map(|position| (instances.inst(position), instances.name_bytes(position)));
             InstanceList::of_all(indom, instances.len(), all)
         }
         InstanceQuery::NameOf(inst) => {
-            let place = place_of(token, ext, idp, instances, inst).ok_or(Error::INST)?;
-            let name = instances.name(place).ok_or(Error::INST)?;
+            let position = position_of(token, ext, idp, instances, inst).ok_or(Error::INST)?;
+            let name = instances.name(position).ok_or(Error::INST)?;
             InstanceList::of_name(indom, name.bytes())
         }
         InstanceQuery::IdOf(_) => {
             let name = name.ok_or(Error::INST)?;
-            let place = place_named(token, ext, idp, instances, name).ok_or(Error::INST)?;
+            let position = position_named(token, ext, idp, instances, name).ok_or(Error::INST)?;
             if log::debug(Debug::Libpmda) {
-                trace_match(token, name, instances.inst(place), instances.name_bytes(place));
+                trace_match(token, name, instances.inst(position), instances.name_bytes(position));
             }
-            InstanceList::of_id(indom, instances.inst(place))
+            InstanceList::of_id(indom, instances.inst(position))
         }
     }
 }
 
-/// The first place of an instance in a table.
+/// The first position of an instance in a table.
 #[inline(always)]
-fn place_of(
+fn position_of(
     token: &mut Token,
     ext: Ext<'_>,
     idp: Indom<'_>,
@@ -118,30 +118,30 @@ fn place_of(
     if instances.is_short() {
         return instances.entries().iter().position(|entry| entry.get().i_inst == inst);
     }
-    place_in_long_table(token, ext, idp, instances, inst)
+    position_in_long_table(token, ext, idp, instances, inst)
 }
 
-/// [`place_of`] in a long table, by an index.
-fn place_in_long_table(
+/// [`position_of`] in a long table, by an index.
+fn position_in_long_table(
     token: &mut Token,
     ext: Ext<'_>,
     idp: Indom<'_>,
     instances: InstanceTable<'_>,
     inst: c_int,
 ) -> Option<usize> {
-    let is_it = |place| instances.inst(place) == inst;
+    let is_it = |position| instances.inst(position) == inst;
     let key = |inst: c_int| u64::from(inst as u32);
     with_places(token, ext, idp, |TablePlaces { by_id, .. }| {
-        by_id.find(instances.extent(), key(inst), is_it, |place, add| {
-            add(key(instances.inst(place)));
+        by_id.find(instances.extent(), key(inst), is_it, |position, add| {
+            add(key(instances.inst(position)));
         })
     })
 }
 
-/// The first place of an instance that has this name, or whose name has this part in front of its
-/// first space.
+/// The first position of an instance that has this name, or whose name has this part in front of
+/// its first space.
 #[inline(always)]
-fn place_named(
+fn position_named(
     token: &mut Token,
     ext: Ext<'_>,
     idp: Indom<'_>,
@@ -149,13 +149,13 @@ fn place_named(
     name: &[u8],
 ) -> Option<usize> {
     if instances.is_short() {
-        return (0..instances.len()).find(|place| is_named(instances, *place, name));
+        return (0..instances.len()).find(|position| is_named(instances, *position, name));
     }
-    place_named_in_long_table(token, ext, idp, instances, name)
+    position_named_in_long_table(token, ext, idp, instances, name)
 }
 
-/// [`place_named`] in a long table, by an index.
-fn place_named_in_long_table(
+/// [`position_named`] in a long table, by an index.
+fn position_named_in_long_table(
     token: &mut Token,
     ext: Ext<'_>,
     idp: Indom<'_>,
@@ -163,10 +163,10 @@ fn place_named_in_long_table(
     name: &[u8],
 ) -> Option<usize> {
     let key = pmda_core::instances::key(name);
-    let is_it = |place| is_named(instances, place, name);
+    let is_it = |position| is_named(instances, position, name);
     with_places(token, ext, idp, |TablePlaces { by_name, .. }| {
-        by_name.find(instances.extent(), key, is_it, |place, add| {
-            if let Some(name) = instances.name(place) {
+        by_name.find(instances.extent(), key, is_it, |position, add| {
+            if let Some(name) = instances.name(position) {
                 pmda_core::instances::keys(name.bytes(), add);
             }
         })
@@ -176,8 +176,8 @@ fn place_named_in_long_table(
 /// Returns whether an instance has a name, by the rule of [`matches()`]. The length of the
 /// instance's name is not computed: most names differ early.
 #[inline(always)]
-fn is_named(instances: InstanceTable<'_>, place: usize, name: &[u8]) -> bool {
-    match instances.name(place).and_then(|other| other.behind(name)) {
+fn is_named(instances: InstanceTable<'_>, position: usize, name: &[u8]) -> bool {
+    match instances.name(position).and_then(|other| other.behind(name)) {
         Some(b' ') => is_without_space(name),
         behind => behind == Some(0),
     }
@@ -197,12 +197,12 @@ fn with_places<R>(token: &mut Token, ext: Ext<'_>, idp: Indom<'_>, search: impl 
         return search(&mut unknown);
     };
     let tables = agent.instances.lock(token);
-    let place = tables.iter().position(|(other, _)| *other == indom);
-    let place = place.unwrap_or(tables.len());
-    if place == tables.len() && tables.try_reserve(1).is_ok() {
+    let position = tables.iter().position(|(other, _)| *other == indom);
+    let position = position.unwrap_or(tables.len());
+    if position == tables.len() && tables.try_reserve(1).is_ok() {
         tables.push((indom, TablePlaces::default()));
     }
-    search(tables.get_mut(place).map_or(&mut unknown, |(_, places)| places))
+    search(tables.get_mut(position).map_or(&mut unknown, |(_, index)| index))
 }
 
 /// Prints an instance that was found by its name, under `-Dlibpmda` (INST-67).

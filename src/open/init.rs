@@ -161,48 +161,48 @@ fn stamp(
     metrics: MetricTable<'_>,
 ) -> Result<(), Reported> {
     let (mut ascending, mut next) = (true, 0);
-    for place in indoms.entries() {
-        let mut indom = place.get();
+    for cell in indoms.entries() {
+        let mut indom = cell.get();
         let serial = InDom(indom.it_indom).serial();
         indom.it_indom = InDom::new(domain, serial).0;
-        place.set(indom);
+        cell.set(indom);
         ascending &= serial >= next;
         next = serial + 1;
     }
-    for place in metrics.entries() {
-        let mut metric = place.get();
+    for cell in metrics.entries() {
+        let mut metric = cell.get();
         let desc = &mut metric.m_desc;
         desc.pmid = MetricId(desc.pmid).in_domain(domain).0;
         let indom = InDom(desc.indom);
         if !indom.is_null() {
             desc.indom = InDom::new(domain, indom.serial()).0;
         }
-        place.set(metric);
+        cell.set(metric);
     }
     if indoms.is_empty() {
         return Ok(());
     }
     let domains = indoms.entries();
-    let serial_of = |place: &Cell<pmdaIndom>| InDom(place.get().it_indom).serial();
+    let serial_of = |cell: &Cell<pmdaIndom>| InDom(cell.get().it_indom).serial();
     let trace = log::debug(Debug::Libpmda);
-    for (place, metric) in metrics.entries().iter().enumerate() {
+    for (position, metric) in metrics.entries().iter().enumerate() {
         let desc = metric.get().m_desc;
         let (pmid, indom) = (MetricId(desc.pmid), InDom(desc.indom));
         if indom.is_null() {
             continue;
         }
         let serial = indom.serial();
-        let Some(found) = place_of(serial, domains, ascending, serial_of) else {
+        let Some(found) = position_of(serial, domains, ascending, serial_of) else {
             return Err(failed(
                 token,
                 ext,
                 format_args!(
-                    "Undefined instance domain serial ({serial}) specified for metric {pmid} (e_metrics[{place}])"
+                    "Undefined instance domain serial ({serial}) specified for metric {pmid} (e_metrics[{position}])"
                 ),
             ));
         };
         if trace {
-            log_match(token, ext, (pmid, place), (indom, found));
+            log_match(token, ext, (pmid, position), (indom, found));
         }
     }
     Ok(())
@@ -210,13 +210,13 @@ fn stamp(
 
 /// Logs which instance domain belongs to a metric, for `-Dlibpmda`.
 #[cold]
-fn log_match(token: &mut Token, ext: Ext<'_>, (pmid, place): (MetricId, usize), (indom, found): (InDom, usize)) {
+fn log_match(token: &mut Token, ext: Ext<'_>, (pmid, position): (MetricId, usize), (indom, found): (InDom, usize)) {
     if SINCE_6_0_5 {
-        log::debug_line!(token, "pmid {pmid}({place}) matched to indom {indom}({found})");
+        log::debug_line!(token, "pmid {pmid}({position}) matched to indom {indom}({found})");
     } else {
         log::debug_line!(
             token,
-            "pmdaInit: PMDA {}: Metric {pmid}({place}) matched to indom {indom}({found})",
+            "pmdaInit: PMDA {}: Metric {pmid}({position}) matched to indom {indom}({found})",
             name(ext)
         );
     }
@@ -258,22 +258,22 @@ fn open_help(token: &mut Token, ext: Ext<'_>, has_default_text: bool) {
 }
 
 /// Chooses how metrics are looked up: by a hash, if the agent has asked for one; else directly, if
-/// the item of each metric is its place in the table; else by a search (INIT-44).
+/// the item of each metric is its position in the table; else by a search (INIT-44).
 fn choose_lookup(token: &mut Token, ext: Ext<'_>, table: Lasting<pmdaMetric>) {
     if ext.has(PMDA_EXT_FLAG_HASHED) {
         return rehash(token, ext, table);
     }
     let metrics = table.seen();
-    // The first metric that is not at the place that is its item.
-    let other = (0..metrics.len()).find(|place| *place != metrics.pmid(*place).item() as usize);
+    // The first metric that is not at the position that is its item.
+    let other = (0..metrics.len()).find(|position| *position != metrics.pmid(*position).item() as usize);
     ext.set_direct(c_int::from(other.is_none()));
-    if let Some(place) = other.filter(|_| ext.has(PMDA_EXT_FLAG_DIRECT) || log::debug(Debug::Libpmda)) {
+    if let Some(position) = other.filter(|_| ext.has(PMDA_EXT_FLAG_DIRECT) || log::debug(Debug::Libpmda)) {
         log::notify!(
             token,
             Level::Warning,
-            "pmdaDirect: PMDA {}: Direct mapping for metrics disabled @ metrics[{place}] {}",
+            "pmdaDirect: PMDA {}: Direct mapping for metrics disabled @ metrics[{position}] {}",
             name(ext),
-            metrics.pmid(place)
+            metrics.pmid(position)
         );
     }
 }
@@ -316,9 +316,9 @@ fn say_hex(token: &mut Token, before: &str, since: &str, flags: u32) {
     }
 }
 
-/// The place of the first instance domain with a serial (INIT-42). `ascending`: each serial of the
-/// table is higher than the one before, as in nearly all agents.
-fn place_of<T>(serial: u32, table: &[T], ascending: bool, serial_of: impl Fn(&T) -> u32) -> Option<usize> {
+/// The position of the first instance domain with a serial (INIT-42). `ascending`: each serial of
+/// the table is higher than the one before, as in nearly all agents.
+fn position_of<T>(serial: u32, table: &[T], ascending: bool, serial_of: impl Fn(&T) -> u32) -> Option<usize> {
     if ascending {
         return table.binary_search_by_key(&serial, serial_of).ok();
     }
@@ -338,14 +338,14 @@ mod tests {
             vec![3, 1, 3],
             vec![1, 1, 2],
             (0..100).collect(),
-            (0..100).map(|place| place * 7 + 2).collect(),
+            (0..100).map(|position| position * 7 + 2).collect(),
             (0..100).rev().collect(),
         ] {
             let ascending = table.is_sorted_by(|one, next| one < next);
             let asked = table.iter().copied().chain([0, 0x3f_ffff]);
             for serial in asked.flat_map(|serial: u32| [serial, serial + 1, serial.saturating_sub(1)]) {
                 let first = table.iter().position(|other| *other == serial);
-                let found = place_of(serial, &table, ascending, |serial| *serial);
+                let found = position_of(serial, &table, ascending, |serial| *serial);
                 assert_eq!(found, first, "{serial} in {table:?}");
             }
         }

@@ -253,7 +253,7 @@ impl Tree<'_> {
         if debug(Debug::Pmns) {
             return self.insert_by_libpcp(token, pmid, name);
         }
-        match namespace::place(root, name.bytes()) {
+        match namespace::insert_point(root, name.bytes()) {
             InsertPoint::Below(parent, rest) => {
                 add(parent, rest, pmid)?;
                 Ok(0)

@@ -168,27 +168,27 @@ impl<T> Slab<T> {
         }
     }
 
-    /// The chunk of a slot, and the place in it.
-    fn place(slot: u32) -> (usize, usize) {
+    /// The chunk of a slot, and its offset in there.
+    fn chunk_and_offset(slot: u32) -> (usize, usize) {
         ((slot >> CHUNK) as usize, slot as usize % SLOTS)
     }
 
     /// The content of a slot below [`Slab::len`]; panics for others.
     pub(super) fn get(&self, slot: u32) -> &Entry<T> {
-        let (chunk, place) = Slab::<T>::place(slot);
-        &self.chunks[chunk][place]
+        let (chunk, offset) = Slab::<T>::chunk_and_offset(slot);
+        &self.chunks[chunk][offset]
     }
 
     /// As [`Slab::get`], to be changed.
     pub(super) fn get_mut(&mut self, slot: u32) -> &mut Entry<T> {
-        let (chunk, place) = Slab::<T>::place(slot);
-        &mut self.chunks[chunk][place]
+        let (chunk, offset) = Slab::<T>::chunk_and_offset(slot);
+        &mut self.chunks[chunk][offset]
     }
 
     /// As [`Slab::get`], for a slot that may not be there.
     pub(super) fn guess(&self, slot: u32) -> Option<&Entry<T>> {
-        let (chunk, place) = Slab::<T>::place(slot);
-        self.chunks.get(chunk)?.get(place)
+        let (chunk, offset) = Slab::<T>::chunk_and_offset(slot);
+        self.chunks.get(chunk)?.get(offset)
     }
 
     /// The number of slots, free ones included.
@@ -201,7 +201,7 @@ impl<T> Slab<T> {
     /// # Errors
     /// `-ENOMEM`.
     pub(super) fn reserve(&mut self) -> Result<()> {
-        if self.free != NONE || Slab::<T>::place(self.len).0 < self.chunks.len() {
+        if self.free != NONE || Slab::<T>::chunk_and_offset(self.len).0 < self.chunks.len() {
             return Ok(());
         }
         self.add_chunk()
@@ -223,9 +223,9 @@ impl<T> Slab<T> {
     pub(super) fn insert(&mut self, entry: Entry<T>) -> u32 {
         if self.free != NONE {
             let slot = self.free;
-            let place = self.get_mut(slot);
-            let next = place.id;
-            *place = entry;
+            let free = self.get_mut(slot);
+            let next = free.id;
+            *free = entry;
             self.free = next;
             return slot;
         }

@@ -110,10 +110,10 @@ impl Database {
         let mut bad = None;
         for (number, entry) in (1..).zip(index[RECORD..].chunks_exact(RECORD)) {
             let [key, one_line, long] = words(entry);
-            let place = |offset: u32| if offset < size { offset } else { NO_TEXT };
+            let offset_or_none = |offset: u32| if offset < size { offset } else { NO_TEXT };
             let texts = Texts {
-                one_line: place(one_line),
-                long: place(long),
+                one_line: offset_or_none(one_line),
+                long: offset_or_none(long),
             };
             if bad.is_none() && (texts.one_line == NO_TEXT || texts.long == NO_TEXT) {
                 bad = Some((number, key));

@@ -39,8 +39,8 @@ impl<V> Map<V> {
         self.entries.is_empty()
     }
 
-    /// The place of a key among the entries.
-    fn place(&self, key: u64) -> Option<usize> {
+    /// The position of a key among the entries.
+    fn position(&self, key: u64) -> Option<usize> {
         let same = |slot: u32| self.entries[slot as usize].0 == key;
         self.index
             .find(Seed::process().number(key), same)
@@ -49,30 +49,31 @@ impl<V> Map<V> {
 
     /// The value of a key.
     pub fn get(&self, key: impl Into<u64>) -> Option<&V> {
-        self.place(key.into()).map(|place| &self.entries[place].1)
+        self.position(key.into()).map(|position| &self.entries[position].1)
     }
 
-    /// The place and the value of a key if it is at the place `near` or at the next one: a hint
-    /// that saves the search.
+    /// The position and the value of a key if it is at the position `near` or at the next one: a
+    /// hint that saves the search.
     pub fn get_at(&self, key: impl Into<u64>, near: usize) -> Option<(usize, &V)> {
         let key = key.into();
-        for place in [near, near.wrapping_add(1)] {
-            match self.entries.get(place) {
-                Some((known, value)) if *known == key => return Some((place, value)),
+        for position in [near, near.wrapping_add(1)] {
+            match self.entries.get(position) {
+                Some((known, value)) if *known == key => return Some((position, value)),
                 _ => {}
             }
         }
         None
     }
 
-    /// The place and the value of a key.
+    /// The position and the value of a key.
     pub fn get_anywhere(&self, key: impl Into<u64>) -> Option<(usize, &V)> {
-        self.place(key.into()).map(|place| (place, &self.entries[place].1))
+        self.position(key.into())
+            .map(|position| (position, &self.entries[position].1))
     }
 
     /// The value of a key, mutable.
     pub fn get_mut(&mut self, key: impl Into<u64>) -> Option<&mut V> {
-        self.place(key.into()).map(|place| &mut self.entries[place].1)
+        self.position(key.into()).map(|position| &mut self.entries[position].1)
     }
 
     /// Makes room for more entries.
@@ -93,39 +94,39 @@ impl<V> Map<V> {
     /// `-ENOMEM`; `make` was not called.
     pub fn get_or_insert_with(&mut self, key: impl Into<u64>, make: impl FnOnce() -> V) -> Result<&mut V> {
         let key = key.into();
-        let place = match self.place(key) {
-            Some(place) => place,
+        let position = match self.position(key) {
+            Some(position) => position,
             None => {
                 self.reserve(1)?;
                 self.push(key, make())
             }
         };
-        Ok(&mut self.entries[place].1)
+        Ok(&mut self.entries[position].1)
     }
 
-    /// Adds an entry, for which there is room, and returns its place.
+    /// Adds an entry, for which there is room, and returns its position.
     fn push(&mut self, key: u64, value: V) -> usize {
-        let place = self.entries.len();
-        let slot = u32::try_from(place).expect("there is room");
+        let position = self.entries.len();
+        let slot = u32::try_from(position).expect("there is room");
         self.index.insert(Seed::process().number(key), slot, |_| false);
         // Room: the caller has made it.
         self.entries.push((key, value));
-        place
+        position
     }
 
     /// Removes an entry; the last entry takes its place.
     pub fn remove(&mut self, key: impl Into<u64>) -> Option<V> {
         let key = key.into();
-        let place = self.place(key)?;
+        let position = self.position(key)?;
         let seed = Seed::process();
-        let slot = |place: usize| u32::try_from(place).expect("it was put in as such");
-        self.index.remove(seed.number(key), slot(place));
+        let slot = |position: usize| u32::try_from(position).expect("it was put in as such");
+        self.index.remove(seed.number(key), slot(position));
         let last = self.entries.len() - 1;
-        if place != last {
+        if position != last {
             let moved = seed.number(self.entries[last].0);
-            self.index.insert(moved, slot(place), |other| other == slot(last));
+            self.index.insert(moved, slot(position), |other| other == slot(last));
         }
-        let (_, value) = self.entries.swap_remove(place);
+        let (_, value) = self.entries.swap_remove(position);
         if self.entries.capacity() / 8 > self.entries.len().max(8) {
             self.entries.shrink_to(self.entries.len() * 2);
             let entries = &self.entries;

@@ -1,4 +1,4 @@
-//! Lists of names, as a tree's users get them, and the way from a name to a node, or to the place
+//! Lists of names, as a tree's users get them, and the way from a name to a node, or to the point
 //! where a new one belongs.
 //!
 //! Each list is made twice: once to measure it, and once to write it into memory of that size.
@@ -229,9 +229,9 @@ pub enum InsertPoint<'n, N> {
     Below(N, &'n [u8]),
 }
 
-/// Finds the place of a new name. Unlike a lookup this goes by components, each of which is the
-/// whole name of a node, and through leaves as well (TREE-12, TREE-14).
-pub fn place<'t, 'n, N: Node<'t>>(root: N, name: &'n [u8]) -> InsertPoint<'n, N> {
+/// Finds the insert point of a new name. Unlike a lookup this goes by components, each of which is
+/// the whole name of a node, and through leaves as well (TREE-12, TREE-14).
+pub fn insert_point<'t, 'n, N: Node<'t>>(root: N, name: &'n [u8]) -> InsertPoint<'n, N> {
     let (mut parent, mut name) = (root, name);
     loop {
         let (component, below) = split(name);

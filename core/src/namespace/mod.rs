@@ -11,7 +11,7 @@ mod model;
 #[cfg(test)]
 mod tests;
 
-pub use list::{InsertPoint, Paths, Sink, Size, TreeWalk, children, find, lookup, names_of, place};
+pub use list::{InsertPoint, Paths, Sink, Size, TreeWalk, children, find, insert_point, lookup, names_of};
 
 use crate::error::{Error, Result};
 use crate::ident::MetricId;

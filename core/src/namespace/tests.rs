@@ -200,7 +200,7 @@ proptest! {
         for event in events {
             match event {
                 Event::Insert(name) => {
-                    let is_new = matches!(place(tree.root(), name.as_bytes()), InsertPoint::Below(..));
+                    let is_new = matches!(insert_point(tree.root(), name.as_bytes()), InsertPoint::Below(..));
                     prop_assert_eq!(is_new, tree.insert(&name, 77));
                 }
                 Event::Put(at, name, pmid) if at < tree.len() => {

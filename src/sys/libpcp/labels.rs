@@ -37,7 +37,7 @@ impl<'s> LabelSetRef<'s> {
         self.0.nlabels
     }
 
-    /// The text, and the places of the labels in it. Both are empty where the set has none.
+    /// The text, and the spans of the labels in it. Both are empty where the set has none.
     pub(crate) fn parts(self) -> (&'s [u8], impl ExactSizeIterator<Item = Span> + Clone + 's) {
         let set = self.0;
         let length = c_int::try_from(set.jsonlen()).unwrap_or(0);
@@ -47,18 +47,18 @@ impl<'s> LabelSetRef<'s> {
         // SAFETY: by the contract of `new` the array has `nlabels` elements that stay for `'s`,
         // unless it is NULL.
         let labels = unsafe { slice(set.labels, set.nlabels) };
-        (json, labels.iter().map(place))
+        (json, labels.iter().map(span))
     }
 
     /// The labels by their full names: the dotted names of nested ones are in the hash (LABEL-4).
-    /// Labels whose places are not within the text are left out.
+    /// Labels whose spans are not within the text are left out.
     pub(crate) fn labels(self) -> impl Iterator<Item = Label<'s>> {
-        let (json, places) = self.parts();
-        places.filter_map(move |place| {
+        let (json, spans) = self.parts();
+        spans.filter_map(move |span| {
             Some(Label {
-                name: self.full_name(place).or_else(|| place.name(json))?,
-                value: place.value(json)?,
-                flags: place.flags,
+                name: self.full_name(span).or_else(|| span.name(json))?,
+                value: span.value(json)?,
+                flags: span.flags,
             })
         })
     }
@@ -66,25 +66,25 @@ impl<'s> LabelSetRef<'s> {
     /// Returns whether all nested labels have dotted names. Without memory libpcp leaves out such
     /// names, and returns success all the same.
     fn is_complete(self) -> bool {
-        let (json, mut places) = self.parts();
+        let (json, mut spans) = self.parts();
         json.is_empty()
-            || places.all(|place| {
+            || spans.all(|span| {
                 // An empty object has the flag of nested labels, but no dotted name.
-                let empty = place.value(json).is_some_and(|value| value.starts_with(b"{"));
-                let nested = u32::from(place.flags) & pcp::PM_LABEL_COMPOUND != 0 && !empty;
-                !nested || self.full_name(place).is_some()
+                let empty = span.value(json).is_some_and(|value| value.starts_with(b"{"));
+                let nested = u32::from(span.flags) & pcp::PM_LABEL_COMPOUND != 0 && !empty;
+                !nested || self.full_name(span).is_some()
             })
     }
 
     /// The dotted name of a nested label; `None` for another label.
-    fn full_name(self, place: Span) -> Option<&'s [u8]> {
+    fn full_name(self, span: Span) -> Option<&'s [u8]> {
         let has_names = self.0.compound() == 1 && !self.0.hash.is_null();
-        if !has_names || u32::from(place.flags) & pcp::PM_LABEL_COMPOUND == 0 {
+        if !has_names || u32::from(span.flags) & pcp::PM_LABEL_COMPOUND == 0 {
             return None;
         }
         // SAFETY: by the contract of `new` the hash is valid, with its nodes, and unchanged during
         // `'s`. So a shared reference to a node may exist.
-        let node = unsafe { pcp::__pmHashSearch(u32::from(place.name), self.0.hash).as_ref()? };
+        let node = unsafe { pcp::__pmHashSearch(u32::from(span.name), self.0.hash).as_ref()? };
         let name = NonNull::new(node.data.cast::<c_char>())?;
         // SAFETY: not NULL, so by the contract of `new` a terminated name, unchanged during `'s`.
         Some(unsafe { CStr::from_ptr(name.as_ptr()) }.to_bytes())
@@ -190,8 +190,8 @@ pub(crate) fn domain(token: &mut Token, domain: c_int, name: &CStr) -> (Result<c
     })
 }
 
-/// The place of a label, from C's bit fields: none is wider than the type that it becomes.
-fn place(raw: &pcp::pmLabel) -> Span {
+/// The span of a label, from C's bit fields: none is wider than the type that it becomes.
+fn span(raw: &pcp::pmLabel) -> Span {
     Span {
         name: raw.name() as u16,
         name_len: raw.namelen() as u8,

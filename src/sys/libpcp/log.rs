@@ -29,44 +29,45 @@ pub(crate) enum Debug {
     Pmns,
 }
 
-/// The place where libpcp keeps a debug option. It is an atomic number here, since other code may
+/// The variable of libpcp for a debug option. It is an atomic number here, since other code may
 /// write it at any time.
-fn place(option: Debug) -> &'static AtomicI32 {
+fn flag(option: Debug) -> &'static AtomicI32 {
     /// The offset of an option in the structure. The constant compiles only if the field is an int.
-    macro_rules! place_of {
+    macro_rules! offset_of_field {
         ($field:ident) => {{
             const _: fn(&pcp::pmdebugoptions_t) -> c_int = |options| options.$field;
             offset_of!(pcp::pmdebugoptions_t, $field)
         }};
     }
     let field = match option {
-        Debug::Pdu => place_of!(pdu),
-        Debug::Context => place_of!(context),
-        Debug::Indom => place_of!(indom),
-        Debug::Libpmda => place_of!(libpmda),
-        Debug::Auth => place_of!(auth),
-        Debug::Attr => place_of!(attr),
-        Debug::Desperate => place_of!(desperate),
-        Debug::Labels => place_of!(labels),
-        Debug::Pmns => place_of!(pmns),
+        Debug::Pdu => offset_of_field!(pdu),
+        Debug::Context => offset_of_field!(context),
+        Debug::Indom => offset_of_field!(indom),
+        Debug::Libpmda => offset_of_field!(libpmda),
+        Debug::Auth => offset_of_field!(auth),
+        Debug::Attr => offset_of_field!(attr),
+        Debug::Desperate => offset_of_field!(desperate),
+        Debug::Labels => offset_of_field!(labels),
+        Debug::Pmns => offset_of_field!(pmns),
     };
-    let place = (&raw mut pcp::pmDebugOptions).wrapping_byte_add(field).cast();
+    let flag = (&raw mut pcp::pmDebugOptions).wrapping_byte_add(field).cast();
     // SAFETY: the address of a field of libpcp's variable, which lives as long as the process. The
-    // field is an int, as `place_of` checks, aligned as such. Rust code reads and writes it through
-    // this reference alone. (C code writes plain ints: each is one store on every architecture.)
-    unsafe { AtomicI32::from_ptr(place) }
+    // field is an int, as `offset_of_field` checks, aligned as such. Rust code reads and writes it
+    // through this reference alone. (C code writes plain ints: each is one store on every
+    // architecture.)
+    unsafe { AtomicI32::from_ptr(flag) }
 }
 
 /// Returns whether a debug option is set.
 pub(crate) fn debug(option: Debug) -> bool {
-    place(option).load(Ordering::Relaxed) != 0
+    flag(option).load(Ordering::Relaxed) != 0
 }
 
 /// Does `work` with a debug option cleared. It is cleared for other threads, too.
 pub(crate) fn without<R>(option: Debug, work: impl FnOnce() -> R) -> R {
-    let before = place(option).swap(0, Ordering::Relaxed);
+    let before = flag(option).swap(0, Ordering::Relaxed);
     let result = work();
-    place(option).store(before, Ordering::Relaxed);
+    flag(option).store(before, Ordering::Relaxed);
     result
 }
 
