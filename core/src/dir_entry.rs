@@ -64,11 +64,11 @@ impl DirEntry {
     ///
     /// # Errors
     /// As [`DirEntry::of`].
-    pub fn behind(path: &Path) -> io::Result<DirEntry> {
+    pub fn target_at(path: &Path) -> io::Result<DirEntry> {
         DirEntry::target(&FilePath::try_from(path).map_err(io_error)?)
     }
 
-    /// The entry that a path leads to, behind all links.
+    /// The entry that a path leads to, after all symbolic links.
     ///
     /// # Errors
     /// As [`DirEntry::of`].
@@ -268,7 +268,7 @@ impl DirEntry {
         let mode = Mode::from_raw_mode(mode);
         match rustix::fs::mkdirat(&self.directory, self.name.c_str(), mode) {
             Err(Errno::EXIST) => Ok(()),
-            made => Ok(made?),
+            result => Ok(result?),
         }
     }
 }
@@ -302,7 +302,7 @@ fn walk(path: &FilePath, follow_last: bool) -> io::Result<DirEntry> {
 
 /// Goes on to the end of the path or to the first link: returns the directory and the name there
 /// and, for a link, the path from that directory on: the link's target with the rest of the path
-/// behind it.
+/// after it.
 fn go(
     mut directory: OwnedFd,
     path: &[u8],
@@ -314,8 +314,8 @@ fn go(
         let skipped = rest.iter().take_while(|byte| **byte == b'/').count();
         rest = &rest[skipped..];
         let end = rest.iter().position(|byte| *byte == b'/').unwrap_or(rest.len());
-        let (component, behind) = rest.split_at(end);
-        let is_last = behind.iter().all(|byte| *byte == b'/');
+        let (component, after) = rest.split_at(end);
+        let is_last = after.iter().all(|byte| *byte == b'/');
         if !is_last {
             // A longer one makes rustix allocate, which ends the process without memory.
             if component.len() > NAME_MAX {
@@ -323,7 +323,7 @@ fn go(
             }
             match openat(&directory, component, DIRECTORY | OFlags::NOFOLLOW, Mode::empty()) {
                 Ok(next) => {
-                    (directory, rest) = (next, behind);
+                    (directory, rest) = (next, after);
                     continue;
                 }
                 // A link, or no directory: which error a link gives depends on the system.
@@ -337,7 +337,7 @@ fn go(
         }
         return match link(directory.as_fd(), &name, buffer)? {
             Some(leads_to) => {
-                let rest = joined(&[leads_to, behind]).map_err(io_error)?;
+                let rest = joined(&[leads_to, after]).map_err(io_error)?;
                 Ok((directory, name, Some(rest)))
             }
             None if is_last => Ok((directory, name, None)),

@@ -164,11 +164,11 @@ impl Error {
     /// `EINVAL`.
     #[must_use]
     pub fn name(self) -> Option<&'static str> {
-        self.known().map(|(name, _)| name)
+        self.name_and_text().map(|(name, _)| name)
     }
 
     /// The name and the meaning of the code.
-    fn known(self) -> Option<(&'static str, &'static str)> {
+    fn name_and_text(self) -> Option<(&'static str, &'static str)> {
         let (name, text) = self.of_pcp().or_else(|| self.of_system())?;
         Some((name, text.trim().trim_end_matches('.')))
     }
@@ -177,7 +177,7 @@ impl Error {
 /// As in `EINVAL(-22, "Invalid argument")`.
 impl fmt::Debug for Error {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.known() {
+        match self.name_and_text() {
             Some((name, text)) => write!(out, "{name}({}, {text:?})", self.0),
             None => write!(out, "Error({})", self.0),
         }
@@ -187,7 +187,7 @@ impl fmt::Debug for Error {
 /// As in `Invalid argument (EINVAL)`; a code that has no name here is shown as a number.
 impl fmt::Display for Error {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.known() {
+        match self.name_and_text() {
             Some((name, text)) => write!(out, "{text} ({name})"),
             None => write!(out, "error {}", self.0),
         }

@@ -75,7 +75,7 @@ fn create(file: &Path) -> io::Result<File> {
     match entry.replace(0o666) {
         // Others than root may have a file of their own in a directory that they cannot write to.
         Err(error) if error.kind() == ErrorKind::PermissionDenied && !geteuid().is_root() => {
-            DirEntry::behind(file)?.overwrite(0o666)
+            DirEntry::target_at(file)?.overwrite(0o666)
         }
         created => created,
     }

@@ -102,17 +102,17 @@ impl InstancesAhead {
         if read != list || self.next >= self.len || !is_current {
             return None;
         }
-        let given = *self.read.as_ref()?.get(self.next)?;
+        let entry = *self.read.as_ref()?.get(self.next)?;
         self.next += 1;
-        Some(self.give(walk, given))
+        Some(self.give(walk, entry))
     }
 
     /// Has the walk go on behind an instance.
     #[inline(always)]
-    fn give(&mut self, walk: &InstanceWalk, given: WalkEntry) -> i32 {
-        self.after = given.next;
-        walk.go_on(given.next);
-        given.inst
+    fn give(&mut self, walk: &InstanceWalk, entry: WalkEntry) -> i32 {
+        self.after = entry.next;
+        walk.go_on(entry.next);
+        entry.inst
     }
 
     /// The next active instance of a walk over the instances of a list. `listed` has them in
@@ -163,7 +163,7 @@ impl InstancesAhead {
         self.batch = (self.batch * 4).min(AHEAD);
         self.next = 1;
         match first {
-            Some(given) => Some(self.give(walk, given)),
+            Some(entry) => Some(self.give(walk, entry)),
             None => {
                 walk.go_on(Position::END);
                 None

@@ -81,7 +81,7 @@ pub(crate) fn dump(token: &mut Token, indom: InDom, chains: bool) -> Vec<u8> {
 pub(crate) fn dump_all(token: &mut Token, chains: bool, write: impl Fn(&mut Token, &[u8])) {
     let count = state::peek(token).map_or(0, |globals| globals.caches.caches.len());
     for before in (0..count).rev() {
-        let cache = state::peek(token).and_then(|globals| globals.caches.made(before));
+        let cache = state::peek(token).and_then(|globals| globals.caches.nth_created(before));
         if let Some(text) = cache.map(|cache| cache.dump(chains)) {
             write(token, &text);
         }

@@ -82,8 +82,8 @@ impl NewTable {
     /// or no memory. Returns the agent's old table if it was made here: nobody uses it any more,
     /// and the caller frees it (N-17).
     pub(crate) fn finish(&mut self, token: &mut Token, ext: Ext<'_>, is_filled: bool) -> Option<MadeTable> {
-        let made = self.table.take().filter(|_| is_filled);
-        let made = made.and_then(|mut table| {
+        let table = self.table.take().filter(|_| is_filled);
+        let table = table.and_then(|mut table| {
             // Entries that were announced and not filled in are zero.
             while table.len() < self.announced {
                 table.push(pmdaMetric::zeroed()).ok()?;
@@ -91,7 +91,7 @@ impl NewTable {
             state::lock(token).ok()?.made_tables.hand_over(table).ok()
         });
         drop(self.counts.take());
-        let (old, new) = (ext.metrics(), made.unwrap_or(self.fixed));
+        let (old, new) = (ext.metrics(), table.unwrap_or(self.fixed));
         rehash(token, ext, new);
         if old.first() == new.seen().first() {
             return None;

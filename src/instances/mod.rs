@@ -177,9 +177,9 @@ fn position_named_in_long_table(
 /// instance's name is not computed: most names differ early.
 #[inline(always)]
 fn is_named(instances: InstanceTable<'_>, position: usize, name: &[u8]) -> bool {
-    match instances.name(position).and_then(|other| other.behind(name)) {
+    match instances.name(position).and_then(|other| other.byte_after(name)) {
         Some(b' ') => is_without_space(name),
-        behind => behind == Some(0),
+        byte => byte == Some(0),
     }
 }
 

@@ -76,8 +76,8 @@ pub unsafe extern "C-unwind" fn pmdaLabel(
             // SAFETY: a callback that returns a positive status has stored NULL or a valid set.
             // This one is not the set that it got, so it is the only view of it. It is read, and
             // neither changed nor freed.
-            let given = other.then(|| unsafe { LabelSet::new(place) }).flatten();
-            answer = Some(LabelAnswer { status, given });
+            let replacement = other.then(|| unsafe { LabelSet::new(place) }).flatten();
+            answer = Some(LabelAnswer { status, replacement });
         }
         Ok(labels.count)
     };

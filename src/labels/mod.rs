@@ -142,7 +142,7 @@ pub(crate) struct LabelAnswer<'call> {
     /// The number of labels, or an error.
     pub(crate) status: c_int,
     /// A set of its own, which the callback has stored in place of the one that it got.
-    pub(crate) given: Option<LabelSet<'call>>,
+    pub(crate) replacement: Option<LabelSet<'call>>,
 }
 
 /// A request that calls the agent's callback, or the outcome of one that does not.
@@ -298,12 +298,12 @@ impl<'call> InstanceLabels<'call> {
 /// Takes over the labels that a callback has stored, and returns their number or an error. If it
 /// has stored a set of its own in place of ours, the labels are copied: such a set stays the
 /// callback's, since it need not come from malloc (L-4).
-fn filled(set: &mut LabelSet<'_>, LabelAnswer { status, given }: LabelAnswer<'_>) -> c_int {
-    let Some(given) = given else {
+fn filled(set: &mut LabelSet<'_>, LabelAnswer { status, replacement }: LabelAnswer<'_>) -> c_int {
+    let Some(replacement) = replacement else {
         return status;
     };
     set.clear();
-    let copied = set.merged(given.list()).and_then(|merged| set.replace(&merged));
+    let copied = set.merged(replacement.list()).and_then(|merged| set.replace(&merged));
     copied.map_or_else(Error::code, |copied| status.min(copied))
 }
 

@@ -33,8 +33,8 @@ type Text = NoDropCell<Block<c_char>>;
 
 /// Logs under `-Dlibpmda` that the agent's interface version has no such method: once in the
 /// process for each kind of request, since PCP 6.0.5 (MAIN-30).
-fn warn_missing(token: &mut Token, agent: Agent<'_>, since: u32, method: &str, told: &AtomicBool) {
-    if SINCE_6_0_5 && log::debug(Debug::Libpmda) && !told.swap(true, Ordering::Relaxed) {
+fn warn_missing(token: &mut Token, agent: Agent<'_>, since: u32, method: &str, warned: &AtomicBool) {
+    if SINCE_6_0_5 && log::debug(Debug::Libpmda) && !warned.swap(true, Ordering::Relaxed) {
         let interface = agent.interface().0;
         log::warning!(
             token,

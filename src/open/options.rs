@@ -66,7 +66,7 @@ impl<'call> OptionSearch<'call> {
     pub(crate) fn is_handled(&self, token: &mut Token, letter: c_int) -> bool {
         match u8::try_from(letter) {
             Ok(b'?') => self.options.count_error(),
-            Ok(b'U') if self.with_user => self.options.set_username(self.options.given()),
+            Ok(b'U') if self.with_user => self.options.set_username(self.options.argument_if_any()),
             Ok(letter) => {
                 return self
                     .dispatch

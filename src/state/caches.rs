@@ -12,7 +12,7 @@ use pmda_core::path::FilePath;
 pub(crate) struct Caches {
     /// Sorted by domain. A cache is never removed (CACHE-1).
     pub(crate) caches: Vec<CacheSlot>,
-    /// The place of the cache that was found last, for each value of the last three bits of the
+    /// The position of the cache that was found last, for each value of the last three bits of the
     /// domain: most agents number their domains from 0 or 1, so their domains differ in these.
     recent: [u8; 8],
     /// The directory of cache files, once it was needed (CACHE-72).
@@ -38,18 +38,18 @@ impl Caches {
     /// The cache of a domain, if it has one (CACHE-34).
     #[inline(always)]
     pub(crate) fn find(&mut self, indom: InDom) -> Option<&mut Cache<Private>> {
-        let place = match self.recent(indom) {
-            Some(place) => place,
+        let position = match self.recent(indom) {
+            Some(position) => position,
             None => self.search(indom).ok()?,
         };
-        self.caches.get_mut(place).map(|made| &mut *made.cache)
+        self.caches.get_mut(position).map(|slot| &mut *slot.cache)
     }
 
     /// The cache of a domain, if that was found last.
     #[inline(always)]
     pub(crate) fn last(&mut self, indom: InDom) -> Option<&mut Cache<Private>> {
-        let place = self.recent(indom)?;
-        self.caches.get_mut(place).map(|made| &mut *made.cache)
+        let position = self.recent(indom)?;
+        self.caches.get_mut(position).map(|slot| &mut *slot.cache)
     }
 
     /// The cache of a domain. It is made if there is none (CACHE-5).
@@ -59,29 +59,29 @@ impl Caches {
     #[inline(always)]
     pub(crate) fn open(&mut self, indom: InDom) -> Result<&mut Cache<Private>> {
         match self.recent(indom) {
-            Some(place) => Ok(&mut *self.caches[place].cache),
+            Some(position) => Ok(&mut *self.caches[position].cache),
             None => self.search_or_make(indom),
         }
     }
 
-    /// The place of a domain's cache, if it was found last.
+    /// The position of a domain's cache, if it was found last.
     #[inline(always)]
     fn recent(&self, indom: InDom) -> Option<usize> {
-        let place = usize::from(self.recent[indom.0 as usize % 8]);
-        let is_it = self.caches.get(place)?.cache.indom().0 == indom.0;
-        is_it.then_some(place)
+        let position = usize::from(self.recent[indom.0 as usize % 8]);
+        let is_it = self.caches.get(position)?.cache.indom().0 == indom.0;
+        is_it.then_some(position)
     }
 
-    /// The place of a domain's cache, which is noted as found last.
+    /// The position of a domain's cache, which is noted as found last.
     ///
     /// # Errors
-    /// The place for a new cache, if the domain has none.
+    /// The position for a new cache, if the domain has none.
     fn search(&mut self, indom: InDom) -> std::result::Result<usize, usize> {
-        let place = self
+        let position = self
             .caches
-            .binary_search_by_key(&indom.0, |made| made.cache.indom().0)?;
-        self.recent[indom.0 as usize % 8] = u8::try_from(place).unwrap_or(0);
-        Ok(place)
+            .binary_search_by_key(&indom.0, |slot| slot.cache.indom().0)?;
+        self.recent[indom.0 as usize % 8] = u8::try_from(position).unwrap_or(0);
+        Ok(position)
     }
 
     /// [`Caches::open`] for a cache that was not found last.
@@ -89,19 +89,19 @@ impl Caches {
     /// # Errors
     /// As [`Caches::open`].
     fn search_or_make(&mut self, indom: InDom) -> Result<&mut Cache<Private>> {
-        let place = match self.search(indom) {
-            Ok(place) => place,
-            Err(place) => self.make(indom, place)?,
+        let position = match self.search(indom) {
+            Ok(position) => position,
+            Err(position) => self.make(indom, position)?,
         };
-        Ok(&mut *self.caches[place].cache)
+        Ok(&mut *self.caches[position].cache)
     }
 
-    /// Makes a cache at a place, and returns the place.
+    /// Makes a cache at a position, and returns the position.
     ///
     /// # Errors
     /// As [`Caches::open`].
     #[cold]
-    fn make(&mut self, indom: InDom, place: usize) -> Result<usize> {
+    fn make(&mut self, indom: InDom, position: usize) -> Result<usize> {
         if indom.is_null() {
             return Err(Error::INDOM);
         }
@@ -115,13 +115,13 @@ impl Caches {
         let cache = try_leak(Cache::new(indom, Seed::process()))?;
         // This does not allocate: there is room for one more.
         self.caches.push(CacheSlot { before, cache });
-        self.caches[place..].rotate_right(1);
-        Ok(place)
+        self.caches[position..].rotate_right(1);
+        Ok(position)
     }
 
     /// The cache that was made when there were `before` others.
-    pub(crate) fn made(&self, before: usize) -> Option<&Cache<Private>> {
-        let made = self.caches.iter().find(|made| made.before == before)?;
-        Some(&*made.cache)
+    pub(crate) fn nth_created(&self, before: usize) -> Option<&Cache<Private>> {
+        let slot = self.caches.iter().find(|slot| slot.before == before)?;
+        Some(&*slot.cache)
     }
 }

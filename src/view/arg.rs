@@ -266,8 +266,9 @@ impl<'call> CText<'call> {
         self.c_str().to_bytes()
     }
 
-    /// The byte behind `start`, 0 at the end of the text; `None` if the text starts otherwise.
-    pub(crate) fn behind(self, start: &[u8]) -> Option<u8> {
+    /// The byte after the prefix `start`, 0 at the end of the text; `None` if the text starts
+    /// otherwise.
+    pub(crate) fn byte_after(self, start: &[u8]) -> Option<u8> {
         let (text, len) = (self.0.as_ptr(), start.len());
         // SAFETY: `text` is a NUL terminated string by the contract of `new`, and `start` has `len`
         // bytes: strncmp and strnlen stop at the NUL and after `len` bytes. If `text` has `len`

@@ -31,11 +31,11 @@ view! {
 impl Options<'_> {
     /// The argument of the option that was found; an empty text if the option has none.
     pub(crate) fn argument(self) -> CText<'static> {
-        self.given().unwrap_or(CText::EMPTY)
+        self.argument_if_any().unwrap_or(CText::EMPTY)
     }
 
     /// The argument of the option that was found, if it has one.
-    pub(crate) fn given(self) -> Option<CText<'static>> {
+    pub(crate) fn argument_if_any(self) -> Option<CText<'static>> {
         // SAFETY: NULL, or libpcp's parser has stored a part of one of the strings in `argv`, which
         // are terminated. They stay as long as the process: agents and the C library keep pointers
         // to them as well.

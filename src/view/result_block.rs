@@ -83,15 +83,15 @@ impl Results {
     /// `-ENOMEM`; the old block is put back.
     #[cold]
     fn larger(&self, token: &mut Token, old: Option<ResultBlock>, sets: usize) -> Result<ResultBlock> {
-        let made = ResultBlock::new(sets);
-        match (&made, old) {
+        let block = ResultBlock::new(sets);
+        match (&block, old) {
             // SAFETY: a block from malloc that was taken out of the agent's list, which alone had
             // it. The agent uses a result until the next fetch only, and this is one (FETCH-12).
             (Ok(_), Some(old)) => unsafe { libc::free(old.result.cast()) },
             (Err(_), Some(old)) => self.put_back(token, old),
             (_, None) => {}
         }
-        made
+        block
     }
 
     /// Puts a block back: the next fetch uses it. Without memory for the list it is lost. The list

@@ -109,7 +109,7 @@ fn replace(
         Found::Other => return in_place(),
     };
     let (temporary, mut file) = match create_beside(target, known.is_some()) {
-        Ok(made) => made,
+        Ok(entry) => entry,
         // Only where we may not write to the directory. On a full disk, writing in place would lose
         // the old content.
         Err(error) if is_refusal(&error) => return in_place(),

@@ -26,7 +26,7 @@ pub(super) struct ListedSlot {
 }
 
 /// The place where a walk goes on: at the entry that it noted or, if that was reclaimed, at the
-/// entry behind it. Positions are ordered as the list is: by id, and of entries with one id the
+/// entry after it. Positions are ordered as the list is: by id, and of entries with one id the
 /// newest first (CACHE-44).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Position(u64);
@@ -70,7 +70,7 @@ pub(super) struct IdPlace {
     at: usize,
 }
 
-/// The place behind all entries.
+/// The place after all entries.
 const END: IdPlace = IdPlace {
     block: usize::MAX,
     at: 0,
@@ -127,22 +127,22 @@ impl IdList {
         self.blocks.last()?.last().copied()
     }
 
-    /// The entry at a place; `None` behind all entries.
+    /// The entry at a place; `None` after all entries.
     #[inline]
     pub(super) fn get(&self, place: IdPlace) -> Option<ListedSlot> {
         self.blocks.get(place.block)?.get(place.at).copied()
     }
 
-    /// The place behind that of an entry.
+    /// The place after that of an entry.
     #[inline]
     pub(super) fn next(&self, place: IdPlace) -> IdPlace {
         let block = self.blocks.get(place.block);
-        block.map_or(END, |block| self.behind(place, block.len()))
+        block.map_or(END, |block| self.next_in(place, block.len()))
     }
 
     /// [`IdList::next`] for a caller that knows the length of the block.
     #[inline(always)]
-    fn behind(&self, place: IdPlace, len: usize) -> IdPlace {
+    fn next_in(&self, place: IdPlace, len: usize) -> IdPlace {
         let IdPlace { block, at } = place;
         if at + 1 < len {
             IdPlace { block, at: at + 1 }
@@ -297,7 +297,7 @@ impl IdList {
     pub(super) fn step(&mut self) -> Option<ListedSlot> {
         let block = self.blocks.get(self.cursor.block)?;
         let entry = *block.get(self.cursor.at)?;
-        self.cursor = self.behind(self.cursor, block.len());
+        self.cursor = self.next_in(self.cursor, block.len());
         Some(entry)
     }
 }

@@ -88,7 +88,7 @@ impl<T: Copy> Cache<T> {
         if flags != PMDA_CACHE_ADD {
             return self.store(flags, name, private);
         }
-        let given = key.len();
+        let key_len = key.len();
         let short = self.short(name.unwrap_or_default());
         let key = match name {
             Some(name) if key.is_empty() => name,
@@ -105,7 +105,7 @@ impl<T: Copy> Cache<T> {
             }
         }
         let before = (self.mode, self.attempts);
-        let id = self.key_id(name, key, given)?;
+        let id = self.key_id(name, key, key_len)?;
         // This stays when the insertion fails (CACHE-54), but not when it fails for want of memory.
         self.mode = Mode::Reuse;
         let result = self.add(Some(id), name, short, key, private);
@@ -159,7 +159,7 @@ impl<T: Copy> Cache<T> {
 
     /// Chooses the id of a new key (CACHE-52, CACHE-53). `given` is the length of the key as the
     /// caller gave it, for the message: 0 when the name is the key.
-    fn key_id(&mut self, name: Option<&[u8]>, key: &[u8], given: usize) -> Result<u32> {
+    fn key_id(&mut self, name: Option<&[u8]>, key: &[u8], key_len: usize) -> Result<u32> {
         let mut hash = 0;
         for attempt in 0..ATTEMPTS {
             hash = jenkins_hash(key, hash);
@@ -174,7 +174,7 @@ impl<T: Copy> Cache<T> {
                 Some(_) => {}
             }
         }
-        self.journal.notify(Level::Err, format_args!("pmdaCacheStoreKey: indom {}: unable allocate a new id for instance \"{}\" based on a key of {given} bytes", self.indom, named(name)));
+        self.journal.notify(Level::Err, format_args!("pmdaCacheStoreKey: indom {}: unable allocate a new id for instance \"{}\" based on a key of {key_len} bytes", self.indom, named(name)));
         Err(Error::GENERIC)
     }
 

@@ -66,10 +66,10 @@ impl<T: Copy> Cache<T> {
     pub fn read_active(&self, from: Position, into: &mut [WalkEntry]) -> usize {
         let mut next = self.order.search(&self.slab, from);
         let mut len = 0;
-        while let (Some(place), Some(given)) = (self.order.get(next), into.get_mut(len)) {
+        while let (Some(place), Some(entry)) = (self.order.get(next), into.get_mut(len)) {
             next = self.order.next(next);
             if self.slab.get(place.slot).state == EntryState::Active {
-                *given = self.given(place, next);
+                *entry = self.entry_at(place, next);
                 len += 1;
             }
         }
@@ -81,13 +81,13 @@ impl<T: Copy> Cache<T> {
     pub fn read_listed(&self, mut from: Position, listed: &[i32], into: &mut [WalkEntry]) -> usize {
         let start = listed.partition_point(|inst| i64::from(*inst) < i64::from(from.id()));
         let active = listed[start..].iter().filter_map(|inst| {
-            let given = self.active_at(*inst, from)?;
-            from = given.next;
-            Some(given)
+            let entry = self.active_at(*inst, from)?;
+            from = entry.next;
+            Some(entry)
         });
         let mut len = 0;
-        for (place, given) in into.iter_mut().zip(active) {
-            *place = given;
+        for (out, entry) in into.iter_mut().zip(active) {
+            *out = entry;
             len += 1;
         }
         len
@@ -98,16 +98,16 @@ impl<T: Copy> Cache<T> {
         let id = u32::try_from(inst).ok()?;
         let at = self.order.search_id(id);
         let place = self.order.get(at).filter(|place| place.id == id)?;
-        let entry = self.slab.get(place.slot);
-        if entry.state != EntryState::Active || Position::new(id, entry.serial) < from {
+        let stored = self.slab.get(place.slot);
+        if stored.state != EntryState::Active || Position::new(id, stored.serial) < from {
             return None;
         }
-        Some(self.given(place, self.order.next(at)))
+        Some(self.entry_at(place, self.order.next(at)))
     }
 
     /// The instance at `place` as a walk returns it that goes on at `next`.
     #[inline(always)]
-    fn given(&self, place: ListedSlot, next: IdPlace) -> WalkEntry {
+    fn entry_at(&self, place: ListedSlot, next: IdPlace) -> WalkEntry {
         WalkEntry {
             inst: signed(place.id),
             next: self.order.position_at(&self.slab, next),

@@ -186,7 +186,7 @@ pub struct About {
 fn about(pdu: &[u8], with_ident: i32) -> Result<About> {
     match (word(pdu, 12), number(pdu, 16)) {
         (Some(ident), Some(kind)) if pdu.len() == 20 => Ok(About {
-            ident: known(ident, kind, with_ident),
+            ident: ident_or_null(ident, kind, with_ident),
             kind,
         }),
         _ => Err(Error::IPC),
@@ -194,7 +194,7 @@ fn about(pdu: &[u8], with_ident: i32) -> Result<About> {
 }
 
 /// The identifier; all ones when its type has none.
-const fn known(ident: u32, kind: i32, with_ident: i32) -> u32 {
+const fn ident_or_null(ident: u32, kind: i32, with_ident: i32) -> u32 {
     if kind & with_ident == 0 { u32::MAX } else { ident }
 }
 
@@ -221,7 +221,7 @@ pub fn label_request(pdu: &[u8]) -> Result<About> {
 /// The identifier of a LABEL as it is sent: all ones when its type has none.
 #[must_use]
 pub const fn label_ident(ident: u32, kind: i32) -> u32 {
-    known(ident, kind, LABELS_WITH_IDENT)
+    ident_or_null(ident, kind, LABELS_WITH_IDENT)
 }
 
 /// An attribute of a client.

@@ -87,7 +87,7 @@ impl Tail {
     }
 
     fn open_again(&mut self) -> io::Result<()> {
-        let file = match DirEntry::behind(&self.path)?.read() {
+        let file = match DirEntry::target_at(&self.path)?.read() {
             Err(error) if error.kind() == ErrorKind::InvalidInput => {
                 return Err(io::Error::other("it is no regular file"));
             }

@@ -156,7 +156,9 @@ fn started(row: &str) -> Option<(String, i32)> {
 fn content(path: &Path) -> Option<String> {
     /// In bytes.
     const LARGEST: usize = 16 << 20;
-    let content = DirEntry::behind(path).and_then(|entry| entry.content(LARGEST)).ok()?;
+    let content = DirEntry::target_at(path)
+        .and_then(|entry| entry.content(LARGEST))
+        .ok()?;
     Some(String::from_utf8_lossy(&content).into_owned())
 }
 

@@ -108,7 +108,7 @@ impl Table {
         };
         let path = table.path();
         // Neither a FIFO nor a device is read, and root follows no link of others.
-        match DirEntry::behind(&path).and_then(|entry| entry.content(LARGEST)) {
+        match DirEntry::target_at(&path).and_then(|entry| entry.content(LARGEST)) {
             Ok(file) => match pickle::read(&file) {
                 Ok(names) => table.fill(names),
                 Err(problem) => table.keep_aside(&path, &problem),

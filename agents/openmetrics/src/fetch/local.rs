@@ -43,7 +43,7 @@ pub(super) fn file(path: &Path, memory: &Arc<Memory>) -> Result<Document, String
         ),
         None => format!("{error}: '{}'", path.display()),
     };
-    let mut file = DirEntry::behind(path).and_then(|entry| entry.read()).map_err(told)?;
+    let mut file = DirEntry::target_at(path).and_then(|entry| entry.read()).map_err(told)?;
     let length = file.metadata().map_err(told)?.len();
     Document::new(memory).read_all(&mut file, Some(length))
 }

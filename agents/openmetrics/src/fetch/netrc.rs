@@ -58,7 +58,7 @@ impl Netrc {
 impl Entries {
     /// A file that cannot be read has no entry.
     fn read(path: &Path) -> Entries {
-        let content = DirEntry::behind(path).and_then(|entry| entry.content(limits::CONFIG));
+        let content = DirEntry::target_at(path).and_then(|entry| entry.content(limits::CONFIG));
         let text = content.ok().and_then(|content| String::from_utf8(content).ok());
         text.and_then(|text| Entries::parse(&text)).unwrap_or_default()
     }

@@ -186,7 +186,7 @@ impl Source {
             Kind::Script => Target::Script(self.path.clone()),
             Kind::Url => {
                 // Neither a FIFO nor a device is read, and root follows no link of others.
-                let content = DirEntry::behind(&self.path).and_then(|entry| entry.content(limits::CONFIG));
+                let content = DirEntry::target_at(&self.path).and_then(|entry| entry.content(limits::CONFIG));
                 let file = content.map_err(|error| match Errno::from_io_error(&error) {
                     Some(Errno::FBIG) => format!(
                         "cannot read {}: it has more than {} bytes",
