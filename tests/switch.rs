@@ -214,6 +214,16 @@ fn which_library_a_process_or_a_command_has_loaded() {
     let (end, text) = with(&host.path("system"), &["true"]);
     assert_eq!((end.as_str(), text.as_str()), ("exit 1", ""));
     assert_eq!(host.run(&["which", "4194305"]).end, "exit 1");
+    // A command that fails is not taken for one that has worked, whatever it has loaded.
+    let fails = |status: &str, libraries: &Path, expected: &str| {
+        let (end, text) = with(libraries, &["sh", "-c", &format!("{program}; {status}")]);
+        assert_eq!(end, expected, "{text}");
+        assert!(text.contains("waits (process "), "{text}");
+    };
+    fails("exit 7", &host.installation.libraries(), "exit 7");
+    fails("exit 7", &host.path("system"), "exit 7");
+    fails("kill -TERM $$", &host.installation.libraries(), "exit 143");
+    assert_eq!(with(&host.path("system"), &["sh", "-c", "exit 7"]).0, "exit 7");
 
     let source = host.path("asks.c");
     let text = "#define _GNU_SOURCE\n#include <dlfcn.h>\n#include <stdio.h>\n#include <pcp/pmapi.h>\n#include <pcp/pmda.h>\n\
