@@ -3,7 +3,7 @@
 //! left behind, also by one that is interrupted.
 
 use std::fs;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Once;
@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use pcp_pmda_rust_compare::processes::tree;
 use pcp_pmda_test::installation::compare_program;
 use pcp_pmda_test::pcp::{self, Environment, installed, kill};
-use pcp_pmda_test::run::{Outcome, bounded};
+use pcp_pmda_test::run::{Outcome, bounded, kill_group};
 use pcp_pmda_test::{Library, compile_c, profile_dir, root};
 
 /// A comparison on a busy machine: up to seventeen runs, of which the first three have nine agents.
@@ -379,6 +380,73 @@ fn interrupted() {
         // At the very start it is the signal itself that ends it; at the end it may be done.
         let is_expected = status.code() == Some(128 + signal) || status.signal() == Some(signal) || status.success();
         assert!(is_expected, "{status} after signal {signal} at moment {moment}");
+        host.nothing_is_left();
+    }
+}
+
+/// A line of what the kernel says of a process.
+fn status(pid: i32, field: &str) -> Option<String> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix(field));
+    line.map(|line| line.trim().to_owned())
+}
+
+/// What a process is called, of one that is there and not only waits for its parent to see its end.
+fn running(pid: i32) -> Option<String> {
+    let is_there = !status(pid, "State:")?.starts_with(['Z', 'X']);
+    is_there.then(|| status(pid, "Name:"))?
+}
+
+/// SIGKILL to the command, to its group, or to a process that it has started: all others end.
+#[test]
+fn killed() {
+    let host = Host::new("compare-killed");
+    for (moment, whom) in ["the command", "its group", "the one below", "the command"]
+        .into_iter()
+        .enumerate()
+    {
+        let mut command = host.command(&[SMALL, "xfs", "pmcd"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
+        let mut child = command.spawn().expect("it is built");
+        let begin = Instant::now();
+        let all = || tree(child.id() as i32, &[]);
+        let is_agent = |pid: &i32| running(*pid).is_some_and(|name| name == "pmdaxfs");
+        let agent = loop {
+            if let Some(agent) = all().into_iter().find(is_agent) {
+                break agent;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(60), "no agent starts");
+            thread::sleep(Duration::from_millis(10));
+        };
+        let blocked = status(agent, "SigBlk:");
+        // Once just after the start, else while it is asked, or when the next one starts.
+        thread::sleep(Duration::from_millis(moment as u64 * 150));
+        let started = all();
+        match whom {
+            "the command" => kill(child.id(), libc::SIGKILL),
+            "its group" => kill_group(child.id()),
+            _ => kill(started[1] as u32, libc::SIGKILL),
+        }
+        let begin = Instant::now();
+        let left = || -> Vec<i32> { started.iter().copied().filter(|pid| running(*pid).is_some()).collect() };
+        let is_empty = || fs::read_dir(host.path("private")).expect("ours").next().is_none();
+        while begin.elapsed() < Duration::from_secs(20) && !(left().is_empty() && is_empty()) {
+            thread::sleep(Duration::from_millis(10));
+        }
+        let names: Vec<_> = left().into_iter().filter_map(running).collect();
+        for pid in left() {
+            kill(pid as u32, libc::SIGKILL);
+        }
+        // As in the service: SIGTERM reaches agents.
+        assert_eq!(blocked.as_deref(), Some("0000000000000000"));
+        assert!(names.is_empty(), "{names:?} are left after SIGKILL to {whom}");
+        let status = child.wait().expect("our child");
+        let expected = if whom == "the one below" {
+            (Some(2), None)
+        } else {
+            (None, Some(libc::SIGKILL))
+        };
+        assert_eq!((status.code(), status.signal()), expected, "{whom}");
         host.nothing_is_left();
     }
 }

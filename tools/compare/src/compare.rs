@@ -96,18 +96,17 @@ struct Candidate {
     usages: Usages,
 }
 
-/// Compares, and tells `progress` what happens.
+/// Compares in the folder of `guard`, and tells `progress` what happens.
 ///
 /// # Errors
 /// Why nothing could be compared.
-pub fn compare(settings: &Settings, progress: &dyn Fn(&str)) -> Result<Report, String> {
+pub fn compare(settings: &Settings, guard: &Guard, progress: &dyn Fn(&str)) -> Result<Report, String> {
     let host = Host::read()?;
     let agents = selected(&host, &settings.agents)?;
-    let guard = Guard::new()?;
     let mut comparison = Whole {
         settings,
         host: &host,
-        guard: &guard,
+        guard,
         progress,
         candidates: agents.iter().map(candidate).collect(),
         rounds: 0,

@@ -54,6 +54,12 @@ impl Folder {
         }
     }
 
+    /// A folder that [`Folder::new`] has made, in another process.
+    #[must_use]
+    pub fn made(path: PathBuf) -> Folder {
+        Folder { path }
+    }
+
     /// The folder itself.
     #[must_use]
     pub fn path(&self) -> &Path {

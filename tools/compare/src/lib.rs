@@ -2,7 +2,8 @@
 //! the running one, is asked everything that a client can ask.
 //!
 //! ```text
-//! main ── compare ──┬── host         pmcd.conf, pcp.conf, the agents
+//! main ─┬─ supervisor      two processes: each ends what the other leaves behind
+//!       └─ compare ─┬── host         pmcd.conf, pcp.conf, the agents
 //!                   ├── pmcd ──┬──── folder       private directories
 //!                   │          └──── processes    what runs below, its time and memory, its end
 //!                   ├── survey ───── client       questions and answers
@@ -21,5 +22,6 @@ pub mod host;
 pub mod pmcd;
 pub mod processes;
 pub mod report;
+pub mod supervisor;
 pub mod survey;
 mod value;

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use lexopt::prelude::*;
 use pcp_pmda_rust_compare::compare::{Settings, compare};
 use pcp_pmda_rust_compare::report::{self, End};
+use pcp_pmda_rust_compare::supervisor;
 
 const USAGE: &str = "\
 Usage: pcp-pmda-rust compare [AGENT...] [--fetches N] [--json]
@@ -18,6 +19,8 @@ beside the running one, and compares what a client sees. See pcp-pmda-rust(1).";
 struct Options {
     settings: Settings,
     json: bool,
+    /// This is the lower one of two processes.
+    is_below: bool,
 }
 
 fn main() -> ExitCode {
@@ -32,9 +35,18 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let progress = Progress::new();
-    let outcome = compare(&options.settings, &|what| progress.show(what));
-    progress.clear();
+    let outcome = if options.is_below {
+        let progress = Progress::new();
+        let outcome =
+            supervisor::guard().and_then(|guard| compare(&options.settings, &guard, &|what| progress.show(what)));
+        progress.clear();
+        outcome
+    } else {
+        match supervisor::run(std::env::args_os()) {
+            Ok(status) => return ExitCode::from(status),
+            Err(reason) => Err(reason),
+        }
+    };
     let end = match outcome {
         Ok(report) => {
             let whole = !options.settings.agents.is_empty() || !nix::unistd::geteuid().is_root();
@@ -68,6 +80,7 @@ fn options(mut parser: lexopt::Parser) -> Result<Option<Options>, lexopt::Error>
             fetches: 3,
         },
         json: false,
+        is_below: false,
     };
     while let Some(argument) = parser.next()? {
         match argument {
@@ -80,6 +93,7 @@ fn options(mut parser: lexopt::Parser) -> Result<Option<Options>, lexopt::Error>
                     return Err("--fetches takes a number from 1".into());
                 }
             }
+            Long(name) if name == supervisor::BELOW.trim_start_matches('-') => options.is_below = true,
             Long("json") => options.json = true,
             Long("help") | Short('h') => return Ok(None),
             Value(name) => options.settings.agents.push(name.string()?),

@@ -4,6 +4,7 @@
 //! parents, whatever session or group they are in.
 
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -18,7 +19,7 @@ use nix::unistd::Pid;
 use crate::folder::Folder;
 
 /// How long processes may take to end by themselves.
-const GRACE: Duration = Duration::from_secs(2);
+pub(crate) const GRACE: Duration = Duration::from_secs(2);
 /// The same when the user waits for it.
 const HASTE: Duration = Duration::from_millis(500);
 /// How often is looked whether they have ended.
@@ -111,7 +112,7 @@ pub fn has_ended(pid: i32) -> bool {
 }
 
 /// Asks all processes below this one to end, and kills what is left of them.
-fn end_all(grace: Duration) {
+pub(crate) fn end_all(grace: Duration) {
     let begin = Instant::now();
     let mut asked = Vec::new();
     loop {
@@ -134,46 +135,50 @@ fn end_all(grace: Duration) {
     }
 }
 
-/// Ends all processes and removes the folder: when it is dropped, and when a signal ends this
-/// program.
+/// The signals that ask a program to end.
+#[must_use]
+pub fn ending_signals() -> SigSet {
+    [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM]
+        .into_iter()
+        .collect()
+}
+
+/// What an errno means.
+pub(crate) fn said(errno: Errno) -> String {
+    errno.desc().to_owned()
+}
+
+/// Ends all processes and removes the folder: when it is dropped, and when the process above says
+/// so or has gone.
 #[derive(Debug)]
 pub struct Guard {
     folder: Arc<Mutex<Folder>>,
 }
 
 impl Guard {
-    /// Makes the folder, and from now on waits for signals. No other thread has been started yet.
+    /// Takes the folder, and from now on waits for a byte of `above`, the number of a signal that
+    /// ends this program, or its end, which is as SIGKILL.
     ///
     /// # Errors
     /// What the operating system says.
-    pub fn new() -> Result<Guard, String> {
-        let mut signals = SigSet::empty();
-        for signal in [Signal::SIGHUP, Signal::SIGINT, Signal::SIGQUIT, Signal::SIGTERM] {
-            signals.add(signal);
-        }
-        let said = |errno: Errno| errno.desc().to_owned();
-        signals.thread_block().map_err(said)?;
+    pub fn new(folder: Folder, mut above: impl Read + Send + 'static) -> Result<Guard, String> {
         set_child_subreaper(true).map_err(said)?;
         // Shared memory of agents goes with them. Only root may.
         let _ = nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWIPC);
-        let folder = Folder::new().map_err(|error| format!("no private folder: {error}"))?;
         let folder = Arc::new(Mutex::new(folder));
         let guard = Guard {
             folder: Arc::clone(&folder),
         };
         let wait = move || {
-            let signal = loop {
-                if let Ok(signal) = signals.wait() {
-                    break signal;
-                }
-            };
+            let mut byte = [0];
+            let signal = above.read_exact(&mut byte).map_or(Signal::SIGKILL as u8, |()| byte[0]);
             // Nothing is made any more while this is locked.
             let folder = folder.lock().unwrap_or_else(PoisonError::into_inner);
             end_all(HASTE);
             folder.remove();
-            std::process::exit(128 + signal as i32);
+            std::process::exit(128 + i32::from(signal));
         };
-        let thread = thread::Builder::new().name("signals".to_owned()).spawn(wait);
+        let thread = thread::Builder::new().name("end".to_owned()).spawn(wait);
         thread.map_err(|error| error.to_string())?;
         Ok(guard)
     }

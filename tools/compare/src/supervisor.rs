@@ -1,0 +1,96 @@
+//! Two processes: the one that the user has started, and one below it that compares. Each ends what
+//! the other leaves behind when it is killed, by SIGKILL or for want of memory.
+//!
+//! A pipe leads from the upper to the lower one: first the folder's path with a NUL byte, then a
+//! signal's number. Its end says that the upper one has gone. What the lower one leaves behind is
+//! adopted by the upper one. (`PR_SET_PDEATHSIG` would not do: a pmcd that becomes another user
+//! loses it, and agents do not have it.)
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, BufRead, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::thread;
+
+use nix::sys::prctl::set_child_subreaper;
+use nix::sys::signal::{SigSet, Signal};
+
+use crate::folder::Folder;
+use crate::processes::{GRACE, Guard, end_all, ending_signals, said};
+
+/// The first argument of the lower process.
+pub const BELOW: &str = "--below";
+
+/// Runs this program a second time, with [`BELOW`] before the arguments of this one, and waits for
+/// its end. No other thread has been started yet.
+///
+/// # Errors
+/// What the operating system says; the signal that has ended the lower process.
+///
+/// # Returns
+/// Its exit status.
+pub fn run(arguments: impl Iterator<Item = OsString>) -> Result<u8, String> {
+    let signals = ending_signals();
+    signals.thread_block().map_err(said)?;
+    set_child_subreaper(true).map_err(said)?;
+    let folder = Folder::new().map_err(|error| format!("no private folder: {error}"))?;
+    let ended = run_below(&folder, arguments, signals);
+    end_all(GRACE);
+    folder.remove();
+    ended
+}
+
+fn run_below(folder: &Folder, mut arguments: impl Iterator<Item = OsString>, signals: SigSet) -> Result<u8, String> {
+    // It leads to the file that runs, also after an update has replaced it.
+    let mut command = Command::new("/proc/self/exe");
+    if let Some(name) = arguments.next() {
+        command.arg0(name);
+    }
+    command.arg(BELOW).args(arguments).stdin(Stdio::piped());
+    let said = |error: io::Error| error.to_string();
+    let mut child = command.spawn().map_err(said)?;
+    let mut pipe = child.stdin.take().ok_or("no pipe")?;
+    // An error of the pipe says that the other process has ended, and the wait below says how.
+    let _ = pipe.write_all(&[folder.path().as_os_str().as_bytes(), b"\0"].concat());
+    let pass_on = move || {
+        while let Ok(signal) = signals.wait() {
+            let _ = pipe.write_all(&[signal as u8]);
+        }
+    };
+    let thread = thread::Builder::new().name("signals".to_owned()).spawn(pass_on);
+    // Without that thread the pipe has ended, and with it the other process.
+    let started = thread.map(drop).map_err(said);
+    let status = child.wait().map_err(said)?;
+    started?;
+    let signal = status.signal().unwrap_or(0);
+    let is_asked = Signal::try_from(signal).is_ok_and(|signal| signals.contains(signal));
+    match status.code() {
+        Some(code) => Ok(code as u8),
+        None if is_asked => Ok(128 + signal as u8),
+        None => Err(format!("signal {signal} has ended the comparison")),
+    }
+}
+
+/// The guard of the lower process. No other thread has been started yet.
+///
+/// # Errors
+/// What the operating system says; that no process above has named a folder.
+pub fn guard() -> Result<Guard, String> {
+    // What goes to the whole group of the upper one, as timeout(1) sends it, ends not both; and a
+    // terminal stops no process in a session without one.
+    nix::unistd::setsid().map_err(said)?;
+    // The upper one waits for them. Agents start as in the service, where none is blocked.
+    ending_signals().thread_unblock().map_err(said)?;
+    let mut path = Vec::new();
+    let read = io::stdin().lock().read_until(b'\0', &mut path);
+    read.map_err(|error| error.to_string())?;
+    if path.pop() != Some(b'\0') {
+        return Err("the process above has gone".to_owned());
+    }
+    Guard::new(
+        Folder::made(Path::new(OsStr::from_bytes(&path)).to_owned()),
+        io::stdin(),
+    )
+}
