@@ -1,5 +1,5 @@
 //! What docs/ARCHITECTURE.md says about the sources: where unsafe code may stand, how much of it
-//! there is, and which rooms know each other.
+//! there is, and which modules know each other.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,7 +10,7 @@ use pcp_pmda_test::root;
 use regex::Regex;
 
 /// Whether unsafe code may stand in a file: C's structures, the operating system and libpcp, and
-/// what a room exports.
+/// what a module exports.
 fn touches_c(path: &str) -> bool {
     path.starts_with("view/") || path.starts_with("sys/") || path.ends_with("/exports.rs")
 }
@@ -45,11 +45,11 @@ fn sources() -> Vec<(String, String)> {
     list
 }
 
-/// The lines of code inside of unsafe blocks, first and last included, in each room. Those of unit
-/// tests, which stand at the end of a file, do not count.
+/// The lines of code inside of unsafe blocks, first and last included, in each module. Those of
+/// unit tests, which stand at the end of a file, do not count.
 fn unsafe_lines() -> BTreeMap<String, usize> {
     let block = Regex::new(r"(?-u:\b)unsafe\s*\{").expect("valid");
-    let mut rooms: BTreeMap<String, usize> = BTreeMap::new();
+    let mut modules: BTreeMap<String, usize> = BTreeMap::new();
     for (path, code) in sources() {
         let library = code.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
         let (mut end, mut lines) = (0, 0);
@@ -62,10 +62,10 @@ fn unsafe_lines() -> BTreeMap<String, usize> {
             }
         }
         if lines > 0 {
-            *rooms.entry(room_of(&path)).or_default() += lines;
+            *modules.entry(module_of(&path)).or_default() += lines;
         }
     }
-    rooms
+    modules
 }
 
 /// Where the block ends whose opening bracket stands before `code`.
@@ -78,7 +78,7 @@ fn length_of_block(code: &str) -> usize {
     end.map_or(code.len(), |end| end + 1)
 }
 
-fn room_of(path: &str) -> String {
+fn module_of(path: &str) -> String {
     path.split('/').next().unwrap_or_default().to_owned()
 }
 
@@ -93,9 +93,9 @@ fn unsafe_lines_are_few() {
         .map(|(path, _)| path)
         .collect();
     assert!(spoken.is_empty(), "unsafe is spoken of in {spoken:?}");
-    let rooms = unsafe_lines();
-    let all: usize = rooms.values().sum();
-    assert!(all < 500, "{all} lines in unsafe blocks: {rooms:?}");
+    let modules = unsafe_lines();
+    let all: usize = modules.values().sum();
+    assert!(all < 500, "{all} lines in unsafe blocks: {modules:?}");
 }
 
 /// The crate for agents in Rust has unsafe blocks in front of the hosts of shared objects alone.
@@ -118,8 +118,8 @@ fn agents_in_rust_are_safe() {
     assert!(blocks <= 25, "{blocks} unsafe blocks");
 }
 
-/// The rooms of the C library, from the top to the bottom: what is in one line may use what is in a
-/// later one.
+/// The modules of the C library, from the top to the bottom: what is in one line may use what is in
+/// a later one.
 const LIBRARY: &[&[&str]] = &[
     &["open"],
     &["mainloop", "methods", "labels", "help"],
@@ -132,7 +132,7 @@ const LIBRARY: &[&[&str]] = &[
     &["sys"],
 ];
 
-/// The rooms of pmda-core.
+/// The modules of pmda-core.
 const CORE: &[&[&str]] = &[
     &["queue"],
     &[
@@ -160,8 +160,8 @@ const CORE: &[&[&str]] = &[
     &["constants", "error", "log"],
 ];
 
-/// The rooms of the crate for agents in Rust. A file that is not named here may be anywhere outside
-/// of a circle.
+/// The modules of the crate for agents in Rust. A file that is not named here may be anywhere
+/// outside of a circle.
 const AGENTS: &[&[&str]] = &[
     &["run", "testing"],
     &["daemon", "dso"],
@@ -181,12 +181,12 @@ fn crate_texts(name: &str) -> Vec<(String, String)> {
 
 /// The arrows that do not lead from a line of the list to a later one.
 fn arrows_up(arrows: &Arrows, lines: &[&[&str]]) -> Vec<String> {
-    let line = |room: &str| lines.iter().position(|rooms| rooms.contains(&room));
+    let line = |module: &str| lines.iter().position(|modules| modules.contains(&module));
     let mut up = Vec::new();
     for (file, uses) in arrows {
         for other in uses {
-            let (room, below) = (imports::room(file), imports::room(other));
-            if let (true, Some(from), Some(to)) = (room != below, line(room), line(below)) {
+            let (module, below) = (imports::module(file), imports::module(other));
+            if let (true, Some(from), Some(to)) = (module != below, line(module), line(below)) {
                 if to <= from {
                     up.push(format!("{file} -> {other}"));
                 }
@@ -196,25 +196,25 @@ fn arrows_up(arrows: &Arrows, lines: &[&[&str]]) -> Vec<String> {
     up
 }
 
-/// No file uses another one that uses it, however many are between them; nor does a room.
+/// No file uses another one that uses it, however many are between them; nor does a module.
 fn assert_untied(folder: &str, lines: &[&[&str]]) {
     let mut arrows = imports::arrows(&crate_texts(folder));
     let circles = imports::circles(&arrows);
     assert!(circles.is_empty(), "{folder}: files in a circle: {circles:#?}");
-    // The root of a crate publishes what is in its rooms.
+    // The root of a crate publishes what is in its modules.
     arrows.remove("lib.rs");
-    let circles = imports::circles(&imports::rooms(&arrows));
-    assert!(circles.is_empty(), "{folder}: rooms in a circle: {circles:#?}");
+    let circles = imports::circles(&imports::modules(&arrows));
+    assert!(circles.is_empty(), "{folder}: modules in a circle: {circles:#?}");
     let up = arrows_up(&arrows, lines);
     assert!(up.is_empty(), "{folder}: arrows up: {up:#?}");
 }
 
-/// Every room has its line, so that a new one gets a place, too.
+/// Every module has its line, so that a new one gets a place, too.
 fn assert_listed(folder: &str, lines: &[&[&str]]) {
     let listed: BTreeSet<&str> = lines.concat().into_iter().chain(["lib"]).collect();
     let sources = crate_texts(folder);
-    let rooms: BTreeSet<&str> = sources.iter().map(|(path, _)| imports::room(path)).collect();
-    assert_eq!(rooms, listed, "{folder}");
+    let modules: BTreeSet<&str> = sources.iter().map(|(path, _)| imports::module(path)).collect();
+    assert_eq!(modules, listed, "{folder}");
 }
 
 #[test]

@@ -55,20 +55,20 @@ fn declarations(src: &Path, capi: &Path) -> Vec<Declaration> {
     let config = cbindgen::Config::from_file(capi.join("cbindgen.toml")).expect("capi/cbindgen.toml is valid");
     // cbindgen knows nothing of views, so it reads copies of the sources, in which they are the
     // pointers that they are.
-    let copies = tempfile::tempdir().expect("room for copies of the sources");
+    let copies = tempfile::tempdir().expect("space for copies of the sources");
     let view = src.join("view");
     let views = views(&view);
     copy(&view, &copies.path().join("view"), str::to_owned);
-    let rooms = fs::read_dir(src).expect("the sources");
-    let rooms = rooms.map(|entry| entry.expect("the sources").path());
-    let mut rooms: Vec<_> = rooms.filter(|room| room.join("exports.rs").exists()).collect();
-    rooms.sort();
+    let modules = fs::read_dir(src).expect("the sources");
+    let modules = modules.map(|entry| entry.expect("the sources").path());
+    let mut modules: Vec<_> = modules.filter(|module| module.join("exports.rs").exists()).collect();
+    modules.sort();
     let mut builder = cbindgen::Builder::new().with_config(config);
-    for room in rooms {
+    for module in modules {
         let copy = copies
             .path()
-            .join(room.with_extension("rs").file_name().expect("a room"));
-        let source = fs::read_to_string(room.join("exports.rs")).expect("a source");
+            .join(module.with_extension("rs").file_name().expect("a module"));
+        let source = fs::read_to_string(module.join("exports.rs")).expect("a source");
         fs::write(&copy, with_pointers(&source, &views)).expect("a fresh directory");
         builder = builder.with_src(copy);
     }

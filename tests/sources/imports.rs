@@ -79,20 +79,20 @@ pub fn circles(arrows: &Arrows) -> Arrows {
     }
 }
 
-/// The arrows between the rooms of a crate: its top folders, and its top files.
-pub fn rooms(arrows: &Arrows) -> Arrows {
-    let mut rooms = Arrows::new();
+/// The arrows between the modules of a crate: its top folders, and its top files.
+pub fn modules(arrows: &Arrows) -> Arrows {
+    let mut modules = Arrows::new();
     for (file, uses) in arrows {
-        let room = room(file);
-        let known = rooms.entry(room.to_owned()).or_default();
-        let others = uses.iter().map(|other| self::room(other));
-        known.extend(others.filter(|other| *other != room).map(str::to_owned));
+        let module = module(file);
+        let known = modules.entry(module.to_owned()).or_default();
+        let others = uses.iter().map(|other| self::module(other));
+        known.extend(others.filter(|other| *other != module).map(str::to_owned));
     }
-    rooms
+    modules
 }
 
-/// The room of a file.
-pub fn room(file: &str) -> &str {
+/// The module of a file.
+pub fn module(file: &str) -> &str {
     let top = file.split('/').next().unwrap_or_default();
     top.strip_suffix(".rs").unwrap_or(top)
 }

@@ -138,7 +138,7 @@ pub(super) extern "C" fn instance<A: Agent>(
     })
 }
 
-fn names_of(entries: client::InstanceList<'_>) -> *mut *mut c_char {
+fn names_of(entries: client::WireInstances<'_>) -> *mut *mut c_char {
     let names: Vec<*mut c_char> = entries.map(|(_, name)| heap::text(name)).collect();
     heap::array(&names)
 }
@@ -320,7 +320,7 @@ pub(super) extern "C" fn ended<A: Agent>(context: c_int) {
 
 /// The sets of a LABEL; the texts and lists that they point to become the host's.
 fn label_sets(pdu: &[u8]) -> Result<Vec<LabelSet>> {
-    let set_of = |set: client::LabelSet<'_>| {
+    let set_of = |set: client::WireLabelSet<'_>| {
         let records: Vec<Label> = set.spans().map(label_of).collect();
         Ok(LabelSet {
             inst: set.inst as u32,

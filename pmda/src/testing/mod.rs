@@ -445,7 +445,7 @@ impl<A: Agent> Harness<A> {
             replies.push(self.ask(|request| request.label(ident, level), Kind::PDU_LABEL)?);
         }
         let sets = replies.iter().map(|reply| wire::labels(reply));
-        let sets: Vec<wire::LabelSet<'_>> = sets.collect::<core::Result<Vec<_>>>()?.into_iter().flatten().collect();
+        let sets: Vec<wire::WireLabelSet<'_>> = sets.collect::<core::Result<Vec<_>>>()?.into_iter().flatten().collect();
         let labels: Vec<_> = sets.iter().flat_map(|set| set.labels()).collect();
         reply::json(labels.into_iter())
     }

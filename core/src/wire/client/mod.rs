@@ -11,7 +11,9 @@ mod reply;
 mod request;
 
 pub use events::{EventRecord, EventRecords, Parameter, Parameters};
-pub use reply::{Desc, InstanceList, LabelSet, LabelSets, desc, expect, ids, instances, labels, names, pmid, text};
+pub use reply::{
+    Desc, WireInstances, WireLabelSet, WireLabelSets, desc, expect, ids, instances, labels, names, pmid, text,
+};
 pub use request::{ClientRequest, InDomProfile};
 
 #[cfg(test)]

@@ -66,12 +66,12 @@ pub fn text(pdu: &[u8]) -> Result<&[u8]> {
 
 /// The entries of an INSTANCE.
 #[derive(Clone, Debug)]
-pub struct InstanceList<'a> {
+pub struct WireInstances<'a> {
     left: usize,
     rest: &'a [u8],
 }
 
-impl<'a> InstanceList<'a> {
+impl<'a> WireInstances<'a> {
     fn entry(&mut self) -> Option<(i32, &'a [u8])> {
         let inst = number(self.rest, 0)?;
         let length = count(self.rest, 4)?;
@@ -84,7 +84,7 @@ impl<'a> InstanceList<'a> {
 
 /// An instance, which is -1 where the request had it, and its name, which is empty where the
 /// request had that.
-impl<'a> Iterator for InstanceList<'a> {
+impl<'a> Iterator for WireInstances<'a> {
     type Item = (i32, &'a [u8]);
 
     fn next(&mut self) -> Option<(i32, &'a [u8])> {
@@ -97,14 +97,14 @@ impl<'a> Iterator for InstanceList<'a> {
     }
 }
 
-impl ExactSizeIterator for InstanceList<'_> {}
+impl ExactSizeIterator for WireInstances<'_> {}
 
 /// INSTANCE: the instances.
 ///
 /// # Errors
 /// `PM_ERR_IPC`.
-pub fn instances(pdu: &[u8]) -> Result<InstanceList<'_>> {
-    let instances = InstanceList {
+pub fn instances(pdu: &[u8]) -> Result<WireInstances<'_>> {
+    let instances = WireInstances {
         left: count(pdu, 16).ok_or(Error::IPC)?,
         rest: pdu.get(20..).ok_or(Error::IPC)?,
     };
@@ -162,7 +162,7 @@ pub fn names(pdu: &[u8]) -> Result<NameList<'_>> {
 
 /// One label set of a LABEL.
 #[derive(Clone, Copy, Debug)]
-pub struct LabelSet<'a> {
+pub struct WireLabelSet<'a> {
     /// The instance, -1 where the labels are not of instances.
     pub inst: i32,
     /// The number of labels; negative is the error code in their place.
@@ -172,7 +172,7 @@ pub struct LabelSet<'a> {
     records: &'a [u8],
 }
 
-impl<'a> LabelSet<'a> {
+impl<'a> WireLabelSet<'a> {
     /// The places of names and values in the JSON text.
     pub fn spans(self) -> impl ExactSizeIterator<Item = Span> + use<'a> {
         self.records.chunks_exact(8).map(|record| {
@@ -201,14 +201,14 @@ impl<'a> LabelSet<'a> {
 
 /// The label sets of a LABEL.
 #[derive(Clone, Debug)]
-pub struct LabelSets<'a> {
+pub struct WireLabelSets<'a> {
     pdu: &'a [u8],
     left: usize,
     offset: usize,
 }
 
-impl<'a> LabelSets<'a> {
-    fn set(&mut self) -> Option<LabelSet<'a>> {
+impl<'a> WireLabelSets<'a> {
+    fn set(&mut self) -> Option<WireLabelSet<'a>> {
         let (pdu, offset) = (self.pdu, self.offset);
         let labels = number(pdu, offset.checked_add(4)?)?;
         let start = count(pdu, offset.checked_add(8)?)?;
@@ -219,7 +219,7 @@ impl<'a> LabelSets<'a> {
             .checked_mul(8)?
             .checked_add(first)?;
         self.offset = end;
-        let set = LabelSet {
+        let set = WireLabelSet {
             inst: number(pdu, offset)?,
             count: labels,
             json: pdu.get(start..)?.get(..length)?,
@@ -229,10 +229,10 @@ impl<'a> LabelSets<'a> {
     }
 }
 
-impl<'a> Iterator for LabelSets<'a> {
-    type Item = LabelSet<'a>;
+impl<'a> Iterator for WireLabelSets<'a> {
+    type Item = WireLabelSet<'a>;
 
-    fn next(&mut self) -> Option<LabelSet<'a>> {
+    fn next(&mut self) -> Option<WireLabelSet<'a>> {
         self.left = self.left.checked_sub(1)?;
         self.set()
     }
@@ -242,14 +242,14 @@ impl<'a> Iterator for LabelSets<'a> {
     }
 }
 
-impl ExactSizeIterator for LabelSets<'_> {}
+impl ExactSizeIterator for WireLabelSets<'_> {}
 
 /// LABEL: the label sets.
 ///
 /// # Errors
 /// `PM_ERR_IPC`.
-pub fn labels(pdu: &[u8]) -> Result<LabelSets<'_>> {
-    let sets = LabelSets {
+pub fn labels(pdu: &[u8]) -> Result<WireLabelSets<'_>> {
+    let sets = WireLabelSets {
         pdu,
         left: count(pdu, 24).ok_or(Error::IPC)?,
         offset: 28,
