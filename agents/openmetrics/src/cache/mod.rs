@@ -7,16 +7,26 @@
 mod pickle;
 
 use std::collections::hash_map::RandomState;
+use std::fs::File;
 use std::hash::BuildHasher;
 use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use hashbrown::HashTable;
 use pmda_core::dir_entry::DirEntry;
+use rustix::fs::OFlags;
 
 /// The largest file that is read, in bytes.
 const LARGEST: usize = 256 << 20;
+
+/// A smaller file is written as a whole, in bytes; to a larger one names are added.
+const SMALL: u64 = 16 << 10;
+
+/// The kernel copies what is written page by page: within one, a process that is killed has written
+/// all or nothing.
+const PAGE: u64 = 4096;
 
 /// The files of a domain.
 #[derive(Clone, Debug)]
@@ -61,6 +71,35 @@ pub struct Table {
     is_kept_out: bool,
     /// Why the file could not be written the last time.
     unsaved: Option<ErrorKind>,
+    /// The file as this process has written it, if it is not small.
+    written: Option<Box<Written>>,
+}
+
+/// A file, when it was written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Stamp {
+    file: (u64, u64),
+    length: u64,
+    modified: (i64, i64),
+}
+
+impl Stamp {
+    fn of(file: &File) -> std::io::Result<Stamp> {
+        let found = file.metadata()?;
+        Ok(Stamp {
+            file: (found.dev(), found.ino()),
+            length: found.len(),
+            modified: (found.mtime(), found.mtime_nsec()),
+        })
+    }
+}
+
+/// What a file has.
+#[derive(Debug)]
+struct Written {
+    stamp: Stamp,
+    count: u32,
+    has_prefix: bool,
 }
 
 /// Names, one behind the other.
@@ -105,16 +144,25 @@ impl Table {
             is_changed: false,
             is_kept_out: false,
             unsaved: None,
+            written: None,
         };
         let path = table.path();
         // Neither a FIFO nor a device is read, and root follows no link of others.
         match DirEntry::target_at(&path).and_then(|entry| entry.content(LARGEST)) {
             Ok(file) => match pickle::read(&file) {
                 Ok(names) => table.fill(names),
-                Err(problem) => table.keep_aside(&path, &problem),
+                Err(problem) => {
+                    let rescued = pickle::rescue(&file);
+                    let count = rescued.as_ref().map_or(0, |names| names.list.len());
+                    table.keep_aside(&path, &problem, count);
+                    if let Some(names) = rescued {
+                        table.fill(names);
+                        table.is_changed = true;
+                    }
+                }
             },
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => table.keep_aside(&path, &error.to_string()),
+            Err(error) => table.keep_aside(&path, &error.to_string(), 0),
         }
         table
     }
@@ -138,18 +186,20 @@ impl Table {
     }
 
     /// Keeps what cannot be read, whatever it is and for whatever reason, under another name. If
-    /// that is not possible it stays, and this table is not saved.
-    fn keep_aside(&mut self, path: &Path, problem: &str) {
+    /// that is not possible it stays, and this table is not saved. So many names are known anyway.
+    fn keep_aside(&mut self, path: &Path, problem: &str, rescued: usize) {
         let kept = DirEntry::at(path).and_then(|entry| entry.keep_aside("unreadable"));
         let outcome = match &kept {
             Ok(entry) => format!("the file is kept as {}", entry.name().as_ref().display()),
             Err(error) => format!("the file stays, and they are not saved: {error}"),
         };
         self.is_kept_out = kept.is_err();
-        log::error!(
-            "{} has no numbers that can be read ({problem}): new ones are given; {outcome}",
-            path.display()
-        );
+        let path = path.display();
+        if rescued > 0 {
+            log::error!("{path} is not whole ({problem}): its first {rescued} names keep their numbers; {outcome}");
+        } else {
+            log::error!("{path} has no numbers that can be read ({problem}): new ones are given; {outcome}");
+        }
     }
 
     fn hash(&self, name: &str) -> u64 {
@@ -219,6 +269,17 @@ impl Table {
         })
     }
 
+    /// Adds names to the file. `None` if it is to be written as a whole: a small one is, and the
+    /// first time, as the file may be another process's.
+    fn add_to(&self, path: &Path) -> Option<Stamp> {
+        let written = self.written.as_ref()?;
+        if written.has_prefix != self.has_prefix {
+            return None;
+        }
+        let new = (written.count..self.count()).filter_map(|number| self.names.get(number));
+        extend(path, &written.stamp, &pickle::more(written.count, new, self.has_prefix))
+    }
+
     /// Writes the file if something is new. What goes wrong again is logged once.
     pub fn save(&mut self) {
         if !self.is_changed || self.is_kept_out {
@@ -227,12 +288,23 @@ impl Table {
         // No more are to be expected: documents bring the same ones again.
         self.names.text.shrink_to_fit();
         self.names.ends.shrink_to_fit();
-        let file = pickle::write(self.names(), self.has_prefix);
         let path = self.path();
-        match replace(&path, &file) {
-            Ok(()) => {
+        let saved = match self.add_to(&path) {
+            Some(stamp) => Ok(stamp),
+            None => replace(&path, &pickle::write(self.names(), self.has_prefix)),
+        };
+        self.written = None;
+        match saved {
+            Ok(stamp) => {
                 self.is_changed = false;
                 self.unsaved = None;
+                self.written = (stamp.length >= SMALL).then(|| {
+                    Box::new(Written {
+                        stamp,
+                        count: self.count(),
+                        has_prefix: self.has_prefix,
+                    })
+                });
             }
             Err(error) => {
                 if self.unsaved != Some(error.kind()) {
@@ -244,16 +316,33 @@ impl Table {
     }
 }
 
+/// Gives a file another end, in the place of its last [`pickle::END`] bytes. A process that is
+/// killed leaves it as it was, but for bytes behind its end that nobody reads. `None` if it is not
+/// the file that was written, or if that is not possible.
+fn extend(path: &Path, stamp: &Stamp, end: &[u8]) -> Option<Stamp> {
+    let file = DirEntry::at(path).ok()?.file(OFlags::WRONLY, 0).ok()?;
+    let at = stamp.length.checked_sub(pickle::END as u64)?;
+    let is_in_a_page = at / PAGE == (stamp.length - 1) / PAGE;
+    if !is_in_a_page || Stamp::of(&file).ok()? != *stamp {
+        return None;
+    }
+    let (first, rest) = end.split_at_checked(pickle::END)?;
+    file.write_all_at(rest, stamp.length).ok()?;
+    file.write_all_at(first, at).ok()?;
+    Stamp::of(&file).ok()
+}
+
 /// Puts a file in the place of another, which is there whole at any time.
-fn replace(path: &Path, content: &[u8]) -> std::io::Result<()> {
+fn replace(path: &Path, content: &[u8]) -> std::io::Result<Stamp> {
     let (entry, new) = (DirEntry::at(path)?, DirEntry::at(&path.with_extension("new"))?);
     // What an agent that was killed has left is removed. The file is made by nobody else: whoever
     // may write to the folder cannot lead it elsewhere.
     let mut file = new.replace(0o644)?;
     let written = file.write_all(content);
-    written.and_then(|()| new.rename(&entry)).inspect_err(|_| {
+    let replaced = written.and_then(|()| new.rename(&entry)).inspect_err(|_| {
         let _ = new.unlink();
-    })
+    });
+    replaced.and_then(|()| Stamp::of(&file))
 }
 
 #[cfg(test)]
@@ -339,6 +428,106 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).expect("there"), "no name is left");
     }
 
+    /// What this thread has written, in bytes.
+    fn written() -> u64 {
+        let io = fs::read_to_string("/proc/thread-self/io").expect("Linux counts");
+        let count = io.lines().find_map(|line| line.strip_prefix("wchar: "));
+        count.and_then(|count| count.parse().ok()).expect("a number")
+    }
+
+    fn series(number: u32) -> String {
+        format!("0123456789 0123456789 0123456789 \u{e9}\u{20ac} {number}")
+    }
+
+    /// OM-72: names that keep coming cost what is new, and the file is whole after each save.
+    #[test]
+    fn a_file_grows_by_what_is_new() {
+        let (_directory, files) = files();
+        let path = files.path(9);
+        let mut table = Table::load(&files, 9, 50_000);
+        let begin = written();
+        for save in 1..=400 {
+            for number in (save - 1) * 100..save * 100 {
+                assert_eq!(table.number(&series(number)), Some(number));
+            }
+            table.save();
+            if save % 13 == 0 || save == 400 {
+                let whole = pickle::write(table.names(), false);
+                assert!(fs::read(&path).expect("there") == whole, "after {save} saves");
+            }
+        }
+        let written = written() - begin;
+        let length = fs::metadata(&path).expect("there").len();
+        assert!(written < 4 * length, "{written} bytes for a file of {length}");
+        table.set_prefix();
+        table.save();
+        let again = Table::load(&files, 9, 50_000);
+        assert_eq!((again.count(), again.has_prefix()), (40_000, true));
+        assert!(again.names().zip(0..).all(|(name, number)| name == series(number)));
+    }
+
+    /// A file of more than [`SMALL`] bytes, and how many names it has.
+    fn large(files: &Files, serial: u32) -> (Table, u32) {
+        let mut table = Table::load(files, serial, 50_000);
+        let count = u32::try_from(SMALL / 40).expect("few");
+        for number in 0..count {
+            table.number(&series(number));
+        }
+        table.save();
+        assert!(table.written.is_some());
+        (table, count)
+    }
+
+    /// What another process has written is not taken for this one's.
+    #[test]
+    fn a_file_that_has_changed_meanwhile() {
+        let (_directory, files) = files();
+        let (mut table, count) = large(&files, 10);
+        let path = files.path(10);
+        for other in ["(lp0\nVa\np1\na.I00\n.".to_owned(), "x".repeat(SMALL as usize)] {
+            fs::write(&path, other).expect("ours");
+            let name = series(table.count());
+            table.number(&name);
+            table.save();
+            assert!(fs::read(&path).expect("there") == pickle::write(table.names(), false));
+        }
+        fs::remove_file(&path).expect("ours");
+        table.number("last");
+        table.save();
+        assert_eq!(Table::load(&files, 10, 50_000).count(), count + 3);
+    }
+
+    /// A process that is killed while names are added loses no other name, nor does a host whose
+    /// power is lost.
+    #[test]
+    fn a_file_that_was_being_extended() {
+        let (_directory, files) = files();
+        let (mut table, count) = large(&files, 11);
+        let path = files.path(11);
+        let before = fs::read(&path).expect("there");
+        let new = pickle::more(count, ["new", "newer"], false);
+        let killed = [&before, &new[pickle::END..]].concat();
+        fs::write(&path, killed).expect("ours");
+        let mut again = Table::load(&files, 11, 50_000);
+        assert_eq!((again.count(), again.number("other")), (count, Some(count)));
+        again.save();
+        assert!(fs::read(&path).expect("there") == pickle::write(again.names(), false));
+
+        table.number("new");
+        table.number("newer");
+        let after = pickle::write(table.names(), false);
+        for length in before.len() - pickle::END..after.len() - pickle::END {
+            fs::write(&path, &after[..length]).expect("ours");
+            let mut again = Table::load(&files, 11, 50_000);
+            assert!((count..=count + 2).contains(&again.count()), "{length}");
+            assert!(again.names().zip(table.names()).all(|(name, known)| name == known));
+            again.save();
+            assert_eq!(Table::load(&files, 11, 50_000).count(), again.count());
+            let aside = path.with_extension("py.unreadable");
+            fs::remove_file(aside).expect("kept");
+        }
+    }
+
     /// OM-72: a FIFO is not waited for, and a device not read to its end.
     #[test]
     fn what_is_no_file() {
@@ -357,7 +546,7 @@ mod tests {
         saved();
         fs::create_dir(&path).expect("ours");
         saved();
-        fs::File::create(&path).expect("ours").set_len(1 << 40).expect("a hole");
+        File::create(&path).expect("ours").set_len(1 << 40).expect("a hole");
         saved();
         let kept = fs::read_dir(&files.directory).expect("ours").count();
         assert_eq!(kept, 4);

@@ -27,6 +27,12 @@ const STACK: usize = 4096;
 /// ASCII, and of those that are meant once more.
 const MORE: usize = 1 << 20;
 
+/// How a file that [`write`] makes begins.
+const BEGIN: &[u8] = b"(lp0\n";
+
+/// The length of what is behind the names, in bytes.
+pub const END: usize = 6;
+
 /// What a file has: names, and how clients see those of instances.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Names {
@@ -39,15 +45,27 @@ pub struct Names {
 /// Writes names as PCP's agent does.
 #[must_use]
 pub fn write<'n>(names: impl IntoIterator<Item = &'n str>, has_prefix: bool) -> Vec<u8> {
-    let mut out = b"(lp0\n".to_vec();
-    for (number, name) in names.into_iter().enumerate() {
-        out.push(b'V');
-        escape(&mut out, name);
-        out.extend_from_slice(format!("\np{}\na", number + 1).as_bytes());
-    }
-    let end: &[u8] = if has_prefix { b".I01\n." } else { b".I00\n." };
-    out.extend_from_slice(end);
+    let mut out = BEGIN.to_vec();
+    add(&mut out, 0, names, has_prefix);
     out
+}
+
+/// What the last [`END`] bytes of a file with `count` names become, so that these follow.
+#[must_use]
+pub fn more<'n>(count: u32, names: impl IntoIterator<Item = &'n str>, has_prefix: bool) -> Vec<u8> {
+    let mut out = Vec::new();
+    add(&mut out, count, names, has_prefix);
+    out
+}
+
+fn add<'n>(out: &mut Vec<u8>, count: u32, names: impl IntoIterator<Item = &'n str>, has_prefix: bool) {
+    for (number, name) in (count + 1..).zip(names) {
+        out.push(b'V');
+        escape(out, name);
+        out.extend_from_slice(format!("\np{number}\na").as_bytes());
+    }
+    let end: &[u8; END] = if has_prefix { b".I01\n." } else { b".I00\n." };
+    out.extend_from_slice(end);
 }
 
 /// Latin-1, with escapes for what it has not and what would end the text.
@@ -111,6 +129,16 @@ pub fn read(file: &[u8]) -> Result<Names, String> {
         Some(Value::Bool(has_prefix)) => Ok(Names { list, has_prefix }),
         _ => Err(format!("no truth value at byte {}", at(&reader))),
     }
+}
+
+/// The names of a file of [`write`] without its end, as a host that has lost its power may leave
+/// one to which names were added. `None` if it has none.
+#[must_use]
+pub fn rescue(file: &[u8]) -> Option<Names> {
+    // A name has no newline.
+    let last = memchr::memmem::rfind(file, b"\na")?;
+    let names = file.get(..last + 2).filter(|names| names.starts_with(BEGIN))?;
+    read(&[names, b".I00\n."].concat()).ok()
 }
 
 #[derive(Clone, Debug)]
