@@ -33,6 +33,9 @@ pub trait Agent: Sized + 'static {
     const OPTIONS: &'static [Opt] = &[];
 
     /// The first part of the names of all metrics, such as an option's value.
+    ///
+    /// An agent with several names at the top, as `proc` and `hotproc`, returns an empty text. The
+    /// names of its metrics are whole then, of two parts at least: the first one is a root.
     fn root(env: &Env) -> String {
         env.name().to_owned()
     }

@@ -34,8 +34,13 @@ pub(crate) fn check<A: Agent>() -> ExitCode {
 }
 
 fn findings<A: Agent>() -> Findings {
-    let metrics = Metrics::of(&Env::installed(A::NAME, A::DOMAIN, false).without_files(), A::metrics);
+    let env = Env::installed(A::NAME, A::DOMAIN, false).without_files();
+    let root = A::root(&env);
+    let is_root = root.is_empty() || is_name(&root);
+    let problem = (!is_root).then(|| format!("\"{root}\" is not a name that metrics can be below"));
+    let metrics = Metrics::of(&env.with_root(root), A::metrics);
     let mut errors = metrics.problems().to_vec();
+    errors.extend(problem);
     if A::NAME.contains('.') || !is_name(A::NAME) {
         errors.push(format!("\"{}\" is not a name for an agent", A::NAME));
     }
@@ -160,5 +165,54 @@ mod tests {
     fn warnings() {
         assert_eq!(findings::<Silent>().warnings, ["one: no help text"]);
         assert_eq!(check::<Silent>(), ExitCode::SUCCESS);
+    }
+
+    struct Rootless;
+
+    impl Agent for Rootless {
+        const NAME: &'static str = "rootless";
+        const DOMAIN: u32 = 500;
+        fn root(_: &Env) -> String {
+            String::new()
+        }
+        fn start(_: &Env) -> Result<Rootless> {
+            Ok(Rootless)
+        }
+        fn metrics(m: &mut Metrics<Rootless>) {
+            m.value("alone", |_| 1).help("No root");
+            m.value("one.two", |_| 1).help("A root");
+        }
+    }
+
+    #[test]
+    fn names_without_a_root() {
+        let found = findings::<Rootless>();
+        assert_eq!(
+            found.errors,
+            ["metric alone: the agent has several roots, so a name is a root, a dot and the rest"]
+        );
+        assert_eq!(found.warnings, [""; 0]);
+    }
+
+    struct Misrooted;
+
+    impl Agent for Misrooted {
+        const NAME: &'static str = "misrooted";
+        const DOMAIN: u32 = 500;
+        fn root(_: &Env) -> String {
+            "a..b".to_owned()
+        }
+        fn start(_: &Env) -> Result<Misrooted> {
+            Ok(Misrooted)
+        }
+        fn metrics(m: &mut Metrics<Misrooted>) {
+            m.value("one", |_| 1).help("One");
+        }
+    }
+
+    #[test]
+    fn a_root_that_is_no_name() {
+        let found = findings::<Misrooted>();
+        assert_eq!(found.errors, ["\"a..b\" is not a name that metrics can be below"]);
     }
 }

@@ -83,7 +83,8 @@ impl Env {
         self.name
     }
 
-    /// The first part of the names of the agent's metrics; see [`Agent::root`](crate::Agent::root).
+    /// The first part of the names of the agent's metrics, empty if it has several roots; see
+    /// [`Agent::root`](crate::Agent::root).
     #[must_use]
     pub fn root(&self) -> &str {
         &self.root

@@ -16,10 +16,11 @@ use crate::{Agent, Env, Metrics, logger};
 
 /// Writes `domain.h`, `pmns`, `root`, `help`, `Install` and `Remove` to a directory, which is made.
 /// When they are in `$PCP_PMDAS_DIR/NAME` beside the agent's program `pmdaNAME`, `./Install` tells
-/// pmcd of the agent. Options of the command line may choose domain and root.
+/// pmcd of the agent. Options of the command line may choose domain and root. An agent with several
+/// roots has a file of names for each: `pmns` for that with the agent's name, `pmns.ROOT` for others.
 pub(crate) fn write<A: Agent>(directory: &Path, env: &Env) -> ExitCode {
     let root_name = A::root(env);
-    if root_name.contains('.') || !is_name(&root_name) {
+    if root_name.contains('.') || !(root_name.is_empty() || is_name(&root_name)) {
         let root_name = Bytes(root_name.as_bytes());
         logger::write(format_args!(
             "cannot write files for names below \"{root_name}\": the root is to be one name\n"
@@ -28,15 +29,28 @@ pub(crate) fn write<A: Agent>(directory: &Path, env: &Env) -> ExitCode {
     }
     let env = env.clone().with_root(root_name);
     let metrics = Metrics::of(&env.without_files(), A::metrics);
-    let files = [
-        ("domain.h", domain(&metrics, A::NAME), 0o644),
-        ("pmns", names(&metrics, A::NAME), 0o644),
-        ("root", root(&metrics), 0o644),
-        ("help", help(&metrics, A::NAME), 0o644),
-        ("Install", script::<A>(&metrics, "pmdaInstall"), 0o755),
-        ("Remove", script::<A>(&metrics, "pmdaRemove"), 0o755),
+    let tree = tree(&metrics, A::NAME);
+    if let Err(problem) = check_roots(&tree) {
+        logger::write(format_args!("cannot write files: {problem}\n"));
+        return ExitCode::FAILURE;
+    }
+    let mut files = vec![
+        ("domain.h".to_owned(), domain(&metrics, A::NAME), 0o644),
+        ("root".to_owned(), root(&tree, A::NAME), 0o644),
+        ("help".to_owned(), help(&metrics, A::NAME), 0o644),
+        ("Install".to_owned(), script::<A>(&tree, "pmdaInstall"), 0o755),
+        ("Remove".to_owned(), script::<A>(&tree, "pmdaRemove"), 0o755),
     ];
-    let one = |(name, text, mode): (&str, String, u32)| -> io::Result<()> {
+    let names = tree.children().map(|(name, node)| {
+        let mut text = String::new();
+        match &node.number {
+            Some(number) => text = format!("{name}\t{number}\n"),
+            None => level(&mut text, name, node),
+        }
+        (names_file(&tree, name, A::NAME), text, 0o644)
+    });
+    files.extend(names);
+    let one = |(name, text, mode): (String, String, u32)| -> io::Result<()> {
         // Root may be told to write to another user's directory: no link there is followed.
         let mut file = entry(&directory.join(name))?.replace(mode)?;
         file.write_all(text.as_bytes())?;
@@ -77,62 +91,117 @@ fn domain<S>(metrics: &Metrics<S>, name: &str) -> String {
     format!("#define {} {}\n", domain_name(name), metrics.domain)
 }
 
-fn root<S>(metrics: &Metrics<S>) -> String {
-    let name = metrics.root();
-    // A name that the agent answers for is no node of its own: it stands within the root.
-    let names = if metrics.are_dynamic() {
-        "root {\n#include \"pmns\"\n}\n".to_owned()
-    } else {
-        format!("root {{ {name} }}\n\n#include \"pmns\"\n")
-    };
-    format!("/* The names of {name} alone, to be checked. */\n#include \"domain.h\"\n\n{names}")
-}
-
-/// The names below one: metrics with their numbers, and branches.
+/// A name, and those below it.
 #[derive(Default)]
-struct Node<'m> {
-    number: Option<(u32, u32)>,
-    below: BTreeMap<&'m str, Node<'m>>,
+struct Node {
+    /// The number of a metric, or stars for what the agent answers for.
+    number: Option<String>,
+    below: BTreeMap<String, Node>,
     /// In the order of their declaration.
-    order: Vec<&'m str>,
+    order: Vec<String>,
 }
 
-/// The name space. An agent whose metrics come and go answers for its names itself.
-fn names<S>(metrics: &Metrics<S>, agent: &str) -> String {
-    let name = metrics.root();
-    let domain = domain_name(agent);
-    if metrics.are_dynamic() {
-        return format!("{name}\t{domain}:*:*\n");
-    }
-    let mut root = Node::default();
-    for metric in metrics.declared() {
-        let mut node = &mut root;
-        for part in metric.name.split('.') {
+impl Node {
+    fn add(&mut self, name: &str, number: String) {
+        let mut node = self;
+        for part in name.split('.') {
             if !node.below.contains_key(part) {
-                node.order.push(part);
+                node.order.push(part.to_owned());
             }
-            node = node.below.entry(part).or_default();
+            node = node.below.entry(part.to_owned()).or_default();
         }
-        node.number = Some((metric.cluster, metric.item));
+        node.number = Some(number);
     }
-    let mut text = String::new();
-    level(&mut text, name, &domain, &root);
-    text
+
+    /// The names directly below.
+    fn children(&self) -> impl Iterator<Item = (&str, &Node)> {
+        let child = |part: &String| Some((self.below.get_key_value(part)?.0.as_str(), self.below.get(part)?));
+        self.order.iter().filter_map(child)
+    }
 }
 
-fn level(text: &mut String, name: &str, domain: &str, node: &Node<'_>) {
+/// The name space: below it the roots. An agent whose metrics come and go answers for their names
+/// itself.
+fn tree<S>(metrics: &Metrics<S>, agent: &str) -> Node {
+    let domain = domain_name(agent);
+    let stars = || format!("{domain}:*:*");
+    let mut tree = Node::default();
+    if metrics.are_dynamic() {
+        if !metrics.root().is_empty() {
+            tree.add(metrics.root(), stars());
+            return tree;
+        }
+        let names = metrics.declared().map(|metric| metric.name);
+        for name in names.chain(metrics.dynamic_names_declared()) {
+            tree.add(name.split('.').next().unwrap_or(name), stars());
+        }
+        return tree;
+    }
+    for metric in metrics
+        .declared()
+        .filter(|metric| !metrics.is_dynamic_below(metric.name))
+    {
+        let number = format!("{domain}:{}:{}", metric.cluster, metric.item);
+        tree.add(&metrics.with_root(metric.name), number);
+    }
+    for name in metrics.dynamic_names_declared() {
+        tree.add(&metrics.with_root(name), stars());
+    }
+    tree
+}
+
+/// Checks the roots: each has a file of its name in PCP's folder of names, beside those of PCP.
+fn check_roots(tree: &Node) -> Result<(), String> {
+    if tree.order.is_empty() {
+        return Err("the agent has several roots, but names none; see Metrics::dynamic_names_below".to_owned());
+    }
+    let is_pcps = |name: &str| name.starts_with("root_") || ["root", "stdpmid", "Makefile", "Rebuild"].contains(&name);
+    match tree.order.iter().find(|name| is_pcps(name)) {
+        Some(name) => Err(format!(
+            "\"{name}\" cannot be a root: PCP has a file of that name in its name space"
+        )),
+        None => Ok(()),
+    }
+}
+
+/// The file of a root's names, as `pmdaproc.sh` looks for it.
+fn names_file(tree: &Node, root: &str, agent: &str) -> String {
+    if root == agent || tree.order.len() == 1 {
+        return "pmns".to_owned();
+    }
+    format!("pmns.{root}")
+}
+
+/// The names of the agent alone, to be checked.
+fn root(tree: &Node, agent: &str) -> String {
+    let include = |name: &str| format!("#include \"{}\"\n", names_file(tree, name, agent));
+    let mut names = String::from("root {\n");
+    let mut behind = String::new();
+    for (name, node) in tree.children() {
+        // A name that the agent answers for is no node of its own: it stands within the root.
+        if node.number.is_some() {
+            names += &include(name);
+        } else {
+            names += &format!("    {name}\n");
+            behind += &format!("\n{}", include(name));
+        }
+    }
+    let all = tree.order.join(", ");
+    format!("/* The names of {all} alone, to be checked. */\n#include \"domain.h\"\n\n{names}}}\n{behind}")
+}
+
+fn level(text: &mut String, name: &str, node: &Node) {
     let separator = if text.is_empty() { "" } else { "\n" };
     let _ = writeln!(text, "{separator}{name} {{");
-    let below = || node.order.iter().filter_map(|part| Some((part, node.below.get(part)?)));
-    for (part, child) in below() {
-        let _ = match child.number {
-            Some((cluster, item)) => writeln!(text, "    {part}\t{domain}:{cluster}:{item}"),
+    for (part, child) in node.children() {
+        let _ = match &child.number {
+            Some(number) => writeln!(text, "    {part}\t{number}"),
             None => writeln!(text, "    {part}"),
         };
     }
     text.push_str("}\n");
-    for (part, child) in below().filter(|(_, child)| child.number.is_none()) {
-        level(text, &format!("{name}.{part}"), domain, child);
+    for (part, child) in node.children().filter(|(_, child)| child.number.is_none()) {
+        level(text, &format!("{name}.{part}"), child);
     }
 }
 
@@ -156,26 +225,30 @@ fn help<S>(metrics: &Metrics<S>, agent: &str) -> String {
     for indom in metrics.declared_indoms() {
         add(format!("{}.{}", domain_name(agent), indom.serial), indom.help);
     }
-    for metric in metrics.declared() {
-        add(format!("{}.{}", metrics.root(), metric.name), metric.help);
+    for metric in metrics
+        .declared()
+        .filter(|metric| !metrics.is_dynamic_below(metric.name))
+    {
+        add(metrics.with_root(metric.name), metric.help);
     }
     text
 }
 
-fn script<A: Agent>(metrics: &Metrics<A>, action: &str) -> String {
+fn script<A: Agent>(tree: &Node, action: &str) -> String {
     let name = A::NAME;
     let protocol = if A::NOT_READY {
         "ipc_prot=\"binary notready\"\n"
     } else {
         ""
     };
-    // pmdaproc.sh takes the agent's name for that of the tree, unless it is told another one.
-    let root = match metrics.root() {
-        root if root == name => String::new(),
-        root => format!("pmns_name={root}\n"),
+    // pmdaproc.sh takes the agent's name for that of the tree, unless it is told others.
+    let root = match tree.order.as_slice() {
+        [root] if root == name => String::new(),
+        [root] => format!("pmns_name={root}\n"),
+        roots => format!("pmns_name=\"{}\"\n", roots.join(" ")),
     };
     format!(
-        "#! /bin/sh\n. \"$PCP_DIR/etc/pcp.env\"\n. \"$PCP_SHARE_DIR/lib/pmdaproc.sh\"\n\n# For pmdaproc.sh.\n# shellcheck disable=SC2034\niam={name}\n{root}{protocol}\npmdaSetup\n{action}\nexit\n"
+        "#! /bin/sh\n# The variables are for pmdaproc.sh.\n# shellcheck disable=SC2034\n. \"$PCP_DIR/etc/pcp.env\"\n. \"$PCP_SHARE_DIR/lib/pmdaproc.sh\"\n\niam={name}\n{root}{protocol}\npmdaSetup\n{action}\nexit\n"
     )
 }
 
@@ -204,7 +277,10 @@ mod tests {
     #[test]
     fn an_agent_that_pmcd_waits_for() {
         let env = Env::in_folder(Slow::NAME, Slow::DOMAIN, Path::new(""));
-        let text = script::<Slow>(&Metrics::of(&env.without_files(), Slow::metrics), "pmdaInstall");
+        let text = script::<Slow>(
+            &tree(&Metrics::of(&env.without_files(), Slow::metrics), Slow::NAME),
+            "pmdaInstall",
+        );
         assert!(
             text.contains("\niam=slow\nipc_prot=\"binary notready\"\n\npmdaSetup\npmdaInstall\n"),
             "{text}"
@@ -232,7 +308,7 @@ mod tests {
         assert_eq!(write::<Tree>(&place, &env), ExitCode::SUCCESS);
         let read = |name: &str| fs::read_to_string(place.join(name)).expect("written");
         assert_eq!(read("domain.h"), "#define TREE 77\n");
-        assert!(read("root").contains("#include \"domain.h\"\n\nroot { tree }\n"));
+        assert!(read("root").contains("#include \"domain.h\"\n\nroot {\n    tree\n}\n\n#include \"pmns\"\n"));
         assert_eq!(
             read("pmns"),
             "tree {\n    b\n    a\tTREE:0:1\n}\n\ntree.b {\n    y\tTREE:0:0\n    x\n}\n\ntree.b.x {\n    z\tTREE:0:7\n}\n"
@@ -306,5 +382,85 @@ mod tests {
         assert!(read("help").starts_with("# ") && !read("help").contains('@'));
         assert!(read("Install").contains("\niam=rooted\npmns_name=other\n\npmdaSetup\n"));
         assert_eq!(write::<Rooted>(directory.path(), &env("a.b")), ExitCode::FAILURE);
+    }
+
+    /// Several roots: one whose names are all declared, one that has both kinds, and one that comes
+    /// and goes whole.
+    struct Roots;
+
+    impl Agent for Roots {
+        const NAME: &'static str = "proc";
+        const DOMAIN: u32 = 79;
+        fn root(_: &Env) -> String {
+            String::new()
+        }
+        fn start(_: &Env) -> Result<Roots> {
+            Ok(Roots)
+        }
+        fn metrics(m: &mut Metrics<Roots>) {
+            m.dynamic_names_below("proc.psinfo").dynamic_names_below("hot");
+            m.dynamic_names_below("hot.below");
+            m.value("acct.id.uid", |_| 1).help("User");
+            m.value("proc.nprocs", |_| 1).help("Number");
+            m.value("proc.psinfo.cmd", |_| 1).help("The agent answers");
+        }
+    }
+
+    #[test]
+    fn several_roots() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let env = Env::in_folder(Roots::NAME, Roots::DOMAIN, directory.path());
+        assert_eq!(write::<Roots>(directory.path(), &env), ExitCode::SUCCESS);
+        let read = |name: &str| fs::read_to_string(directory.path().join(name)).expect("written");
+        assert_eq!(
+            read("pmns.acct"),
+            "acct {\n    id\n}\n\nacct.id {\n    uid\tPROC:0:0\n}\n"
+        );
+        assert_eq!(read("pmns"), "proc {\n    nprocs\tPROC:0:1\n    psinfo\tPROC:*:*\n}\n");
+        assert_eq!(read("pmns.hot"), "hot\tPROC:*:*\n");
+        assert_eq!(
+            read("root"),
+            "/* The names of acct, proc, hot alone, to be checked. */\n#include \"domain.h\"\n\nroot {\n    acct\n    proc\n#include \"pmns.hot\"\n}\n\n#include \"pmns.acct\"\n\n#include \"pmns\"\n"
+        );
+        assert_eq!(read("help"), "@ acct.id.uid User\n\n@ proc.nprocs Number\n\n");
+        for script in ["Install", "Remove"] {
+            let text = read(script);
+            assert!(text.contains("\niam=proc\npmns_name=\"acct proc hot\"\n\n"), "{text}");
+        }
+    }
+
+    /// No root at all, or one whose file would take the place of a file of PCP.
+    #[test]
+    fn roots_that_cannot_be_written() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let of = |declare: fn(&mut Metrics<Roots>)| {
+            let env = Env::in_folder("agent", 79, directory.path()).with_root(String::new());
+            let metrics = Metrics::of(&env, declare);
+            check_roots(&tree(&metrics, "agent"))
+        };
+        assert_eq!(of(|m| drop(m.value("a.b", |_| 1))), Ok(()));
+        let none = of(|_| ()).expect_err("no root");
+        assert!(none.contains("names none"), "{none}");
+        let pcps = of(|m| {
+            m.value("a.b", |_| 1).help("B");
+            m.dynamic_names_below("root_linux");
+        });
+        assert!(pcps.expect_err("PCP's").starts_with("\"root_linux\" cannot be a root"));
+        assert!(of(|m| drop(m.value("root.b", |_| 1))).is_err());
+        // All names come and go: each root is asked for.
+        let env = Env::in_folder("agent", 79, directory.path()).with_root(String::new());
+        let metrics = Metrics::of(&env, |m: &mut Metrics<Roots>| {
+            m.dynamic_names();
+            m.value("b.y", |_| 1);
+            m.value("a.x", |_| 1);
+            m.value("b.z", |_| 1);
+        });
+        let tree = tree(&metrics, "agent");
+        let stars = Some("AGENT:*:*".to_owned());
+        let roots: Vec<_> = tree
+            .children()
+            .map(|(name, node)| (name, node.number == stars))
+            .collect();
+        assert_eq!(roots, [("b", true), ("a", true)]);
     }
 }

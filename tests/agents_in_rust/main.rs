@@ -10,4 +10,5 @@ mod guide;
 mod mutated;
 mod objects;
 mod persistent;
+mod roots;
 mod units;

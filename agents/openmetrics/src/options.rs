@@ -86,6 +86,18 @@ pub fn folder(env: &Env) -> PathBuf {
     own.join(env.option("config").unwrap_or("config.d"))
 }
 
+/// Checks the root of the names. Without one each source would be a root, which may be that of
+/// another agent.
+///
+/// # Errors
+/// In words, for an empty one.
+pub fn check_root(env: &Env) -> Result<(), String> {
+    match env.option("root") {
+        Some("") => Err("-r takes the root of the names, not an empty text".to_owned()),
+        _ => Ok(()),
+    }
+}
+
 /// How long a source may take.
 ///
 /// # Errors

@@ -76,6 +76,7 @@ impl OpenMetrics {
             log::error!("{wrong}");
             Error::EINVAL
         };
+        options::check_root(env).map_err(said)?;
         let timeout = options::timeout(env).map_err(said)?;
         let refresh = options::refresh(env).map_err(said)?;
         let files = Files::new(env.var_dir().unwrap_or(env.folder()), env.domain());

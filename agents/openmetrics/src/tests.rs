@@ -415,7 +415,9 @@ fn another_root() {
         names.iter().all(|name| name.starts_with("mine.control.")) && names.len() == 7,
         "{names:?}"
     );
-    assert!(Harness::<OpenMetrics>::with_options(&[("timeout", "soon")]).is_err());
+    for wrong in [("timeout", "soon"), ("root", ""), ("root", "a b")] {
+        assert!(Harness::<OpenMetrics>::with_options(&[wrong]).is_err(), "{wrong:?}");
+    }
 }
 
 #[test]

@@ -78,7 +78,7 @@ impl<S> Metrics<S> {
     pub(crate) fn numbers_of_all(&self) -> String {
         let lines = self.declared().map(|metric| {
             let id = MetricId::new(self.domain, metric.cluster, metric.item);
-            format!("{}.{} {id}\n", self.root(), metric.name)
+            format!("{} {id}\n", self.with_root(metric.name))
         });
         lines.collect()
     }
@@ -86,6 +86,18 @@ impl<S> Metrics<S> {
     /// Returns whether names of metrics come and go.
     pub(crate) fn are_dynamic(&self) -> bool {
         self.is_dynamic || self.is_empty()
+    }
+
+    /// Returns whether a name is below one below which they come and go.
+    pub(crate) fn is_dynamic_below(&self, name: &str) -> bool {
+        let dots = name.match_indices('.').filter_map(|(dot, _)| name.get(..dot));
+        dots.into_iter().any(|above| self.dynamic_below.contains(above))
+    }
+
+    /// The names below which they come and go, without those below another one.
+    pub(crate) fn dynamic_names_declared(&self) -> impl Iterator<Item = &str> {
+        let names = self.dynamic_below.iter().map(String::as_str);
+        names.filter(|name| !self.is_dynamic_below(name))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::domain::Rows;
 use super::metric::{ITEMS, Metric, MetricRef, Problem};
-use super::{LABEL_CHANGE, Metrics, is_name};
+use super::{LABEL_CHANGE, Metrics, NAME_RULE, is_name};
 use crate::labels::Given;
 use crate::value::{FromStore, Semantics};
 use crate::{Client, Error, Labels, Result, Unit};
@@ -91,8 +91,16 @@ impl<S> Metrics<S> {
     fn insert(&mut self, mut metric: Box<Metric<S>>, item: Option<u32>) -> std::result::Result<MetricRef, Problem> {
         let name = &metric.name;
         if !is_name(name) {
+            return Err(Problem(format!("metric \"{name}\": {NAME_RULE}")));
+        }
+        if self.root.is_empty() && !name.contains('.') {
             return Err(Problem(format!(
-                "metric \"{name}\": a name is made of parts between dots, each a letter and then letters, digits and underscores"
+                "metric {name}: the agent has several roots, so a name is a root, a dot and the rest"
+            )));
+        }
+        if let Some(below) = self.dynamic_at_or_below(name) {
+            return Err(Problem(format!(
+                "metric {name}: no names are below one, so none come and go below {below}"
             )));
         }
         if let Some(item) = item {

@@ -85,6 +85,10 @@ impl From<Problem> for Error {
     }
 }
 
+/// What a name has to be, in words.
+pub(super) const NAME_RULE: &str =
+    "a name is made of parts between dots, each a letter and then letters, digits and underscores";
+
 /// Returns whether a metric may have this name below the root.
 pub(crate) fn is_name(name: &str) -> bool {
     name.split('.').all(|part| {

@@ -9,7 +9,7 @@ mod metric;
 mod numbers;
 mod table;
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::{self, Display};
 use std::time::Duration;
 
@@ -19,6 +19,7 @@ pub use declared::{Declared, DeclaredIndom};
 pub use define::Def;
 pub(crate) use domain::Domain;
 pub use domain::IndomRef;
+use metric::NAME_RULE;
 pub(crate) use metric::{Metric, is_name};
 pub use metric::{MetricRef, Problem};
 pub(crate) use table::Child;
@@ -50,7 +51,7 @@ const PROBLEMS: usize = 1000;
 pub struct Metrics<S> {
     /// The agent's domain.
     pub(crate) domain: u32,
-    /// The first part of all names.
+    /// The first part of all names; empty if each has its own.
     root: String,
     table: Table<S>,
     pub(crate) clusters: Clusters<S>,
@@ -67,6 +68,8 @@ pub struct Metrics<S> {
     numbers: Numbers,
     /// Names of metrics come and go.
     is_dynamic: bool,
+    /// Names below which those of metrics come and go.
+    dynamic_below: BTreeSet<String>,
     /// What is wrong with the static declarations.
     problems: Vec<String>,
     /// Problems of later declarations, and texts of errors, that were logged.
@@ -110,6 +113,7 @@ impl<S> Metrics<S> {
             cache: None,
             numbers: Numbers::default(),
             is_dynamic: false,
+            dynamic_below: BTreeSet::new(),
             problems: Vec::new(),
             logged: HashSet::new(),
             changes: 0,
@@ -231,6 +235,34 @@ impl<S> Metrics<S> {
         self
     }
 
+    /// Declares that names below this one come and go, as [`Metrics::dynamic_names`] does for all:
+    /// the others are in the file that `--write` makes. The root is not part of the name; that of
+    /// an agent with several roots may be one of them, also one below which no metric is declared
+    /// yet. For [`Agent::metrics`](crate::Agent::metrics).
+    pub fn dynamic_names_below(&mut self, name: &str) -> &mut Self {
+        if !is_name(name) {
+            self.problem(format!("names below \"{name}\": {NAME_RULE}"));
+        } else if let Some(metric) = self.table.at_or_above(name) {
+            let text = format!("metric {metric}: no names are below one, so none come and go below {name}");
+            self.problem(text);
+        } else {
+            self.dynamic_below.insert(name.to_owned());
+        }
+        self
+    }
+
+    /// A name below which others come and go, and which is that of a metric, or below it.
+    fn dynamic_at_or_below(&self, metric: &str) -> Option<&str> {
+        let is_below = |name: &str| {
+            let rest = name.strip_prefix(metric);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        self.dynamic_below
+            .iter()
+            .map(String::as_str)
+            .find(|name| is_below(name))
+    }
+
     /// Removes a metric. Its number is given to another one only if no others are left. Returns
     /// whether it was there.
     pub fn remove(&mut self, name: &str) -> bool {
@@ -296,7 +328,8 @@ impl<S> Metrics<S> {
         self.len() == 0
     }
 
-    /// The first part of the names of all metrics.
+    /// The first part of the names of all metrics; empty if the agent has several
+    /// ([`Agent::root`](crate::Agent::root)).
     #[must_use]
     pub fn root(&self) -> &str {
         &self.root
@@ -392,12 +425,28 @@ impl<S> Metrics<S> {
 
     /// The metric with a full name.
     pub(crate) fn named(&self, name: &str) -> Option<&Metric<S>> {
-        self.table.named(name.strip_prefix(&*self.root)?.strip_prefix('.')?)
+        self.table.named(self.below_root(name)?)
+    }
+
+    /// A full name without the root. `None` if it is not below the root.
+    fn below_root<'n>(&self, name: &'n str) -> Option<&'n str> {
+        if self.root.is_empty() {
+            return Some(name);
+        }
+        name.strip_prefix(&*self.root)?.strip_prefix('.')
+    }
+
+    /// A name with the root.
+    pub(crate) fn with_root(&self, name: &str) -> String {
+        if self.root.is_empty() {
+            return name.to_owned();
+        }
+        [&self.root, ".", name].concat()
     }
 
     /// The full names of the metrics below a name, or of the metric that has it.
     pub(crate) fn below(&self, name: &str) -> Vec<String> {
-        let full = |name: &str| [&self.root, ".", name].concat();
+        let full = |name: &str| self.with_root(name);
         match self.local(name) {
             Some(Place::Above) => self.table.starting_with("").map(full).collect(),
             Some(Place::Name(name)) if self.has(name) => vec![full(name)],
@@ -430,11 +479,11 @@ impl<S> Metrics<S> {
     /// The place of a full name. `None` if it is not below the root.
     fn local<'n>(&self, name: &'n str) -> Option<Place<'n>> {
         let is_above = |rest: &str| rest.is_empty() || rest.starts_with('.');
-        if !name.is_empty() && self.root.strip_prefix(name).is_some_and(is_above) {
+        let may_be_above = !name.is_empty() || self.root.is_empty();
+        if may_be_above && self.root.strip_prefix(name).is_some_and(is_above) {
             return Some(Place::Above);
         }
-        let name = name.strip_prefix(&*self.root)?.strip_prefix('.')?;
-        Some(Place::Name(name))
+        self.below_root(name).map(Place::Name)
     }
 
     /// The metrics with a queue.
@@ -452,7 +501,7 @@ impl<S> Metrics<S> {
 
 /// The place of a full name.
 enum Place<'n> {
-    /// The root, or above it.
+    /// The root, or above it; above all roots, if there are several.
     Above,
     /// Below the root.
     Name(&'n str),
@@ -466,7 +515,10 @@ pub(crate) struct FullName<'m> {
 
 impl Display for FullName<'_> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}.{}", self.root, self.name)
+        if !self.root.is_empty() {
+            write!(out, "{}.", self.root)?;
+        }
+        out.write_str(self.name)
     }
 }
 

@@ -106,6 +106,11 @@ impl<S> Table<S> {
         self.at(*self.by_name.get(name)?)
     }
 
+    /// The name of the metric that has this name, or that it is below.
+    pub(super) fn at_or_above(&self, name: &str) -> Option<&str> {
+        self.clash(name).filter(|other| name.starts_with(other))
+    }
+
     /// The metrics in the order of their places, which is that of their declaration as long as none
     /// was removed.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Metric<S>> {

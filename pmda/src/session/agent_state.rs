@@ -40,7 +40,7 @@ impl<A: Agent> AgentState<A> {
     pub(super) fn start(env: &Env) -> Result<AgentState<A>> {
         let mut env = env.clone();
         let root = guard::call("root", || Ok(A::root(&env)))?;
-        if !is_name(&root) {
+        if !root.is_empty() && !is_name(&root) {
             let root = Bytes(root.as_bytes());
             return Err(Error::EINVAL.text(format_args!("\"{root}\" is not a name that metrics can be below")));
         }
