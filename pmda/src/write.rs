@@ -17,7 +17,8 @@ use crate::{Agent, Env, Metrics, logger};
 /// Writes `domain.h`, `pmns`, `root`, `help`, `Install` and `Remove` to a directory, which is made.
 /// When they are in `$PCP_PMDAS_DIR/NAME` beside the agent's program `pmdaNAME`, `./Install` tells
 /// pmcd of the agent. Options of the command line may choose domain and root. An agent with several
-/// roots has a file of names for each: `pmns` for that with the agent's name, `pmns.ROOT` for others.
+/// roots has a file of names for each: `pmns` for that with the agent's name, `pmns.ROOT` for the
+/// others.
 pub(crate) fn write<A: Agent>(directory: &Path, env: &Env) -> ExitCode {
     let root_name = A::root(env);
     if root_name.contains('.') || !(root_name.is_empty() || is_name(&root_name)) {
