@@ -292,6 +292,11 @@ impl Host {
         named.collect()
     }
 
+    /// The file of a table.
+    pub fn table(&self, file: &str) -> PathBuf {
+        self.at("var/config/pmda").join(file)
+    }
+
     /// The source that a table belongs to.
     pub fn source_of_table(&self, file: &str) -> String {
         let serial: usize = file

@@ -1,7 +1,10 @@
 //! Sources that come, change and go while the agent runs, and sources over HTTP.
 
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -130,6 +133,58 @@ fn sources_over_http() {
         control(&pmcd, &host, "http", &mut answers);
         answers
     });
+}
+
+/// OM-72: ours adds names to a large table, which Python's reads, also when ours was killed before
+/// the new names counted.
+#[test]
+fn a_table_that_grows() {
+    let host = Host::new("grows", Which::Ours);
+    let table = host.table(&format!("144.{}.py", 4096 + 1024));
+    let inode = || fs::metadata(&table).expect("a table").ino();
+    let series = |count: usize| -> String {
+        let name = "n".repeat(40);
+        (0..count)
+            .map(|number| format!("m{{x=\"{name}{number}\"}} {number}\n"))
+            .collect()
+    };
+    let ask = |pmcd: &Pmcd<'_>| {
+        let answer = text(&pmcd.tool("pmprobe", &["-I", "openmetrics.one.m"]));
+        let mut names: Vec<_> = answer.split('"').map(str::to_owned).collect();
+        names.sort_unstable();
+        names
+    };
+    host.add_document("one", &series(600));
+    let ours = {
+        let pmcd = host.pmcd();
+        ask(&pmcd);
+        let before = inode();
+        host.add_document("one", &series(610));
+        text(&pmcd.tool("pminfo", &["-f", "openmetrics.one.m"]));
+        assert_eq!(inode(), before, "the table was written as a whole");
+        ask(&pmcd)
+    };
+    assert!(ours.contains(&"openmetrics.one.m 610 ".to_owned()), "{ours:?}");
+    let whole = fs::read(&table).expect("a table");
+    let mut file = fs::OpenOptions::new().append(true).open(&table).expect("ours");
+    file.write_all(b"half of it\np611\na").expect("written");
+    drop(file);
+    let host = host.with(Which::Python);
+    // In this order new numbers would be others.
+    let reversed: Vec<String> = series(610).lines().rev().map(|line| format!("{line}\n")).collect();
+    host.add_document("one", &reversed.concat());
+    assert_eq!(ask(&host.pmcd()), ours);
+    let host = host.with(Which::Ours);
+    host.add_document("one", &series(611));
+    drop(host.pmcd());
+    let after = text_of(&table);
+    let begin = whole.len() - "I00\n.".len() - 1;
+    assert!(after.as_bytes().starts_with(&whole[..begin]), "{after}");
+    assert!(after.ends_with("610\np611\na.I01\n."), "{after}");
+}
+
+fn text_of(file: &Path) -> String {
+    fs::read_to_string(file).expect("a table")
 }
 
 /// OM-4: the metrics of sources have the name of the root, too.
