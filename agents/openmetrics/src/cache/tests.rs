@@ -1,0 +1,220 @@
+//! Files as they are found, and as they grow.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
+
+use super::*;
+
+fn files() -> (tempfile::TempDir, Files) {
+    let directory = tempfile::tempdir().expect("a directory");
+    let files = Files::new(directory.path(), 144);
+    fs::create_dir_all(&files.directory).expect("made");
+    (directory, files)
+}
+
+#[test]
+fn numbers_stay() {
+    let (_directory, files) = files();
+    let mut table = Table::load(&files, 5, 3);
+    assert_eq!(
+        [table.number("a"), table.number("b"), table.number("a")],
+        [Some(0), Some(1), Some(0)]
+    );
+    assert_eq!(table.shown(1).as_deref(), Some("b"));
+    table.set_prefix();
+    table.save();
+    let mut again = Table::load(&files, 5, 3);
+    assert_eq!((again.number("b"), again.shown(1).as_deref()), (Some(1), Some("1 b")));
+    assert_eq!(
+        (again.number("c"), again.number("d"), again.count()),
+        (Some(2), None, 3)
+    );
+    assert_eq!(again.names().collect::<Vec<_>>(), ["a", "b", "c"]);
+}
+
+/// PCP's agent has written files with one name twice; what an agent that was killed has left is
+/// in nobody's way.
+#[test]
+fn names_that_are_there_twice() {
+    let (_directory, files) = files();
+    let path = files.path(6);
+    fs::write(&path, "(lp0\nVa\np1\naVb\np2\naVa\np3\na.I00\n.").expect("written");
+    fs::write(path.with_extension("new"), "half").expect("written");
+    let mut table = Table::load(&files, 6, 10);
+    assert_eq!(
+        (table.number("a"), table.number("b"), table.number("c")),
+        (Some(0), Some(1), Some(3))
+    );
+    assert_eq!(table.shown(2).as_deref(), Some("a"));
+    table.save();
+    assert_eq!(
+        Table::load(&files, 6, 10).names().collect::<Vec<_>>(),
+        ["a", "b", "a", "c"]
+    );
+    assert!(!path.with_extension("new").exists());
+}
+
+/// OM-72: nothing that cannot be read is replaced, again and again.
+#[test]
+fn a_file_that_cannot_be_read_is_kept() {
+    let (_directory, files) = files();
+    let path = files.path(7);
+    let aside = |suffix: &str| files.directory.join(format!("144.7.py.{suffix}"));
+    for (content, suffix) in [("what", "unreadable"), ("again", "unreadable2")] {
+        fs::write(&path, content).expect("written");
+        let mut table = Table::load(&files, 7, 10);
+        assert_eq!(table.number("a"), Some(0));
+        table.save();
+        assert_eq!(fs::read_to_string(aside(suffix)).expect("kept"), content);
+        assert_eq!(fs::read(&path).expect("written"), b"(lp0\nVa\np1\na.I00\n.");
+    }
+    for number in 3..=9 {
+        fs::write(aside(&format!("unreadable{number}")), "").expect("written");
+    }
+    fs::write(&path, "no name is left").expect("written");
+    let mut table = Table::load(&files, 7, 10);
+    assert_eq!(table.number("a"), Some(0));
+    table.save();
+    assert_eq!(fs::read_to_string(&path).expect("there"), "no name is left");
+}
+
+/// What this thread has written, in bytes.
+fn written() -> u64 {
+    let io = fs::read_to_string("/proc/thread-self/io").expect("Linux counts");
+    let count = io.lines().find_map(|line| line.strip_prefix("wchar: "));
+    count.and_then(|count| count.parse().ok()).expect("a number")
+}
+
+fn series(number: u32) -> String {
+    format!("0123456789 0123456789 0123456789 \u{e9}\u{20ac} {number}")
+}
+
+/// OM-72: names that keep coming cost what is new, and the file is whole after each save.
+#[test]
+fn a_file_grows_by_what_is_new() {
+    let (_directory, files) = files();
+    let path = files.path(9);
+    let mut table = Table::load(&files, 9, 50_000);
+    let begin = written();
+    for save in 1..=400 {
+        for number in (save - 1) * 100..save * 100 {
+            assert_eq!(table.number(&series(number)), Some(number));
+        }
+        table.save();
+        if save % 13 == 0 || save == 400 {
+            let whole = pickle::write(table.names(), false);
+            assert!(fs::read(&path).expect("there") == whole, "after {save} saves");
+        }
+    }
+    let written = written() - begin;
+    let length = fs::metadata(&path).expect("there").len();
+    assert!(written < 4 * length, "{written} bytes for a file of {length}");
+    table.set_prefix();
+    table.save();
+    let again = Table::load(&files, 9, 50_000);
+    assert_eq!((again.count(), again.has_prefix()), (40_000, true));
+    assert!(again.names().zip(0..).all(|(name, number)| name == series(number)));
+}
+
+/// A file of more than [`SMALL`] bytes, and how many names it has.
+fn large(files: &Files, serial: u32) -> (Table, u32) {
+    let mut table = Table::load(files, serial, 50_000);
+    let count = u32::try_from(SMALL / 40).expect("few");
+    for number in 0..count {
+        table.number(&series(number));
+    }
+    table.save();
+    assert!(table.written.is_some());
+    (table, count)
+}
+
+/// What another process has written is not taken for this one's.
+#[test]
+fn a_file_that_has_changed_meanwhile() {
+    let (_directory, files) = files();
+    let (mut table, count) = large(&files, 10);
+    let path = files.path(10);
+    for other in ["(lp0\nVa\np1\na.I00\n.".to_owned(), "x".repeat(SMALL as usize)] {
+        fs::write(&path, other).expect("ours");
+        let name = series(table.count());
+        table.number(&name);
+        table.save();
+        assert!(fs::read(&path).expect("there") == pickle::write(table.names(), false));
+    }
+    fs::remove_file(&path).expect("ours");
+    table.number("last");
+    table.save();
+    assert_eq!(Table::load(&files, 10, 50_000).count(), count + 3);
+}
+
+/// A process that is killed while names are added loses no other name, nor does a host whose
+/// power is lost.
+#[test]
+fn a_file_that_was_being_extended() {
+    let (_directory, files) = files();
+    let (mut table, count) = large(&files, 11);
+    let path = files.path(11);
+    let before = fs::read(&path).expect("there");
+    let new = pickle::more(count, ["new", "newer"], false);
+    let killed = [&before, &new[pickle::END..]].concat();
+    fs::write(&path, killed).expect("ours");
+    let mut again = Table::load(&files, 11, 50_000);
+    assert_eq!((again.count(), again.number("other")), (count, Some(count)));
+    again.save();
+    assert!(fs::read(&path).expect("there") == pickle::write(again.names(), false));
+
+    table.number("new");
+    table.number("newer");
+    let after = pickle::write(table.names(), false);
+    for length in before.len() - pickle::END..after.len() - pickle::END {
+        fs::write(&path, &after[..length]).expect("ours");
+        let mut again = Table::load(&files, 11, 50_000);
+        assert!((count..=count + 2).contains(&again.count()), "{length}");
+        assert!(again.names().zip(table.names()).all(|(name, known)| name == known));
+        again.save();
+        assert_eq!(Table::load(&files, 11, 50_000).count(), again.count());
+        let aside = path.with_extension("py.unreadable");
+        fs::remove_file(aside).expect("kept");
+    }
+}
+
+/// OM-72: a FIFO is not waited for, and a device not read to its end.
+#[test]
+fn what_is_no_file() {
+    let (_directory, files) = files();
+    let path = files.path(8);
+    let saved = || {
+        let mut table = Table::load(&files, 8, 10);
+        assert_eq!(table.number("a"), Some(0));
+        table.save();
+        assert_eq!(Table::load(&files, 8, 10).count(), 1);
+        fs::remove_file(&path).expect("written");
+    };
+    mkfifo(&path, Mode::S_IRWXU).expect("ours");
+    saved();
+    symlink("/dev/zero", &path).expect("ours");
+    saved();
+    fs::create_dir(&path).expect("ours");
+    saved();
+    File::create(&path).expect("ours").set_len(1 << 40).expect("a hole");
+    saved();
+    let kept = fs::read_dir(&files.directory).expect("ours").count();
+    assert_eq!(kept, 4);
+}
+
+#[test]
+fn nothing_is_written_where_nothing_is_new() {
+    let (_directory, files) = files();
+    let mut table = Table::load(&files, 1, 10);
+    table.save();
+    assert!(!files.path(1).exists());
+    table.number("a");
+    table.save();
+    fs::remove_file(files.path(1)).expect("its own");
+    table.number("a");
+    table.save();
+    assert!(!files.path(1).exists());
+}
