@@ -40,7 +40,7 @@ const OWN: [&str; 17] = [
     "index.insert",
     "sparse.insert",
     "names.insert",
-    "places.insert",
+    "positions.insert",
     "block.push",
     "text.push",
     "line.push",

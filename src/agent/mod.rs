@@ -9,7 +9,7 @@
 //! enough to use it. A record is never freed, as nothing tells the library when an agent ends
 //! (INIT-14).
 
-pub(crate) use crate::state::agents::{AgentRecord, HashedTable, LoopState, TablePlaces};
+pub(crate) use crate::state::agents::{AgentRecord, HashedTable, InstanceIndexes, LoopState};
 pub(crate) mod lookup;
 
 use crate::state::agents::address_of;

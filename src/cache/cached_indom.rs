@@ -7,7 +7,7 @@ use crate::cache::peek;
 use crate::state::agents::InstanceWalk;
 use crate::sys::lock::Token;
 use crate::view::arg::Private;
-use crate::view::table::ListPlace;
+use crate::view::table::ListKey;
 use pmda_core::cache::{Cache, EntryState, Position, WalkEntry, WalkStart, changes};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
@@ -54,7 +54,7 @@ pub(crate) struct InstancesAhead {
     /// The position of the walk behind the instance that was returned last.
     after: Position,
     /// The domain that they were read from; and the list, if only instances of a list were read.
-    source: Option<(InDom, Option<ListPlace>)>,
+    source: Option<(InDom, Option<ListKey>)>,
     /// [`changes`] when they were read.
     changes: u32,
 }
@@ -89,14 +89,14 @@ impl InstancesAhead {
     }
 
     /// The next active instance of a walk over the instances of a list, if it was read ahead.
-    pub(crate) fn next_listed(&mut self, walk: &InstanceWalk, indom: InDom, list: ListPlace) -> Option<i32> {
+    pub(crate) fn next_listed(&mut self, walk: &InstanceWalk, indom: InDom, list: ListKey) -> Option<i32> {
         self.next_read(walk, indom, Some(list))
     }
 
     /// The next instance that was read ahead, if a read would find the same one now: it is a walk
     /// over the same domain and list, from the same position, and nothing has changed.
     #[inline(always)]
-    fn next_read(&mut self, walk: &InstanceWalk, indom: InDom, list: Option<ListPlace>) -> Option<i32> {
+    fn next_read(&mut self, walk: &InstanceWalk, indom: InDom, list: Option<ListKey>) -> Option<i32> {
         let (domain, read) = self.source?;
         let is_current = walk.position() == self.after && domain.0 == indom.0 && changes() == self.changes;
         if read != list || self.next >= self.len || !is_current {
@@ -116,16 +116,16 @@ impl InstancesAhead {
     }
 
     /// The next active instance of a walk over the instances of a list. `listed` has them in
-    /// ascending order, and `place` is the place of the list.
+    /// ascending order, and `key` is the key of the list.
     pub(crate) fn read_listed(
         &mut self,
         token: &mut Token,
         walk: &InstanceWalk,
         indom: InDom,
-        place: ListPlace,
+        key: ListKey,
         listed: &[i32],
     ) -> Option<i32> {
-        self.read(token, walk, indom, Some(place), |cache, from, buffer| {
+        self.read(token, walk, indom, Some(key), |cache, from, buffer| {
             cache.read_listed(from, listed, buffer)
         })
     }
@@ -136,7 +136,7 @@ impl InstancesAhead {
         token: &mut Token,
         walk: &InstanceWalk,
         indom: InDom,
-        list: Option<ListPlace>,
+        list: Option<ListKey>,
         read: impl FnOnce(&Cache<Private>, Position, &mut [WalkEntry]) -> usize,
     ) -> Option<i32> {
         self.source = None;

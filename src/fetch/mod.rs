@@ -129,12 +129,12 @@ fn searched<'call>(
     table: MetricTable<'call>,
     wanted: MetricId,
 ) -> Option<Metric<'call>> {
-    let is_it = |place| table.pmid(place) == wanted;
-    let places = agent.metrics.lock(token);
-    let place = places.find(table.extent(), wanted.0.into(), is_it, |place, add| {
-        add(table.pmid(place).0.into());
+    let is_it = |position| table.pmid(position) == wanted;
+    let index = agent.metrics.lock(token);
+    let position = index.find(table.extent(), wanted.0.into(), is_it, |position, add| {
+        add(table.pmid(position).0.into());
     });
-    table.entry(place?)
+    table.entry(position?)
 }
 
 /// Sets the context that `pmdaGetContext` returns, for agents of an interface version with contexts

@@ -237,7 +237,7 @@ fn next_listed(
     // Debug output shows the ordinal, which has to be right then.
     let is_any = steps.ordinal == Ordinal::Any && !log::debug(Debug::Indom);
     if is_any {
-        if let Some(inst) = steps.ahead.next_listed(&agent.walk, indom, element.place) {
+        if let Some(inst) = steps.ahead.next_listed(&agent.walk, indom, element.key) {
             return (Some(inst), 1);
         }
     }
@@ -246,7 +246,7 @@ fn next_listed(
             Some(candidates) if is_any && is_less(token, candidates.len(), indom) => {
                 let found = steps
                     .ahead
-                    .read_listed(token, &agent.walk, indom, element.place, candidates);
+                    .read_listed(token, &agent.walk, indom, element.key, candidates);
                 (found, 1)
             }
             _ => {

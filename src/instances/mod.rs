@@ -6,7 +6,7 @@ pub(crate) mod iterate;
 use std::ffi::c_int;
 
 use crate::agent::lookup::find_indom;
-use crate::agent::{self, TablePlaces};
+use crate::agent::{self, InstanceIndexes};
 use crate::cache::cached_indom;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::lock::Token;
@@ -131,7 +131,7 @@ fn position_in_long_table(
 ) -> Option<usize> {
     let is_it = |position| instances.inst(position) == inst;
     let key = |inst: c_int| u64::from(inst as u32);
-    with_places(token, ext, idp, |TablePlaces { by_id, .. }| {
+    with_indexes(token, ext, idp, |InstanceIndexes { by_id, .. }| {
         by_id.find(instances.extent(), key(inst), is_it, |position, add| {
             add(key(instances.inst(position)));
         })
@@ -164,7 +164,7 @@ fn position_named_in_long_table(
 ) -> Option<usize> {
     let key = pmda_core::instances::key(name);
     let is_it = |position| is_named(instances, position, name);
-    with_places(token, ext, idp, |TablePlaces { by_name, .. }| {
+    with_indexes(token, ext, idp, |InstanceIndexes { by_name, .. }| {
         by_name.find(instances.extent(), key, is_it, |position, add| {
             if let Some(name) = instances.name(position) {
                 pmda_core::instances::keys(name.bytes(), add);
@@ -191,8 +191,13 @@ fn is_without_space(name: &[u8]) -> bool {
 
 /// Calls `search` with the indexes of a domain's table. Without memory they are empty, and are
 /// dropped afterwards.
-fn with_places<R>(token: &mut Token, ext: Ext<'_>, idp: Indom<'_>, search: impl FnOnce(&mut TablePlaces) -> R) -> R {
-    let (indom, mut unknown) = (idp.indom(), TablePlaces::default());
+fn with_indexes<R>(
+    token: &mut Token,
+    ext: Ext<'_>,
+    idp: Indom<'_>,
+    search: impl FnOnce(&mut InstanceIndexes) -> R,
+) -> R {
+    let (indom, mut unknown) = (idp.indom(), InstanceIndexes::default());
     let Ok(agent) = agent::of_any(token, ext) else {
         return search(&mut unknown);
     };
@@ -200,7 +205,7 @@ fn with_places<R>(token: &mut Token, ext: Ext<'_>, idp: Indom<'_>, search: impl 
     let position = tables.iter().position(|(other, _)| *other == indom);
     let position = position.unwrap_or(tables.len());
     if position == tables.len() && tables.try_reserve(1).is_ok() {
-        tables.push((indom, TablePlaces::default()));
+        tables.push((indom, InstanceIndexes::default()));
     }
     search(tables.get_mut(position).map_or(&mut unknown, |(_, index)| index))
 }

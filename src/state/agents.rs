@@ -9,7 +9,7 @@ use crate::view::from_wire::OwnedProfile;
 use crate::view::interface::{Ext, SeenDispatch};
 use crate::view::memory::Lasting;
 use crate::view::result_block::Results;
-use crate::view::table::{Indom, IndomNode, ListPlace, Metric, ProfileElement};
+use crate::view::table::{Indom, IndomNode, ListKey, Metric, ProfileElement};
 use crate::view::types::{pmdaExt, pmdaMetric};
 use once_cell::race::OnceBox;
 use pmda_core::cache::{Position, WalkStart};
@@ -55,12 +55,12 @@ pub(crate) struct AgentRecord {
     pub(crate) results: Results,
     /// The hash that `pmdaRehash` has built.
     pub(crate) hash: Mutex<HashedTable>,
-    /// The places of metrics in `e_metrics`, for tables that are neither direct nor hashed.
+    /// The positions of metrics in `e_metrics`, for tables that are neither direct nor hashed.
     pub(crate) metrics: Mutex<HintIndex>,
-    /// The places of instance domains in `e_indoms`.
+    /// The positions of instance domains in `e_indoms`.
     pub(crate) indoms: Mutex<HintIndex>,
-    /// For each instance domain: the places of instances in its table.
-    pub(crate) instances: Mutex<Vec<(InDom, TablePlaces)>>,
+    /// For each instance domain: the positions of instances in its table.
+    pub(crate) instances: Mutex<Vec<(InDom, InstanceIndexes)>>,
     /// A profile's list of instances in a form for fast lookups; empty before one was needed.
     pub(crate) list: Mutex<LazyBox<CompiledList>>,
     /// The position of a walk over the instances of a cached domain.
@@ -69,9 +69,9 @@ pub(crate) struct AgentRecord {
     pub(crate) loop_state: OnceBox<[LoopState; 1]>,
 }
 
-/// The places of the instances of one table, by identifier and by the hash of the name.
+/// The positions of the instances of one table, by identifier and by the hash of the name.
 #[derive(Default)]
-pub(crate) struct TablePlaces {
+pub(crate) struct InstanceIndexes {
     pub(crate) by_id: HintIndex,
     pub(crate) by_name: HintIndex,
 }
@@ -166,8 +166,8 @@ impl Records {
     /// Searches all records, and remembers the one that was found.
     #[cold]
     fn search(&mut self, address: usize) -> Option<&'static AgentRecord> {
-        let place = self.all.binary_search_by_key(&address, |record| address_of(record));
-        self.last = Some(self.all[place.ok()?]);
+        let position = self.all.binary_search_by_key(&address, |record| address_of(record));
+        self.last = Some(self.all[position.ok()?]);
         self.last
     }
 
@@ -279,8 +279,8 @@ impl LoopState {
         if !self.ahead.lock(token).is_empty() {
             let stream = StreamId::of(fd);
             let ahead = self.ahead.lock(token);
-            if let Some(place) = ahead.iter().position(|(from, _)| *from == stream) {
-                return ahead.swap_remove(place).1;
+            if let Some(position) = ahead.iter().position(|(from, _)| *from == stream) {
+                return ahead.swap_remove(position).1;
             }
         }
         std::mem::take(&mut *self.idle.lock(token))
@@ -399,18 +399,18 @@ impl InstanceWalk {
 /// long as a list is at the same place (INST-53).
 #[derive(Default)]
 pub(crate) struct CompiledList {
-    /// The place of the list that was compiled.
-    from: Option<ListPlace>,
+    /// The key of the list that was compiled.
+    from: Option<ListKey>,
     profile: Compiled,
 }
 
 impl CompiledList {
     /// The compiled form of a list; `None` without memory.
     pub(crate) fn of(&mut self, element: &ProfileElement<'_>) -> Option<&Compiled> {
-        if self.from != Some(element.place) {
+        if self.from != Some(element.key) {
             self.from = None;
             self.profile.set(element.element()).ok()?;
-            self.from = Some(element.place);
+            self.from = Some(element.key);
         }
         Some(&self.profile)
     }

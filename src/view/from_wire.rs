@@ -54,12 +54,12 @@ impl Pieces {
         self.block.as_ptr().cast::<u8>().wrapping_add(start).cast()
     }
 
-    /// The element `place` of the array that starts at an offset.
+    /// The element `index` of the array that starts at an offset.
     ///
     /// # Panics
     /// As [`Pieces::items`].
-    fn item<T: AnyBytes>(&mut self, start: usize, place: usize) -> &mut T {
-        &mut self.items(start, place + 1)[place]
+    fn item<T: AnyBytes>(&mut self, start: usize, index: usize) -> &mut T {
+        &mut self.items(start, index + 1)[index]
     }
 
     /// The array of `count` elements that starts at an offset.
@@ -114,11 +114,11 @@ impl OwnedProfile {
             profile_len: profile.len() as i32,
             profile: address,
         };
-        for (place, selection) in profile.iter().enumerate() {
+        for (index, selection) in profile.iter().enumerate() {
             let instances = selection.instances();
             let len = instances.len();
             let address = if len == 0 { ptr::null_mut() } else { pieces.address(ids) };
-            *pieces.item(entries, place) = pmInDomProfile {
+            *pieces.item(entries, index) = pmInDomProfile {
                 indom: selection.indom.0,
                 state: selection.state,
                 instances_len: len as i32,
@@ -198,15 +198,15 @@ fn result(store: StoreRequest<'_>) -> Result<Block<u64>> {
     result.timestamp.tv_usec = store.usec.into();
     // It fits: it arrived as an int.
     result.numpmid = store.metrics as i32;
-    for (place, set) in store.sets().enumerate() {
+    for (index, set) in store.sets().enumerate() {
         let head = plan.add(set_size(set.numval)?)?;
-        *pieces.item(start + RESULT_HEAD, place) = pieces.address::<pmValueSet>(head);
+        *pieces.item(start + RESULT_HEAD, index) = pieces.address::<pmValueSet>(head);
         let values = set.values().enumerate();
         let set_head: &mut pmValueSet = pieces.item(head, 0);
         set_head.pmid = set.metric.0;
         set_head.numval = set.numval;
         set_head.valfmt = set.format;
-        for (place, (inst, value)) in values {
+        for (index, (inst, value)) in values {
             let mut stored = pmValue::zeroed();
             stored.inst = inst;
             match value {
@@ -217,7 +217,7 @@ fn result(store: StoreRequest<'_>) -> Result<Block<u64>> {
                     stored.value.pval = pieces.address::<pmValueBlock>(block);
                 }
             }
-            *pieces.item(head + SET_HEAD, place) = stored;
+            *pieces.item(head + SET_HEAD, index) = stored;
         }
     }
     Ok(pieces.block)

@@ -131,20 +131,20 @@ impl InstanceList {
     /// # Errors
     /// `-ENOMEM`, also if there is no room for it; the list is as before.
     fn push(&mut self, inst: c_int, name: &[u8]) -> Result<()> {
-        let (list, place) = (self.list, self.list.count() as usize);
-        let count = c_int::try_from(place + 1).map_err(|_| Error::ENOMEM)?;
-        if place >= self.capacity {
+        let (list, position) = (self.list, self.list.count() as usize);
+        let count = c_int::try_from(position + 1).map_err(|_| Error::ENOMEM)?;
+        if position >= self.capacity {
             return Err(Error::ENOMEM);
         }
         let (ids, names) = (list.ids().first(), list.names().first().cast::<*mut c_char>());
         if !names.is_null() {
             let name = string(name)?.into_raw();
-            // SAFETY: the list of names has `capacity` places, which is more than `place`.
-            unsafe { names.add(place).write(name) };
+            // SAFETY: the list of names has `capacity` elements, which is more than `position`.
+            unsafe { names.add(position).write(name) };
         }
         if !ids.is_null() {
-            // SAFETY: the list of ids has `capacity` places, which is more than `place`.
-            unsafe { ids.add(place).write(inst) };
+            // SAFETY: the list of ids has `capacity` elements, which is more than `position`.
+            unsafe { ids.add(position).write(inst) };
         }
         list.set_count(count);
         Ok(())

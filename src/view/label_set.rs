@@ -31,7 +31,7 @@ view! {
     }
 }
 
-/// The labels of a set: places in its text.
+/// The labels of a set: spans of its text.
 type Labels<'call> = Array<'call, pmLabel>;
 
 /// A label set in C's memory. Its owner may change it, which frees what it points to. So the view
@@ -275,8 +275,8 @@ impl Blocks {
         let mut labels = None;
         if !set.labels.is_empty() {
             let array = labels.insert(CVec::with_capacity(set.labels.len())?);
-            for place in &set.labels {
-                array.push(label(*place))?;
+            for span in &set.labels {
+                array.push(label(*span))?;
             }
         }
         Ok(Blocks { json, length, labels })
@@ -292,15 +292,15 @@ impl Blocks {
     }
 }
 
-/// The C structure for the place of a label.
-fn label(place: Span) -> pmLabel {
+/// The C structure for the span of a label.
+fn label(span: Span) -> pmLabel {
     let mut label = pmLabel::zeroed();
     label._bitfield_1 = pmLabel::new_bitfield_1(
-        u32::from(place.name),
-        u32::from(place.name_len),
-        u32::from(place.flags),
-        u32::from(place.value),
-        u32::from(place.value_len),
+        u32::from(span.name),
+        u32::from(span.name_len),
+        u32::from(span.flags),
+        u32::from(span.value),
+        u32::from(span.value_len),
     );
     label
 }

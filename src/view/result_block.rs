@@ -187,16 +187,16 @@ impl<'call> CResult<'call> {
         })
     }
 
-    /// The address of a value set in the block, whose place is less than `sets`.
+    /// The address of a value set in the block, whose index is less than `sets`.
     #[inline(always)]
-    fn at(&self, place: usize) -> *mut *mut pmValueSet {
-        assert!(place < self.sets, "value set {place} of {}", self.sets);
-        // SAFETY: the block has room for the pointers of `sets` value sets, and `place` is less, as
+    fn at(&self, index: usize) -> *mut *mut pmValueSet {
+        assert!(index < self.sets, "value set {index} of {}", self.sets);
+        // SAFETY: the block has room for the pointers of `sets` value sets, and `index` is less, as
         // was asserted. This only computes an address.
         unsafe {
             (&raw mut (*self.block.result).vset)
                 .cast::<*mut pmValueSet>()
-                .add(place)
+                .add(index)
         }
     }
 
@@ -292,7 +292,7 @@ impl<'call> CResult<'call> {
             // which nobody else has got. `put_back` does not read it.
             unsafe {
                 (*self.block.result).numpmid = c_int::try_from(self.filled).unwrap_or(c_int::MAX);
-                (0..self.filled).for_each(|place| free_set(self.at(place).read()));
+                (0..self.filled).for_each(|index| free_set(self.at(index).read()));
             }
             results.put_back(token, self.block);
         }

@@ -281,23 +281,23 @@ type Elements<'call> = Array<'call, pmInDomProfile>;
 #[derive(Clone, Copy)]
 pub(crate) struct ProfileElement<'call> {
     element: pmInDomProfile,
-    /// The place of its list.
-    pub(crate) place: ListPlace,
+    /// The key of its list.
+    pub(crate) key: ListKey,
     call: PhantomData<&'call c_int>,
 }
 
-/// The place of an element's list in memory, by which a compiled form of the list is found again.
-/// An equal place does not prove an equal list: the memory may have been freed and used again. So
-/// all places that are known are made unequal to new ones (`forgotten`) when that may have
+/// The address and length of an element's list, by which a compiled form of the list is found
+/// again. An equal key does not prove an equal list: the memory may have been freed and used again.
+/// So all keys that are known are made unequal to new ones (`forgotten`) when that may have
 /// happened.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ListPlace {
+pub(crate) struct ListKey {
     profile: usize,
     indom: u32,
     state: c_int,
     list: usize,
     len: c_int,
-    /// `AgentRecord::forgotten` when the place was taken.
+    /// `AgentRecord::forgotten` when the key was made.
     forgotten: u32,
 }
 
@@ -309,7 +309,7 @@ impl<'call> Profile<'call> {
         let element = elements.find(|element| element.indom == indom.0)?;
         Some(ProfileElement {
             element,
-            place: ListPlace {
+            key: ListKey {
                 profile: self.as_ptr().addr(),
                 indom: element.indom,
                 state: element.state,

@@ -63,15 +63,15 @@ impl Position {
 /// these.
 const BLOCK: usize = 512;
 
-/// A place in the list, which is valid until an entry comes or goes.
+/// A cursor into the list, which is valid until an entry comes or goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct IdPlace {
+pub(super) struct Cursor {
     block: usize,
     at: usize,
 }
 
-/// The place after all entries.
-const END: IdPlace = IdPlace {
+/// The cursor after all entries.
+const END: Cursor = Cursor {
     block: usize::MAX,
     at: 0,
 };
@@ -92,7 +92,7 @@ pub(super) struct IdList {
     len: usize,
     /// The entry that the cache's own walk visits next (CACHE-35). It stays with that entry when
     /// others come or go, so a step need not search.
-    cursor: IdPlace,
+    cursor: Cursor,
 }
 
 impl IdList {
@@ -114,12 +114,12 @@ impl IdList {
         self.len
     }
 
-    /// The place of the first entry.
-    pub(super) fn first(&self) -> IdPlace {
+    /// The cursor of the first entry.
+    pub(super) fn first(&self) -> Cursor {
         if self.blocks.is_empty() {
             END
         } else {
-            IdPlace { block: 0, at: 0 }
+            Cursor { block: 0, at: 0 }
         }
     }
 
@@ -127,27 +127,27 @@ impl IdList {
         self.blocks.last()?.last().copied()
     }
 
-    /// The entry at a place; `None` after all entries.
+    /// The entry at a cursor; `None` after all entries.
     #[inline]
-    pub(super) fn get(&self, place: IdPlace) -> Option<ListedSlot> {
-        self.blocks.get(place.block)?.get(place.at).copied()
+    pub(super) fn get(&self, cursor: Cursor) -> Option<ListedSlot> {
+        self.blocks.get(cursor.block)?.get(cursor.at).copied()
     }
 
-    /// The place after that of an entry.
+    /// The cursor after that of an entry.
     #[inline]
-    pub(super) fn next(&self, place: IdPlace) -> IdPlace {
-        let block = self.blocks.get(place.block);
-        block.map_or(END, |block| self.next_in(place, block.len()))
+    pub(super) fn next(&self, cursor: Cursor) -> Cursor {
+        let block = self.blocks.get(cursor.block);
+        block.map_or(END, |block| self.next_in(cursor, block.len()))
     }
 
     /// [`IdList::next`] for a caller that knows the length of the block.
     #[inline(always)]
-    fn next_in(&self, place: IdPlace, len: usize) -> IdPlace {
-        let IdPlace { block, at } = place;
+    fn next_in(&self, cursor: Cursor, len: usize) -> Cursor {
+        let Cursor { block, at } = cursor;
         if at + 1 < len {
-            IdPlace { block, at: at + 1 }
+            Cursor { block, at: at + 1 }
         } else if block + 1 < self.blocks.len() {
-            IdPlace {
+            Cursor {
                 block: block + 1,
                 at: 0,
             }
@@ -162,29 +162,29 @@ impl IdList {
         (entry.id == id).then_some(entry.slot)
     }
 
-    /// The place of the first entry whose id is not lower.
-    pub(super) fn search_id(&self, id: u32) -> IdPlace {
+    /// The cursor of the first entry whose id is not lower.
+    pub(super) fn search_id(&self, id: u32) -> Cursor {
         if self.last().is_none_or(|last| last.id < id) {
             return END;
         }
         let is_lower = |block: &Vec<ListedSlot>| block.last().is_some_and(|last| last.id < id);
         let block = self.blocks.partition_point(is_lower);
         let at = self.blocks[block].partition_point(|entry| entry.id < id);
-        IdPlace { block, at }
+        Cursor { block, at }
     }
 
-    /// The place of the first entry that is not in front of a position.
-    pub(super) fn search<T>(&self, slab: &Slab<T>, from: Position) -> IdPlace {
-        let mut place = self.search_id(from.id());
-        while self.get(place).is_some_and(|entry| position(entry, slab) < from) {
-            place = self.next(place);
+    /// The cursor of the first entry that is not in front of a position.
+    pub(super) fn search<T>(&self, slab: &Slab<T>, from: Position) -> Cursor {
+        let mut cursor = self.search_id(from.id());
+        while self.get(cursor).is_some_and(|entry| position(entry, slab) < from) {
+            cursor = self.next(cursor);
         }
-        place
+        cursor
     }
 
-    /// The position of the entry at a place; the end if there is none.
-    pub(super) fn position_at<T>(&self, slab: &Slab<T>, place: IdPlace) -> Position {
-        let entry = self.get(place);
+    /// The position of the entry at a cursor; the end if there is none.
+    pub(super) fn position_at<T>(&self, slab: &Slab<T>, cursor: Cursor) -> Position {
+        let entry = self.get(cursor);
         entry.map_or(Position::END, |entry| position(entry, slab))
     }
 
@@ -207,8 +207,8 @@ impl IdList {
     /// Lists an entry, in the memory that [`IdList::reserve`] has provided.
     pub(super) fn insert(&mut self, entry: ListedSlot) {
         self.len += 1;
-        let mut place = self.search_id(entry.id);
-        if place == END {
+        let mut cursor = self.search_id(entry.id);
+        if cursor == END {
             match self.blocks.last_mut() {
                 // Room: `reserve`, here and in the rest of this function.
                 Some(last) if last.len() < BLOCK => last.push(entry),
@@ -220,13 +220,13 @@ impl IdList {
             }
             return;
         }
-        if self.blocks[place.block].len() >= BLOCK {
-            self.cut(place.block);
-            place = moved(place, place.block);
+        if self.blocks[cursor.block].len() >= BLOCK {
+            self.cut(cursor.block);
+            cursor = moved(cursor, cursor.block);
         }
         // Room: `reserve`.
-        insert(&mut self.blocks[place.block], place.at, entry);
-        if self.cursor.block == place.block && self.cursor.at >= place.at {
+        insert(&mut self.blocks[cursor.block], cursor.at, entry);
+        if self.cursor.block == cursor.block && self.cursor.at >= cursor.at {
             self.cursor.at += 1;
         }
     }
@@ -276,11 +276,11 @@ impl IdList {
         }
     }
 
-    /// The place with `before` entries in front of it.
-    fn numbered(&self, mut before: usize) -> IdPlace {
+    /// The cursor with `before` entries in front of it.
+    fn numbered(&self, mut before: usize) -> Cursor {
         for (block, entries) in self.blocks.iter().enumerate() {
             if before < entries.len() {
-                return IdPlace { block, at: before };
+                return Cursor { block, at: before };
             }
             before -= entries.len();
         }
@@ -309,18 +309,18 @@ fn insert<I>(list: &mut Vec<I>, at: usize, item: I) {
     list[at..].rotate_right(1);
 }
 
-/// The place that an entry at `place` has after the block `cut` was cut in two.
-fn moved(place: IdPlace, cut: usize) -> IdPlace {
-    let IdPlace { block, at } = place;
+/// The cursor that an entry at `cursor` has after the block `cut` was cut in two.
+fn moved(cursor: Cursor, cut: usize) -> Cursor {
+    let Cursor { block, at } = cursor;
     if block == cut && at >= BLOCK / 2 {
-        IdPlace {
+        Cursor {
             block: block + 1,
             at: at - BLOCK / 2,
         }
     } else if block > cut {
-        IdPlace { block: block + 1, at }
+        Cursor { block: block + 1, at }
     } else {
-        place
+        cursor
     }
 }
 
@@ -343,7 +343,7 @@ mod tests {
     }
 
     fn rest(order: &mut IdList) -> Vec<u32> {
-        std::iter::from_fn(|| order.step()).map(|place| place.id).collect()
+        std::iter::from_fn(|| order.step()).map(|listed| listed.id).collect()
     }
 
     /// Ids come in any order, dense and sparse: each is found, and of several entries with one id
@@ -362,14 +362,14 @@ mod tests {
             model.insert(id, number);
             assert_eq!(order.find(number), model.get(&number).copied());
         }
-        assert!(order.iter().is_sorted_by_key(|place| place.id));
+        assert!(order.iter().is_sorted_by_key(|listed| listed.id));
         assert!(model.iter().all(|(id, slot)| order.find(*id) == Some(*slot)));
         assert!((0..30_000).all(|id| order.find(id) == model.get(&id).copied()));
     }
 
     /// The cache's own walk keeps its place when entries come: in front of it, where the place
-    /// moves, at the place, and behind it. An entry that comes at the place is in front of it: the
-    /// walk visits the entry that it has noted (CACHE-35).
+    /// moves, at the cursor, and behind it. An entry that comes at the cursor is in front of it:
+    /// the walk visits the entry that it has noted (CACHE-35).
     #[test]
     fn a_walk_keeps_its_place_when_others_come() {
         for (visited, coming, left) in [
@@ -385,7 +385,7 @@ mod tests {
             order.rewind();
             assert!((0..visited).all(|_| order.step().is_some()));
             list(&mut order, coming, 0);
-            assert!(order.iter().is_sorted_by_key(|place| place.id));
+            assert!(order.iter().is_sorted_by_key(|listed| listed.id));
             assert_eq!(rest(&mut order), left, "{visited} visited, then {coming:?}");
         }
     }
@@ -404,7 +404,7 @@ mod tests {
             list(&mut order, &[id], slot);
             if id == 40 {
                 order.rewind();
-                assert_eq!(order.step().map(|place| place.id), Some(10));
+                assert_eq!(order.step().map(|listed| listed.id), Some(10));
             }
         }
         order.retain(&slab, |entry| entry.serial == 1);
@@ -474,8 +474,8 @@ mod tests {
                     );
                 }
             }
-            let places = std::iter::successors(Some(order.first()), |place| Some(order.next(*place)));
-            assert!(places.map_while(|place| order.get(place)).eq(model.iter().copied()));
+            let cursors = std::iter::successors(Some(order.first()), |cursor| Some(order.next(*cursor)));
+            assert!(cursors.map_while(|cursor| order.get(cursor)).eq(model.iter().copied()));
             order.retain(&slab, |_| false);
             assert_eq!((order.len(), order.step(), order.first()), (0, None, END));
             list(&mut order, &[4, 3], 0);

@@ -11,7 +11,7 @@
 
 use super::Cache;
 use super::entry::{EntryState, signed};
-use super::id_list::{IdPlace, ListedSlot, Position};
+use super::id_list::{Cursor, ListedSlot, Position};
 
 /// An instance that a walk returns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,10 +45,10 @@ impl<T: Copy> Cache<T> {
         // Mostly all entries are active, so that none needs to be looked at.
         let is_all = self.order.len() == self.active;
         loop {
-            let place = self.order.step()?;
+            let listed = self.order.step()?;
             // Every listed slot exists. With `guess` the compiler knows that this cannot panic.
-            if is_all || self.slab.guess(place.slot)?.state == EntryState::Active {
-                return Some(signed(place.id));
+            if is_all || self.slab.guess(listed.slot)?.state == EntryState::Active {
+                return Some(signed(listed.id));
             }
         }
     }
@@ -66,10 +66,10 @@ impl<T: Copy> Cache<T> {
     pub fn read_active(&self, from: Position, into: &mut [WalkEntry]) -> usize {
         let mut next = self.order.search(&self.slab, from);
         let mut len = 0;
-        while let (Some(place), Some(entry)) = (self.order.get(next), into.get_mut(len)) {
+        while let (Some(listed), Some(entry)) = (self.order.get(next), into.get_mut(len)) {
             next = self.order.next(next);
-            if self.slab.get(place.slot).state == EntryState::Active {
-                *entry = self.entry_at(place, next);
+            if self.slab.get(listed.slot).state == EntryState::Active {
+                *entry = self.entry_at(listed, next);
                 len += 1;
             }
         }
@@ -97,19 +97,19 @@ impl<T: Copy> Cache<T> {
     fn active_at(&self, inst: i32, from: Position) -> Option<WalkEntry> {
         let id = u32::try_from(inst).ok()?;
         let at = self.order.search_id(id);
-        let place = self.order.get(at).filter(|place| place.id == id)?;
-        let stored = self.slab.get(place.slot);
+        let listed = self.order.get(at).filter(|listed| listed.id == id)?;
+        let stored = self.slab.get(listed.slot);
         if stored.state != EntryState::Active || Position::new(id, stored.serial) < from {
             return None;
         }
-        Some(self.entry_at(place, self.order.next(at)))
+        Some(self.entry_at(listed, self.order.next(at)))
     }
 
-    /// The instance at `place` as a walk returns it that goes on at `next`.
+    /// The instance at `listed` as a walk returns it that goes on at `next`.
     #[inline(always)]
-    fn entry_at(&self, place: ListedSlot, next: IdPlace) -> WalkEntry {
+    fn entry_at(&self, listed: ListedSlot, next: Cursor) -> WalkEntry {
         WalkEntry {
-            inst: signed(place.id),
+            inst: signed(listed.id),
             next: self.order.position_at(&self.slab, next),
         }
     }

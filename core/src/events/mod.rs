@@ -128,8 +128,8 @@ pub struct EventArray {
     words: Vec<u32>,
     /// The number of words that were added, the header's included.
     used: u32,
-    /// The place of the newest record's number of parameters; [`NOWHERE`] at the start and after a
-    /// missed record (E-1, E-2). Either form of record counts there (E-3).
+    /// The offset, in words, of the newest record's number of parameters; [`NOWHERE`] at the start
+    /// and after a missed record (E-1, E-2). Either form of record counts there (E-3).
     parameters: u32,
 }
 
@@ -288,20 +288,20 @@ impl EventArray {
     fn fit_bytes(&mut self, metric: u32, kind: u8, bytes: &[u8]) -> bool {
         let start = self.used as usize;
         let count = 2 + bytes.len().div_ceil(4);
-        let Some([id, head, place @ ..]) = self.words.get_mut(start..start + count) else {
+        let Some([id, head, payload @ ..]) = self.words.get_mut(start..start + count) else {
             return false;
         };
         *id = metric;
         // The length counts its own word, but neither the metric nor the padding (EVENT-3).
         *head = length_and_type(bytes.len() + 4, kind);
-        // The compiler makes a memcpy of this loop: `place` has a word for each four bytes.
+        // The compiler makes a memcpy of this loop: `payload` has a word for each four bytes.
         let (fours, rest) = bytes.split_at(bytes.len() & !3);
-        let (whole, last) = place.split_at_mut_checked(fours.len() / 4).unwrap_or_default();
+        let (whole, last) = payload.split_at_mut_checked(fours.len() / 4).unwrap_or_default();
         for (word, four) in whole.iter_mut().zip(fours.chunks_exact(4)) {
             *word = u32::from_ne_bytes([four[0], four[1], four[2], four[3]]);
         }
         if let Some(last) = last.first_mut() {
-            let byte = |place: usize| rest.get(place).copied().unwrap_or(0);
+            let byte = |at: usize| rest.get(at).copied().unwrap_or(0);
             *last = u32::from_ne_bytes([byte(0), byte(1), byte(2), 0]);
         }
         // No overflow: an array has at most LENGTH_LIMIT / 4 words.
@@ -309,10 +309,10 @@ impl EventArray {
         true
     }
 
-    /// Counts a record (`place` 1) or a parameter (`place` is that of its record's number of
+    /// Counts a record (`offset` 1) or a parameter (`offset` is that of its record's number of
     /// parameters).
-    fn count(&mut self, place: u32) {
-        if let Some(count) = self.words.get_mut(place as usize) {
+    fn count(&mut self, offset: u32) {
+        if let Some(count) = self.words.get_mut(offset as usize) {
             *count = count.wrapping_add(1);
         }
     }
@@ -330,10 +330,10 @@ impl EventArray {
     #[inline(always)]
     fn fit<const N: usize>(&mut self, words: [u32; N]) -> bool {
         let start = self.used as usize;
-        let Some(place) = self.words.get_mut(start..start + N) else {
+        let Some(out) = self.words.get_mut(start..start + N) else {
             return false;
         };
-        place.copy_from_slice(&words);
+        out.copy_from_slice(&words);
         self.used += N as u32;
         true
     }

@@ -1,6 +1,6 @@
 //! Labels: names with JSON values that describe a context, a domain, a metric or an instance.
 //!
-//! A label set is one JSON text and a list of places in it ([`JsonLabels`]). [`parse()`] reads the
+//! A label set is one JSON text and a list of spans in it ([`JsonLabels`]). [`parse()`] reads the
 //! plain texts that agents write, and [`merge()`] lays new labels over old ones. Any other text
 //! (nested objects, unfinished or wrong ones) is left to libpcp's own parser, so that its rules
 //! hold everywhere: they differ between releases of PCP.
@@ -23,7 +23,7 @@ pub const MAX_NAME: usize = 254;
 /// error (L-8).
 pub const MAX_DEPTH: usize = 60;
 
-/// The places of a label's name and value in the JSON text of its set (LABEL-1).
+/// The spans of a label's name and value in the JSON text of its set (LABEL-1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
     /// Offset of the name in bytes, behind its opening quote.
@@ -43,7 +43,7 @@ pub struct Span {
 pub struct JsonLabels {
     /// The JSON text, without white space between its tokens.
     pub json: Vec<u8>,
-    /// The places of the labels in the text.
+    /// The spans of the labels in the text.
     pub labels: Vec<Span>,
 }
 
@@ -77,12 +77,12 @@ impl Span {
 fn sort<T: Copy>(labels: &mut [T], is_less: impl Fn(&T, &T) -> bool) {
     for end in 1..labels.len() {
         let label = labels[end];
-        let mut place = end;
-        while place > 0 && is_less(&label, &labels[place - 1]) {
-            labels[place] = labels[place - 1];
-            place -= 1;
+        let mut position = end;
+        while position > 0 && is_less(&label, &labels[position - 1]) {
+            labels[position] = labels[position - 1];
+            position -= 1;
         }
-        labels[place] = label;
+        labels[position] = label;
     }
 }
 
@@ -103,11 +103,11 @@ impl JsonLabels {
 
     /// The labels one by one.
     pub fn iter(&self) -> impl Iterator<Item = Label<'_>> {
-        self.labels.iter().filter_map(|place| {
+        self.labels.iter().filter_map(|span| {
             Some(Label {
-                name: place.name(&self.json)?,
-                value: place.value(&self.json)?,
-                flags: place.flags,
+                name: span.name(&self.json)?,
+                value: span.value(&self.json)?,
+                flags: span.flags,
             })
         })
     }
@@ -135,15 +135,15 @@ pub fn merge<'a>(old: impl Iterator<Item = Label<'a>>, new: impl Iterator<Item =
     write(&labels)
 }
 
-/// Writes the JSON text of sorted labels, and notes their places in it.
+/// Writes the JSON text of sorted labels, and notes their spans in it.
 fn write(labels: &[Label<'_>]) -> Result<JsonLabels> {
     let size = 2 + labels
         .iter()
         .map(|label| label.name.len() + label.value.len() + 4)
         .sum::<usize>();
-    let (mut json, mut places) = (Vec::new(), Vec::new());
+    let (mut json, mut spans) = (Vec::new(), Vec::new());
     json.try_reserve_exact(size).map_err(|_| Error::ENOMEM)?;
-    places.try_reserve_exact(labels.len()).map_err(|_| Error::ENOMEM)?;
+    spans.try_reserve_exact(labels.len()).map_err(|_| Error::ENOMEM)?;
     json.push(b'{');
     for label in labels {
         if json.len() > 1 {
@@ -158,7 +158,7 @@ fn write(labels: &[Label<'_>]) -> Result<JsonLabels> {
         if json.len() >= MAX_MERGED {
             return Err(Error::E2BIG);
         }
-        places.push(Span {
+        spans.push(Span {
             name: narrow(name)?,
             name_len: u8::try_from(label.name.len()).map_err(|_| Error::EINVAL)?,
             flags: label.flags,
@@ -167,7 +167,7 @@ fn write(labels: &[Label<'_>]) -> Result<JsonLabels> {
         });
     }
     json.push(b'}');
-    Ok(JsonLabels { json, labels: places })
+    Ok(JsonLabels { json, labels: spans })
 }
 
 /// An offset or a length as its field has it.

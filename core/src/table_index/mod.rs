@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::ident::MetricId;
 use crate::index::{Index, Seed};
 
-/// The places of metrics in the table that was given to `pmdaRehash`. The index answers for the
+/// The positions of metrics in the table that was given to `pmdaRehash`. The index answers for the
 /// table as it was then, wherever the agent's fields point now (INIT-46).
 ///
 /// It is searched for each metric of a fetch, and made once: so it has twice as many slots as it
@@ -25,12 +25,12 @@ pub struct Hashed {
     entered: u64,
 }
 
-/// The place of a metric in its table.
+/// The position of a metric in its table.
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     pmid: MetricId,
     /// [`FREE`] if there is no metric in the slot.
-    place: u32,
+    position: u32,
 }
 
 const FREE: u32 = u32::MAX;
@@ -52,12 +52,12 @@ impl Hashed {
         let mut growth = Growth::after(before);
         let mut turns = (0..len).filter(|_| growth.add()).count();
         growth = Growth::after(before);
-        for (place, pmid) in (0..len).zip(pmids) {
+        for (position, pmid) in (0..len).zip(pmids) {
             turns -= usize::from(growth.add());
             let at = hashed.search(pmid);
             if let Some(slot) = hashed.slots.get_mut(at) {
-                if turns % 2 == 0 || slot.place == FREE {
-                    *slot = Slot { pmid, place };
+                if turns % 2 == 0 || slot.position == FREE {
+                    *slot = Slot { pmid, position };
                 }
             }
         }
@@ -76,8 +76,8 @@ impl Hashed {
         let count = usize::try_from(size).map_err(|_| Error::ENOMEM)?;
         let mut slots = Vec::new();
         slots.try_reserve_exact(count).map_err(|_| Error::ENOMEM)?;
-        let (pmid, place) = (MetricId::NULL, FREE);
-        slots.resize(count, Slot { pmid, place });
+        let (pmid, position) = (MetricId::NULL, FREE);
+        slots.resize(count, Slot { pmid, position });
         let shift = u32::BITS.saturating_sub(size.trailing_zeros());
         Ok(Hashed {
             slots,
@@ -95,7 +95,7 @@ impl Hashed {
         let mut at = (hash >> self.shift) as usize;
         // Half of the slots are free, so that the search ends.
         while let Some(slot) = self.slots.get(at) {
-            if slot.pmid == wanted || slot.place == FREE {
+            if slot.pmid == wanted || slot.position == FREE {
                 break;
             }
             at = (at + 1) & (self.slots.len() - 1);
@@ -103,12 +103,12 @@ impl Hashed {
         at
     }
 
-    /// The place of a metric.
+    /// The position of a metric.
     #[must_use]
     #[inline(always)]
     pub fn find(&self, wanted: MetricId) -> Option<usize> {
         let slot = self.slots.get(self.search(wanted))?;
-        (slot.place != FREE).then_some(slot.place as usize)
+        (slot.position != FREE).then_some(slot.position as usize)
     }
 
     /// The number of entries that were put into this and all tables before it, for
@@ -163,7 +163,7 @@ impl Growth {
 pub const SHORT: usize = 32;
 
 /// The number of entries with the same hash that an index takes. Of entries with one key only the
-/// first counts; the others get a place since keys may differ that have one hash.
+/// first counts; the others get a position since keys may differ that have one hash.
 const EQUAL: usize = 4;
 
 /// The identity of a table. An index is emptied when it is used for another one.
@@ -175,11 +175,11 @@ pub struct Table {
     pub len: usize,
 }
 
-/// An index that remembers the places of a table at which keys were found.
+/// An index that remembers the positions of a table at which keys were found.
 ///
-/// A remembered place is checked before it is used, and a key without a good one is searched from
-/// the start of the table. So an entry that has gone, moved or changed is never found, and one that
-/// is there always is.
+/// A remembered position is checked before it is used, and a key without a good one is searched
+/// from the start of the table. So an entry that has gone, moved or changed is never found, and one
+/// that is there always is.
 ///
 /// One thing cannot be noticed in this way. Of several entries with one key the first counts; but
 /// when the agent writes a *second* entry with a known key in front of the first one, and neither
@@ -189,15 +189,15 @@ pub struct HintIndex {
     table: Table,
     /// The number of entries that searches have looked at since the table was indexed last.
     effort: usize,
-    /// The places by the hashes of their keys. The keys themselves are in the table only.
-    places: Index,
+    /// The positions by the hashes of their keys. The keys themselves are in the table only.
+    positions: Index,
 }
 
 impl HintIndex {
-    /// Returns the first place of `table` that `is_it` accepts. `keys_at` calls its second argument
-    /// with each key under which the entry at a place is to be found; `key` must be one of them
-    /// wherever `is_it` is true. A key is a number. It may be a hash, since the entry itself is
-    /// compared.
+    /// Returns the first position of `table` that `is_it` accepts. `keys_at` calls its second
+    /// argument with each key under which the entry at a position is to be found; `key` must be one
+    /// of them wherever `is_it` is true. A key is a number. It may be a hash, since the entry
+    /// itself is compared.
     pub fn find(
         &mut self,
         table: Table,
@@ -206,18 +206,18 @@ impl HintIndex {
         keys_at: impl Fn(usize, &mut dyn FnMut(u64)),
     ) -> Option<usize> {
         if table.len <= SHORT {
-            return (0..table.len).find(|place| is_it(*place));
+            return (0..table.len).find(|position| is_it(*position));
         }
         if table != self.table {
-            self.places.clear();
+            self.positions.clear();
             (self.table, self.effort) = (table, 0);
         }
         let hash = Seed::process().number(key);
-        let known = self.places.find(hash, |place| is_it(place as usize));
-        if let Some(place) = known {
-            return Some(place as usize);
+        let known = self.positions.find(hash, |position| is_it(position as usize));
+        if let Some(position) = known {
+            return Some(position as usize);
         }
-        let found = (0..table.len).find(|place| is_it(*place))?;
+        let found = (0..table.len).find(|position| is_it(*position))?;
         self.learn(found, keys_at);
         Some(found)
     }
@@ -241,15 +241,15 @@ impl HintIndex {
     /// Indexes the whole table; returns whether there was room for it.
     fn fill(&mut self, keys_at: &impl Fn(usize, &mut dyn FnMut(u64))) -> bool {
         let (seed, mut fits) = (Seed::process(), true);
-        for place in 0..self.table.len {
-            keys_at(place, &mut |key| {
-                fits &= self.places.has_room(1);
+        for position in 0..self.table.len {
+            keys_at(position, &mut |key| {
+                fits &= self.positions.has_room(1);
                 let hash = seed.number(key);
-                if let (Ok(place), true) = (u32::try_from(place), fits) {
+                if let (Ok(position), true) = (u32::try_from(position), fits) {
                     let mut equal = 0;
-                    self.places.for_each(hash, |_| equal += 1);
+                    self.positions.for_each(hash, |_| equal += 1);
                     if equal < EQUAL {
-                        self.places.insert(hash, place, |_| false);
+                        self.positions.insert(hash, position, |_| false);
                     }
                 }
             });
@@ -257,11 +257,11 @@ impl HintIndex {
         fits
     }
 
-    /// Empties the index, and makes room for this many places; returns whether there was memory.
-    fn clear_and_reserve(&mut self, places: usize) -> bool {
-        self.places.clear();
+    /// Empties the index, and makes room for this many positions; returns whether there was memory.
+    fn clear_and_reserve(&mut self, positions: usize) -> bool {
+        self.positions.clear();
         let end = u32::try_from(self.table.len).unwrap_or(u32::MAX);
-        self.places.reserve(places, end, |_| 0).is_ok()
+        self.positions.reserve(positions, end, |_| 0).is_ok()
     }
 }
 
@@ -271,7 +271,7 @@ mod tests {
 
     use super::*;
 
-    /// Every entry is found at its place (INIT-46).
+    /// Every entry is found at its position (INIT-46).
     #[test]
     fn finds() {
         let pmids = [5, 7, 9].map(MetricId);
@@ -288,12 +288,16 @@ mod tests {
         let mut growth = Growth::after(0);
         let points: Vec<u32> = (1..1000).filter(|_| growth.add()).collect();
         assert_eq!(points, [8, 28, 60, 124, 244, 484, 964]);
-        let pairs = |count: u32| (0..count).map(|place| MetricId(1 + place / 2)).collect::<Vec<_>>();
+        let pairs = |count: u32| {
+            (0..count)
+                .map(|position| MetricId(1 + position / 2))
+                .collect::<Vec<_>>()
+        };
         let lasts = |count: u32, before: u64| {
             let hashed = Hashed::build(pairs(count).into_iter(), before).expect("memory");
             assert_eq!(hashed.entered(), before + u64::from(count));
-            let places = (0..count / 2).filter_map(|pair| hashed.find(MetricId(1 + pair)));
-            places.filter(|place| place % 2 == 1).count()
+            let positions = (0..count / 2).filter_map(|pair| hashed.find(MetricId(1 + pair)));
+            positions.filter(|position| position % 2 == 1).count()
         };
         assert_eq!([2, 6, 10, 1000].map(|count| lasts(count, 0)), [1, 3, 2, 181]);
         // The same table once more.
@@ -304,16 +308,18 @@ mod tests {
         assert_eq!((many.find(MetricId(3)), many.find(MetricId(4))), (Some(299_999), None));
     }
 
-    fn find(places: &mut HintIndex, table: &[u32], address: usize, key: u32, looks: &Cell<usize>) -> Option<usize> {
+    fn find(positions: &mut HintIndex, table: &[u32], address: usize, key: u32, looks: &Cell<usize>) -> Option<usize> {
         let seen = Table {
             address,
             len: table.len(),
         };
-        let is_it = |place: usize| {
+        let is_it = |position: usize| {
             looks.set(looks.get() + 1);
-            table[place] == key
+            table[position] == key
         };
-        places.find(seen, u64::from(key), is_it, |place, add| add(u64::from(table[place])))
+        positions.find(seen, u64::from(key), is_it, |position, add| {
+            add(u64::from(table[position]))
+        })
     }
 
     /// Whatever the agent does to its table, an entry that is found is there, and one that is there
@@ -321,51 +327,51 @@ mod tests {
     #[test]
     fn checked_before_believed() {
         let mut table: Vec<u32> = (0..1000).collect();
-        let (mut places, looks) = (HintIndex::default(), Cell::new(0));
+        let (mut positions, looks) = (HintIndex::default(), Cell::new(0));
         for key in 0..1000 {
-            assert_eq!(find(&mut places, &table, 1, key, &looks), Some(key as usize));
+            assert_eq!(find(&mut positions, &table, 1, key, &looks), Some(key as usize));
         }
         assert!(looks.get() < 10_000, "{}", looks.get());
         looks.set(0);
-        assert_eq!(find(&mut places, &table, 1, 999, &looks), Some(999));
+        assert_eq!(find(&mut positions, &table, 1, 999, &looks), Some(999));
         assert_eq!(looks.get(), 1);
         table.swap(3, 999);
-        assert_eq!(find(&mut places, &table, 1, 999, &looks), Some(3));
-        assert_eq!(find(&mut places, &table, 1, 3, &looks), Some(999));
+        assert_eq!(find(&mut positions, &table, 1, 999, &looks), Some(3));
+        assert_eq!(find(&mut positions, &table, 1, 3, &looks), Some(999));
         table[500] = 7777;
-        assert_eq!(find(&mut places, &table, 1, 500, &looks), None);
-        assert_eq!(find(&mut places, &table, 1, 7777, &looks), Some(500));
+        assert_eq!(find(&mut positions, &table, 1, 500, &looks), None);
+        assert_eq!(find(&mut positions, &table, 1, 7777, &looks), Some(500));
         table.truncate(600);
-        assert_eq!(find(&mut places, &table, 1, 3, &looks), None);
-        assert_eq!(find(&mut places, &table, 1, 599, &looks), Some(599));
+        assert_eq!(find(&mut positions, &table, 1, 3, &looks), None);
+        assert_eq!(find(&mut positions, &table, 1, 599, &looks), Some(599));
     }
 
     /// Of duplicates the first is found, also in a table that has moved or grown (FETCH-20).
     #[test]
     fn the_first_of_duplicates() {
-        let (mut places, looks) = (HintIndex::default(), Cell::new(0));
+        let (mut positions, looks) = (HintIndex::default(), Cell::new(0));
         let mut table = vec![1; 40];
         for _ in 0..400 {
             table[39] = 2;
-            assert_eq!(find(&mut places, &table, 1, 1, &looks), Some(0));
-            assert_eq!(find(&mut places, &table, 1, 2, &looks), Some(39));
+            assert_eq!(find(&mut positions, &table, 1, 1, &looks), Some(0));
+            assert_eq!(find(&mut positions, &table, 1, 2, &looks), Some(39));
         }
         table[5] = 2;
-        assert_eq!(find(&mut places, &table, 2, 2, &looks), Some(5), "moved");
+        assert_eq!(find(&mut positions, &table, 2, 2, &looks), Some(5), "moved");
         table[4] = 2;
         table.push(9);
-        assert_eq!(find(&mut places, &table, 2, 2, &looks), Some(4), "grown");
+        assert_eq!(find(&mut positions, &table, 2, 2, &looks), Some(4), "grown");
     }
 
     /// A table of nothing but duplicates costs no more than another.
     #[test]
     fn only_duplicates() {
-        let (mut places, looks) = (HintIndex::default(), Cell::new(0));
+        let (mut positions, looks) = (HintIndex::default(), Cell::new(0));
         let mut table = vec![1; 300_000];
         table[299_999] = 2;
         for _ in 0..1000 {
-            assert_eq!(find(&mut places, &table, 1, 1, &looks), Some(0));
-            assert_eq!(find(&mut places, &table, 1, 2, &looks), Some(299_999));
+            assert_eq!(find(&mut positions, &table, 1, 1, &looks), Some(0));
+            assert_eq!(find(&mut positions, &table, 1, 2, &looks), Some(299_999));
         }
         assert!(looks.get() < 1_000_000, "{}", looks.get());
     }
@@ -373,11 +379,11 @@ mod tests {
     /// Short tables are not indexed, so even a duplicate that is written in front is found.
     #[test]
     fn short_tables() {
-        let (mut places, looks) = (HintIndex::default(), Cell::new(0));
+        let (mut positions, looks) = (HintIndex::default(), Cell::new(0));
         let mut table = vec![4, 3, 2, 1];
-        assert_eq!(find(&mut places, &table, 1, 1, &looks), Some(3));
+        assert_eq!(find(&mut positions, &table, 1, 1, &looks), Some(3));
         table[0] = 1;
-        assert_eq!(find(&mut places, &table, 1, 1, &looks), Some(0));
-        assert_eq!(find(&mut places, &[], 1, 1, &looks), None);
+        assert_eq!(find(&mut positions, &table, 1, 1, &looks), Some(0));
+        assert_eq!(find(&mut positions, &[], 1, 1, &looks), None);
     }
 }

@@ -14,7 +14,7 @@ const FIRST: usize = HEADER + 12;
 const HEAD: usize = 12;
 
 /// A RESULT under construction. Entries go to the reply, blocks to a buffer that is put behind the
-/// entries in the end; until then a value holds the block's place in that buffer. Nothing is
+/// entries in the end; until then a value holds the block's offset in that buffer. Nothing is
 /// allocated once the buffers have the size of the agent's largest reply.
 #[derive(Default, Debug)]
 pub struct ResultBuilder {
@@ -166,11 +166,11 @@ impl ResultBuilder {
 
     /// Adds a value whose block `add` appends.
     fn copied(&mut self, inst: i32, add: impl FnOnce(&mut Vec<u8>) -> Result<()>) -> Result<()> {
-        let place = u32::try_from(self.blocks.len() / 4).map_err(|_| Error::TOOBIG)?;
+        let offset = u32::try_from(self.blocks.len() / 4).map_err(|_| Error::TOOBIG)?;
         reserve(&mut self.reply.pdu.bytes, 8)?;
         add(&mut self.blocks)?;
         self.format = PM_VAL_DPTR;
-        self.pair(inst, place)
+        self.pair(inst, offset)
     }
 
     /// Gives the set another `valfmt` than its values have.
@@ -184,8 +184,8 @@ impl ResultBuilder {
         let bytes = &mut self.reply.pdu.bytes;
         let words = u64::from(numval as u32) << 32 | u64::from(self.format as u32);
         let rest = bytes.get_mut(self.entry + 4..);
-        if let Some(place) = rest.and_then(|rest| rest.first_chunk_mut::<8>()) {
-            *place = words.to_be_bytes();
+        if let Some(out) = rest.and_then(|rest| rest.first_chunk_mut::<8>()) {
+            *out = words.to_be_bytes();
         }
         // The format is that of values.
         if numval <= 0 {
@@ -199,7 +199,7 @@ impl ResultBuilder {
         self.close(code.min(0));
     }
 
-    /// Puts the blocks behind the entries, and adds the bytes of these to the blocks' places.
+    /// Puts the blocks behind the entries, and adds the bytes of these to the blocks' offsets.
     ///
     /// # Errors
     /// `PM_ERR_TOOBIG`; `-ENOMEM`.
@@ -221,7 +221,7 @@ impl ResultBuilder {
             let pairs = entry + HEAD..entry + HEAD + values * 8;
             entry = pairs.end;
             if format == PM_VAL_DPTR || format == PM_VAL_SPTR {
-                add_to_places(bytes.get_mut(pairs).ok_or(Error::GENERIC)?, end)?;
+                add_to_offsets(bytes.get_mut(pairs).ok_or(Error::GENERIC)?, end)?;
             }
         }
         append(bytes, &self.blocks)?;
@@ -234,12 +234,12 @@ impl ResultBuilder {
     }
 }
 
-/// Adds `bytes` to the places of the blocks of one set, which are in words.
-fn add_to_places(pairs: &mut [u8], bytes: usize) -> Result<()> {
+/// Adds `bytes` to the offsets of the blocks of one set, which are in words.
+fn add_to_offsets(pairs: &mut [u8], bytes: usize) -> Result<()> {
     let words = u32::try_from(bytes / 4).map_err(|_| Error::TOOBIG)?;
     for pair in pairs.chunks_exact_mut(8) {
-        if let Some(place) = pair.last_chunk_mut::<4>() {
-            *place = u32::from_be_bytes(*place).wrapping_add(words).to_be_bytes();
+        if let Some(out) = pair.last_chunk_mut::<4>() {
+            *out = u32::from_be_bytes(*out).wrapping_add(words).to_be_bytes();
         }
     }
     Ok(())
