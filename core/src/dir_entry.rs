@@ -111,7 +111,7 @@ impl DirEntry {
     /// `EISDIR` for a directory, `EINVAL` for what else is no regular file; what the system says.
     pub fn file(&self, flags: OFlags, mode: u32) -> io::Result<File> {
         match self.stat() {
-            Ok(found) => check_regular(&found)?,
+            Ok(stat) => check_regular(&stat)?,
             Err(error) if error.kind() == io::ErrorKind::NotFound && flags.contains(OFlags::CREATE) => {}
             Err(error) => return Err(error),
         }
@@ -239,8 +239,8 @@ impl DirEntry {
     /// # Errors
     /// What the system says.
     pub fn stat(&self) -> io::Result<Stat> {
-        let found = statat(&self.directory, self.name.c_str(), AtFlags::SYMLINK_NOFOLLOW);
-        Ok(found?)
+        let stat = statat(&self.directory, self.name.c_str(), AtFlags::SYMLINK_NOFOLLOW);
+        Ok(stat?)
     }
 
     /// Removes the name.
@@ -274,8 +274,8 @@ impl DirEntry {
 }
 
 /// `EISDIR` or `EINVAL` for what is no regular file.
-fn check_regular(found: &Stat) -> io::Result<()> {
-    match FileType::from_raw_mode(found.st_mode) {
+fn check_regular(stat: &Stat) -> io::Result<()> {
+    match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile => Ok(()),
         FileType::Directory => Err(Errno::ISDIR.into()),
         _ => Err(Errno::INVAL.into()),

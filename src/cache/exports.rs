@@ -22,18 +22,18 @@ use pmda_core::ident::InDom;
 /// The entry is in a cache of the state: such a cache is never freed, and keeps the name until the
 /// instance is culled and reclaimed, as `pmdaCacheLookup` tells its caller.
 unsafe fn give(
-    found: &Entry<Private>,
+    entry: &Entry<Private>,
     name: Out<'_, *mut c_char>,
     inst: Out<'_, c_int>,
     private: Out<'_, *mut c_void>,
 ) -> c_int {
     if !name.is_null() {
         // SAFETY: the name stays for as long as the manual says, as the caller promises.
-        unsafe { name.lend(found.terminated()) };
+        unsafe { name.lend(entry.terminated()) };
     }
-    inst.set(found.id());
-    private.give(found.private());
-    found.state() as c_int
+    inst.set(entry.id());
+    private.give(entry.private());
+    entry.state() as c_int
 }
 
 /// Adds, hides or culls the instance `name` (`PMDA_CACHE_ADD`, `PMDA_CACHE_HIDE`,
@@ -127,9 +127,9 @@ pub unsafe extern "C" fn pmdaCacheLookupName(
 ) -> c_int {
     guard(|token| {
         open(token, InDom(indom), |cache| {
-            let found = cache.lookup_name(name.ok_or(Error::INST)?.bytes())?;
+            let entry = cache.lookup_name(name.ok_or(Error::INST)?.bytes())?;
             // SAFETY: `open` works on a cache of the state.
-            Ok(unsafe { give(found, Out::NONE, inst, private_) })
+            Ok(unsafe { give(entry, Out::NONE, inst, private_) })
         })
     })
 }

@@ -53,9 +53,9 @@ pub(super) fn profile(
     kept: &mut NoDropCell<OwnedProfile>,
 ) -> Result<(ProfileMethod, *mut pmProfile)> {
     let profile = OwnedProfile::new(decode::profile(pdu)?)?;
-    let found = (agent.dispatch.profile().ok_or(Error::NYI)?, profile.as_ptr());
+    let call = (agent.dispatch.profile().ok_or(Error::NYI)?, profile.as_ptr());
     kept.set(profile);
-    Ok(found)
+    Ok(call)
 }
 
 /// The method and arguments for an ATTR: key; value, which ends in a NUL, or is NULL for an empty
@@ -93,9 +93,9 @@ pub(super) fn store(
     kept: &mut NoDropCell<OwnedResult>,
 ) -> Result<(StoreMethod, *mut pmdaResult)> {
     let values = OwnedResult::new(result::decode(pdu)?)?;
-    let found = (agent.dispatch.store().ok_or(Error::NYI)?, values.as_ptr());
+    let call = (agent.dispatch.store().ok_or(Error::NYI)?, values.as_ptr());
     kept.set(values);
-    Ok(found)
+    Ok(call)
 }
 
 /// The method and arguments for a FETCH: the number of metrics, and their list.
@@ -110,9 +110,9 @@ pub(super) fn fetch(
     let metrics = decode::fetch(pdu)?;
     let count = metrics.len() as c_int;
     let metrics = CVec::of(metrics.map(|metric| metric.0))?.into_block();
-    let found = (agent.dispatch.fetch().ok_or(Error::NYI)?, count, metrics.as_ptr());
+    let call = (agent.dispatch.fetch().ok_or(Error::NYI)?, count, metrics.as_ptr());
     kept.set(metrics);
-    Ok(found)
+    Ok(call)
 }
 
 /// The method and argument for a DESC_REQ.
@@ -161,9 +161,9 @@ pub(super) fn pmid(agent: Agent<'_>, pdu: &[u8], kept: &mut Text) -> Result<(Pmi
     if !agent.interface().has_names() {
         return Err(Error::NAME);
     }
-    let found = (agent.dispatch.pmid().ok_or(Error::NYI)?, name.as_ptr());
+    let call = (agent.dispatch.pmid().ok_or(Error::NYI)?, name.as_ptr());
     kept.set(name);
-    Ok(found)
+    Ok(call)
 }
 
 /// The method and argument for a PMNS_IDS with one metric.
@@ -199,9 +199,9 @@ pub(super) fn children(
         warn_missing(token, agent, PMDA_INTERFACE_4, "children", &TOLD[usize::from(all)]);
         return Err(Error::NAME);
     }
-    let found = (agent.dispatch.children().ok_or(Error::NYI)?, name.as_ptr());
+    let call = (agent.dispatch.children().ok_or(Error::NYI)?, name.as_ptr());
     kept.set(name);
-    Ok((found.0, found.1, request.with_states && !all))
+    Ok((call.0, call.1, request.with_states && !all))
 }
 
 /// The method and argument for a LABEL_REQ. There is no method below interface version 7: the reply

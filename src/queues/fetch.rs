@@ -30,7 +30,7 @@ pub(crate) struct QueueFetch {
     /// The outcome in the end.
     pub(crate) status: Result<c_int>,
     /// True if a decoder has found something worth a record.
-    found: bool,
+    has_records: bool,
 }
 
 impl QueueFetch {
@@ -41,7 +41,7 @@ impl QueueFetch {
             session: FetchSession::new(handle, context),
             shown: None,
             status: Ok(PMDA_FETCH_NOVALUES),
-            found: false,
+            has_records: false,
         }
     }
 
@@ -71,9 +71,9 @@ impl QueueFetch {
                 Ok(array) => add_missed(array, count),
                 Err(error) => Err(*error),
             };
-            self.found |= status.is_ok();
+            self.has_records |= status.is_ok();
         }
-        let shown = array.ok().filter(|_| self.found && end != End::Gone);
+        let shown = array.ok().filter(|_| self.has_records && end != End::Gone);
         let outcome = if shown.is_some() {
             PMDA_FETCH_STATIC
         } else {
@@ -112,7 +112,7 @@ impl QueueFetch {
                 return None;
             }
             let is_showing = queues.get_mut()?.pass(&mut self.session)?;
-            self.found |= answer != 0;
+            self.has_records |= answer != 0;
             Some(is_showing || self.end(arrays, End::Missed(0), Ok(())))
         })
     }
@@ -127,7 +127,7 @@ impl QueueFetch {
             }
             Ok(match Error::check(answer) {
                 Ok(records) => {
-                    self.found |= records != 0;
+                    self.has_records |= records != 0;
                     queues.advance(&mut self.session);
                     self.outcome(arrays, Ok(()))
                 }

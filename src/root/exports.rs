@@ -314,9 +314,9 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUContainer(
     // time of the call. Nothing of C runs meanwhile.
     let (message, name) = unsafe { (CBytes::new(buf, blen), CBuffer::new(name, namelen)) };
     guard(|_| {
-        let found = ContainerPdu::decode(message.bytes())?;
-        pid.set(found.pid);
-        client::store_name(found.name, name)
+        let pdu = ContainerPdu::decode(message.bytes())?;
+        pid.set(pdu.pid);
+        client::store_name(pdu.name, name)
     })
 }
 
@@ -426,8 +426,8 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUStart(
         (CBytes::new(buf, blen), name, args)
     };
     guard(|_| {
-        let found = StartPdu::decode(message.bytes())?;
-        let texts = [(name, found.name), (args, found.arguments)];
+        let pdu = StartPdu::decode(message.bytes())?;
+        let texts = [(name, pdu.name), (args, pdu.arguments)];
         let wanted = texts
             .into_iter()
             .filter(|(buffer, _)| !buffer.is_null() && buffer.size() != 0);
@@ -441,7 +441,7 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUStart(
         for (buffer, text) in wanted {
             buffer.write_text(text.unwrap_or_default())?;
         }
-        let values = [found.pid, found.infd, found.outfd, found.ipc];
+        let values = [pdu.pid, pdu.infd, pdu.outfd, pdu.ipc];
         for (place, value) in [pid, infd, outfd, ipctype].into_iter().zip(values) {
             place.set(value);
         }
@@ -504,8 +504,8 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUStop(
     force: Out<'_, c_int>,
 ) -> c_int {
     guard(|_| {
-        let found = StopPdu::decode(&buf.get().ok_or(Error::EINVAL)?)?;
-        for (place, value) in [pid, code, force].into_iter().zip([found.pid, found.code, found.force]) {
+        let pdu = StopPdu::decode(&buf.get().ok_or(Error::EINVAL)?)?;
+        for (place, value) in [pid, code, force].into_iter().zip([pdu.pid, pdu.code, pdu.force]) {
             place.set(value);
         }
         Ok(())

@@ -68,9 +68,9 @@ enum Found {
 /// The kind of file that a name has now.
 fn look(target: &DirEntry) -> io::Result<Found> {
     match target.stat() {
-        Ok(found) if FileType::from_raw_mode(found.st_mode) != FileType::RegularFile => Ok(Found::Other),
+        Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile => Ok(Found::Other),
         // All names of a file show the new content, unless another user may have made one of them.
-        Ok(found) if found.st_nlink > 1 && !target.is_exposed()? => Ok(Found::Other),
+        Ok(stat) if stat.st_nlink > 1 && !target.is_exposed()? => Ok(Found::Other),
         Ok(_) => Ok(Found::File),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(Found::Nothing),
         Err(error) => Err(error),
@@ -202,8 +202,8 @@ pub(super) fn sweep(directory: &FilePath) {
         if !is_temporary(name.to_bytes()) {
             continue;
         }
-        let found = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW);
-        let age = found.ok().and_then(|found| age(&found));
+        let stat = statat(&directory, name, AtFlags::SYMLINK_NOFOLLOW);
+        let age = stat.ok().and_then(|stat| age(&stat));
         if age.is_some_and(|age| age > ABANDONED) {
             let _ = unlinkat(&directory, name, AtFlags::empty());
         }

@@ -318,7 +318,7 @@ mod tests {
             table[position] == key
         };
         positions.find(seen, u64::from(key), is_it, |position, add| {
-            add(u64::from(table[position]))
+            add(u64::from(table[position]));
         })
     }
 
