@@ -182,6 +182,8 @@ fn ended_before_it_starts() {
             .stdin(std::process::Stdio::piped())
             .stdout(std::process::Stdio::piped());
         let mut agent = command.spawn().expect("built");
+        // `wait` would close it, and the end of the stream may come before the signal.
+        let _stdin = agent.stdin.take();
         let deadline = Instant::now() + Duration::from_secs(10);
         let read = || fs::read_to_string(&log).unwrap_or_default();
         while !read().starts_with("Log for") && Instant::now() < deadline {

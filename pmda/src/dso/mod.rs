@@ -7,7 +7,7 @@
 //! our own, from PCP's public header `pcp/pmda.h`; neither libpcp nor libpcp_pmda is linked. One
 //! file serves PCP 6 and 7, since both take interface 7 with version 2 of the PMAPI (INIT-10).
 //!
-//! Of this crate only this module, those below it and [`memory`](crate::memory) have unsafe code.
+//! Of this crate only this module, those below it and `memory` have unsafe code.
 //! Each method trusts its arguments to be what the header says: its address goes to the host alone,
 //! and nothing in Rust can call it.
 

@@ -188,7 +188,7 @@ impl<A: Agent> Harness<A> {
     }
 
     /// Waits until a thread, timer or descriptor wakes the agent, and calls
-    /// [`Agent::woken`](crate::Agent::woken). Returns false if nothing does within that time.
+    /// [`Agent::woken`]. Returns false if nothing does within that time.
     /// Without this the agent is called before the next request.
     ///
     /// For an agent [with its deadline](Harness::with_deadline) this returns false: the agent is
