@@ -27,7 +27,7 @@ const STACK: usize = 4096;
 /// ASCII, and of those that are meant once more.
 const MORE: usize = 1 << 20;
 
-/// How a file that [`write`] makes begins.
+/// How a file that [`write()`] makes begins.
 const BEGIN: &[u8] = b"(lp0\n";
 
 /// The length of what is behind the names, in bytes.
@@ -131,7 +131,7 @@ pub fn read(file: &[u8]) -> Result<Names, String> {
     }
 }
 
-/// The names of a file of [`write`] without its end, as a host that has lost its power may leave
+/// The names of a file of [`write()`] without its end, as a host that has lost its power may leave
 /// one to which names were added. `None` if it has none.
 #[must_use]
 pub fn rescue(file: &[u8]) -> Option<Names> {
