@@ -46,7 +46,7 @@ const REASONS: [(&str, &str, &str, &str); 13] = [
         "queue, 100 events for n clients",
         "100",
         "an event of a queue, 100 a fetch, 100 clients",
-        "A mark for each step, record and parameter",
+        "The lock for each step, record and parameter",
     ),
     (
         "fetch of n metrics, direct",
