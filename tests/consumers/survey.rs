@@ -68,12 +68,18 @@ pub fn parse(text: &str) -> Answers {
     answers
 }
 
-/// The lines of a text as answers to their numbers.
+/// The lines of a text as answers to their numbers, which begin anew with each command of dbpmda:
+/// an instance more, as sockets come and go, moves no answer to another command.
 pub fn lines(what: &str, text: &str) -> Answers {
-    let numbered = text.lines().enumerate();
-    numbered
-        .map(|(number, line)| (format!("{what} line {number}"), line.to_owned()))
-        .collect()
+    let (mut answers, mut command, mut number) = (Answers::new(), 0, 0);
+    for line in text.lines() {
+        number += 1;
+        if line.starts_with("dbpmda> ") {
+            (command, number) = (command + 1, 1);
+        }
+        answers.insert(format!("{what} command {command} line {number}"), line.to_owned());
+    }
+    answers
 }
 
 /// Compares surveys taken by `c` and `ours`: in the order C, ours, C, and again while there are
