@@ -174,9 +174,10 @@ fn memory(page: &str) -> String {
         return String::new();
     };
     let cells: Vec<_> = row.split('|').map(str::trim).collect();
-    let size = |at: usize| cells[at].parse().map(grouped).expect("a number of KiB");
+    let size = |at: usize| cells[at].parse().map(grouped).expect("a number");
     format!(
-        "| memory of pmcd and its default agents after an hour: RSS (PSS) | {} ({}) KiB | {} ({}) KiB |\n",
+        "| memory of pmcd and its default agents after {} fetches: RSS (PSS) | {} ({}) KiB | {} ({}) KiB |\n",
+        size(2),
         size(4),
         size(5),
         size(7),
