@@ -22,6 +22,26 @@ pub(crate) enum Selection<'p> {
     Some(&'p Compiled),
 }
 
+impl<'p> Selection<'p> {
+    /// Returns whether an instance is selected.
+    pub(crate) fn selects(self, inst: i32) -> bool {
+        match self {
+            Selection::All => true,
+            Selection::None => false,
+            Selection::Some(compiled) => compiled.selects(inst),
+        }
+    }
+
+    /// The only instances that can be selected, ascending and each once; `None` when others can be.
+    pub(crate) fn candidates(self) -> Option<&'p [i32]> {
+        match self {
+            Selection::All => None,
+            Selection::None => Some(&[]),
+            Selection::Some(compiled) => compiled.candidates(),
+        }
+    }
+}
+
 impl Profile {
     /// All instances, as before the first profile.
     pub(crate) fn all() -> Profile {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use pmda_core::ident::MetricId;
 
 use crate::Client;
+use crate::profile::{Profile, Selection};
 
 /// What a request is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,6 +27,7 @@ pub struct Request<'r> {
     why: Why,
     client: &'r Client,
     wanted: Wanted<'r>,
+    instances: WantedInstances<'r>,
     clock: &'r Clock,
     has_read: bool,
 }
@@ -62,12 +64,41 @@ pub(crate) enum Wanted<'r> {
     Clusters(&'r [u32]),
 }
 
+/// The instances that a request needs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum WantedInstances<'r> {
+    /// Of each domain those that the profile selects.
+    Profile(&'r Profile),
+    /// Of this domain those that are selected, and none of others.
+    Domain(u32, Selection<'r>),
+    All,
+    None,
+}
+
+impl<'r> WantedInstances<'r> {
+    fn of(self, serial: u32) -> Selection<'r> {
+        match self {
+            WantedInstances::Profile(profile) => profile.selection(serial),
+            WantedInstances::Domain(domain, selection) if domain == serial => selection,
+            WantedInstances::All => Selection::All,
+            WantedInstances::Domain(..) | WantedInstances::None => Selection::None,
+        }
+    }
+}
+
 impl<'r> Request<'r> {
-    pub(crate) fn new(why: Why, client: &'r Client, wanted: Wanted<'r>, clock: &'r Clock) -> Request<'r> {
+    pub(crate) fn new(
+        why: Why,
+        client: &'r Client,
+        wanted: Wanted<'r>,
+        instances: WantedInstances<'r>,
+        clock: &'r Clock,
+    ) -> Request<'r> {
         Request {
             why,
             client,
             wanted,
+            instances,
             clock,
             has_read: false,
         }
@@ -76,6 +107,14 @@ impl<'r> Request<'r> {
     /// The request after clusters were read for it.
     pub(crate) fn after_reading(self) -> Request<'r> {
         Request { has_read: true, ..self }
+    }
+
+    /// The request for a reading that serves other requests, too: it needs all instances.
+    pub(crate) fn of_all_instances(self) -> Request<'r> {
+        Request {
+            instances: WantedInstances::All,
+            ..self
+        }
     }
 
     /// Returns true if clusters have been read for it: that is so in the second call of
@@ -132,6 +171,35 @@ impl<'r> Request<'r> {
             Wanted::Clusters(clusters) => clusters.contains(&cluster),
         }
     }
+
+    /// Returns whether it needs an instance of the domain with this serial, so that an agent with
+    /// thousands reads those that are asked for.
+    ///
+    /// - A fetch needs the instances that the client's profile selects (`pmAddProfile`), and so
+    ///   does a request for the labels of the domain.
+    /// - A request for the instances of the domain needs all of them, one that translates a number
+    ///   that instance.
+    /// - Other requests, and those for another domain, need none.
+    ///
+    /// In a [refresh](crate::Metrics::refresh) of a cluster whose values are [valid for some
+    /// time](crate::Metrics::valid_for) it needs all instances of all domains, since other requests
+    /// get the same values.
+    ///
+    /// An agent that reads some instances only sets them in a
+    /// [`change`](crate::Indom::change), in which the others stay as they are:
+    /// [`update`](crate::Indom::update) makes those that it does not set inactive.
+    #[must_use]
+    pub fn wants_instance(&self, serial: u32, inst: i32) -> bool {
+        self.instances.of(serial).selects(inst)
+    }
+
+    /// The only instances of the domain with this serial that it can need, by ascending number,
+    /// each once; some may not exist. `None` if it may need others as well: all of them, or all but
+    /// some ([`Request::wants_instance`]).
+    #[must_use]
+    pub fn only_instances(&self, serial: u32) -> Option<&[i32]> {
+        self.instances.of(serial).candidates()
+    }
 }
 
 #[cfg(test)]
@@ -143,7 +211,7 @@ mod tests {
     fn wanted() {
         let client = Client::new(ClientId(0));
         let clock = Clock::new(Duration::ZERO);
-        let request = |wanted| Request::new(Why::Fetch, &client, wanted, &clock);
+        let request = |wanted| Request::new(Why::Fetch, &client, wanted, WantedInstances::None, &clock);
         let ids = [0x3f40_0401, 0x3f40_0c07].map(MetricId);
         let fetch = request(Wanted::Metrics(&ids));
         assert_eq!(

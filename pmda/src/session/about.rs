@@ -3,11 +3,13 @@
 use pmda_core::constants::*;
 use pmda_core::ident::{InDom, MetricId};
 use pmda_core::labels::JsonLabels;
+use pmda_core::profile::{Compiled, Element};
 use pmda_core::wire::decode;
 use pmda_core::wire::encode::LabelSetData;
 
 use super::handler::Handler;
 use crate::metrics::help_parts;
+use crate::profile::Selection;
 use crate::{Agent, ClientId, Error, Labels, Result, Why, guard};
 
 /// Bits that are no levels of labels.
@@ -60,7 +62,16 @@ impl<A: Agent> Handler<A> {
         let asked = decode::instance_request(pdu)?;
         let client = self.clients.get(from);
         let serial = self.state.serial(asked.indom, client)?;
-        self.state.refresh_instances(Why::Instances, serial, client)?;
+        // A name may be that of any instance, a number is that of one.
+        let one = Compiled::new(Element {
+            include: false,
+            exceptions: &[asked.inst],
+        })?;
+        let wanted = match asked.inst {
+            PM_IN_NULL => Selection::All,
+            _ => Selection::Some(&one),
+        };
+        self.state.refresh_instances(Why::Instances, serial, wanted, client)?;
         let domain = self.state.metrics.indoms.get(&serial).ok_or(Error::INDOM)?;
         let (agent, reply) = (&mut self.state.agent, self.reply.reply());
         guard::call(format_args!("instance domain {}", asked.indom), || {
@@ -130,9 +141,10 @@ impl<A: Agent> Handler<A> {
         let Ok(serial) = self.state.serial(InDom(about.ident), client) else {
             return self.send_labels(about, &[]);
         };
-        self.state.refresh_instances(Why::Labels, serial, client)?;
+        let selection = self.profile.selection(serial);
+        self.state.refresh_instances(Why::Labels, serial, selection, client)?;
         let domain = self.state.metrics.indoms.get(&serial).ok_or(Error::INDOM)?;
-        let (agent, selection) = (&mut self.state.agent, self.profile.selection(serial));
+        let agent = &mut self.state.agent;
         let sets = guard::call(format_args!("labels of instance domain {}", InDom(about.ident)), || {
             Ok(domain.instances.labels(agent, selection, PM_LABEL_INSTANCES as u8))
         })?;

@@ -9,8 +9,8 @@ use pmda_core::ident::{InDom, MetricId};
 use pmda_core::log::Bytes;
 
 use crate::metrics::{Cluster, Metrics, is_name};
-use crate::profile::Profile;
-use crate::request::{Clock, Wanted};
+use crate::profile::{Profile, Selection};
+use crate::request::{Clock, Wanted, WantedInstances};
 use crate::result_sink::ResultSink;
 use crate::value::Encoder;
 use crate::{Agent, Client, ClientId, Env, Error, Request, Result, Why, guard};
@@ -170,7 +170,7 @@ impl<A: Agent> AgentState<A> {
     /// Lets the agent declare something that a request is about, and that is not there yet.
     fn declare_missing(&mut self, client: &Client) {
         let clock = self.clock();
-        self.declare_dynamic(&Request::new(Why::Names, client, Wanted::Clusters(&[]), &clock));
+        self.declare_dynamic(&names_request(client, &clock));
     }
 
     /// Puts the values of metrics into a sink.
@@ -185,7 +185,8 @@ impl<A: Agent> AgentState<A> {
         sink: &mut ResultSink<'_>,
     ) -> Result<()> {
         let clock = self.clock();
-        let request = Request::new(Why::Fetch, client, Wanted::Metrics(asked), &clock);
+        let instances = WantedInstances::Profile(profile);
+        let request = Request::new(Why::Fetch, client, Wanted::Metrics(asked), instances, &clock);
         self.begin(&request)?;
         self.declare_dynamic(&request);
         self.fetches += 1;
@@ -305,14 +306,21 @@ impl<A: Agent> AgentState<A> {
         is_there.then_some(serial).ok_or(Error::INDOM)
     }
 
-    /// Brings the instances of a domain up to date.
+    /// Brings the selected instances of a domain up to date.
     ///
     /// # Errors
     /// That of `begin`; that of the clusters with the domain's metrics, if none can be read.
-    pub(super) fn refresh_instances(&mut self, why: Why, serial: u32, client: &Client) -> Result<()> {
+    pub(super) fn refresh_instances(
+        &mut self,
+        why: Why,
+        serial: u32,
+        selection: Selection<'_>,
+        client: &Client,
+    ) -> Result<()> {
         let clusters = self.metrics.clusters_of(serial);
         let clock = self.clock();
-        let request = Request::new(why, client, Wanted::Clusters(&clusters), &clock);
+        let instances = WantedInstances::Domain(serial, selection);
+        let request = Request::new(why, client, Wanted::Clusters(&clusters), instances, &clock);
         self.begin(&request)?;
         // As long as one of them can be read, there is something to show.
         let mut outcome = Ok(());
@@ -339,9 +347,14 @@ impl<A: Agent> AgentState<A> {
     /// That of `begin`.
     pub(super) fn refresh_names(&mut self, client: &Client) -> Result<()> {
         let clock = self.clock();
-        let request = Request::new(Why::Names, client, Wanted::Clusters(&[]), &clock);
+        let request = names_request(client, &clock);
         self.begin(&request)?;
         self.declare_dynamic(&request);
         Ok(())
     }
+}
+
+/// A request for names: it needs no values, and no instances.
+fn names_request<'r>(client: &'r Client, clock: &'r Clock) -> Request<'r> {
+    Request::new(Why::Names, client, Wanted::Clusters(&[]), WantedInstances::None, clock)
 }
