@@ -57,7 +57,7 @@ bench-agents: setup all
 bench-in-rust: setup all
 	cargo run --quiet --package pmda-compare -- --in-rust $(ROWS)
 
-# PCP's agent openmetrics in Python beside the one in Rust: the table of docs/OPENMETRICS.md. Some ten minutes; with MOST=100000
+# PCP's agent openmetrics in Python beside the one in Rust: the table of docs/PERFORMANCE.md. Some ten minutes; with MOST=100000
 # rows with more samples are left out, and it takes two.
 MOST ?= 1000000
 bench-openmetrics: setup
@@ -202,7 +202,7 @@ check-arm64 check-armhf check-i386 check-ppc64el check-riscv64 check-s390x: chec
 	packaging/check-arch.sh $*
 
 # The library built for one PCP, on a host with another one: each pair of three PCP, on three architectures. It works, or refuses in words:
-# docs/ARCHITECTURES.md. Needs root.
+# docs/OPERATING.md. Needs root.
 pairs: pairs-amd64 pairs-i386 pairs-armhf
 
 pairs-amd64 pairs-i386 pairs-armhf: pairs-%:

@@ -1,7 +1,7 @@
 //! The machines that the library can be built for. `tests/target.rs` tests this file.
 
 /// The supported machines, in cargo's words: architecture, width of a pointer in bits, byte order.
-/// `docs/ARCHITECTURES.md` says what was tested on each.
+/// `docs/OPERATING.md` says what was tested on each.
 const SUPPORTED: [(&str, &str, &str); 7] = [
     ("x86_64", "64", "little"),
     ("aarch64", "64", "little"),
@@ -36,7 +36,7 @@ pub fn refusal(of: impl Fn(&str) -> String) -> Option<String> {
     }
     Some(format!(
         "pcp_pmda does not support {machine} with {width}-bit pointers, {order}-endian{}: nobody has tested it, see \
-         docs/ARCHITECTURES.md",
+         docs/OPERATING.md",
         if abi.is_empty() {
             String::new()
         } else {

@@ -2,7 +2,7 @@
 # check-arch.sh ARCH [COMMAND…]: builds the library for another architecture of Debian, in a Debian trixie (PCP 6.3) of its own below
 # target/systems, and runs the tests there, on ours and on the C library of that architecture: i386 directly, the others under
 # qemu-user. ARCH is Debian's word: arm64, armhf, i386, ppc64el, riscv64, s390x. With a command, runs that in a clone of
-# the sources instead. The last line sums up the tests. Needs root. docs/ARCHITECTURES.md has the results.
+# the sources instead. The last line sums up the tests. Needs root. docs/OPERATING.md has the results.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 . packaging/system.sh

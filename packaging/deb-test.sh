@@ -276,8 +276,8 @@ C
     restart
     answers "uninstalled" "$c"
 
-    # The playbook of docs/FLEETS.md, for this host alone.
-    sed -n '/^```yaml$/,/^```$/p' docs/FLEETS.md | sed '1d;$d' >"$system/root/fleet.yml"
+    # The playbook of docs/OPERATING.md, for this host alone.
+    sed -n '/^```yaml$/,/^```$/p' docs/OPERATING.md | sed '1d;$d' >"$system/root/fleet.yml"
     printf '[pcp_pmda_rust]\nlocalhost ansible_connection=local\n' | tee "$system/root/in" >"$system/root/out"
     printf '[pcp_pmda_rust_off]\nlocalhost\n' >>"$system/root/out"
     play() {

@@ -1,4 +1,4 @@
-//! docs/DEFECTS.md against the tests: it alone has the numbers that are defects of the C library,
+//! The tables of defects in docs/COMPATIBILITY.md against the tests: they alone have those numbers,
 //! each with a mark that means something, and what is kept is compared on both libraries.
 //! That each number is cited by a test is checked with the other facts (`spec.rs`).
 
@@ -36,10 +36,10 @@ fn is_defect(number: &str) -> bool {
 
 /// Each entry of the page: its number, and its mark or nothing.
 fn entries() -> Vec<(String, Option<String>)> {
-    let text = read(root().join("docs/DEFECTS.md"));
+    let text = read(root().join("docs/COMPATIBILITY.md"));
     let mut entries = Vec::new();
     for line in text.lines() {
-        let mut words = line.split_whitespace();
+        let mut words = line.trim_start_matches("| ").split_whitespace();
         let number = words.next().unwrap_or_default();
         if is_defect(number) {
             let mark = words.next().filter(|word| word.starts_with('('));
@@ -84,7 +84,7 @@ fn every_defect_is_listed() {
             let number = line.split_whitespace().next().unwrap_or_default();
             assert!(
                 !is_defect(number),
-                "{number} belongs in docs/DEFECTS.md, not in {}",
+                "{number} belongs in docs/COMPATIBILITY.md, not in {}",
                 entry.path().display()
             );
         }

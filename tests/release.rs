@@ -117,7 +117,7 @@ fn tables_are_of_this_library() {
     let commit = r"(?:, commit |\| [0-9]{4}-[0-9]{2}-[0-9]{2} \| )([0-9a-f]{7,40})(?:[,.]| \|)";
     let commit = Regex::new(commit).expect("valid");
     let mut found = 0;
-    for page in ["docs/OPENMETRICS.md", "docs/PERFORMANCE.md", "docs/RELIABILITY.md"] {
+    for page in ["docs/OPERATING.md", "docs/PERFORMANCE.md"] {
         let text = text(page);
         assert!(commit.is_match(&text), "{page} names no commit");
         for commit in commit.captures_iter(&text).map(|found| found[1].to_owned()) {

@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.." || exit
 # What a next build could reuse, 1.5 GB of it, is worth its room to a developer alone.
 [ -d "${CARGO_TARGET_DIR:-target}/debug/incremental" ] || export CARGO_INCREMENTAL=0
 
-# What docs/RELIABILITY.md says was tested.
+# What docs/OPERATING.md says was tested.
 COMMIT=$(git rev-parse --short=8 HEAD 2>/dev/null)
 export COMMIT
 readonly log=${CARGO_TARGET_DIR:-target}/check.log

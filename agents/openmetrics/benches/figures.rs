@@ -1,5 +1,5 @@
 //! This agent beside PCP's in Python: processor time and wall time of a fetch, resident memory, and
-//! how long a start takes. `make bench-openmetrics` writes the table of docs/OPENMETRICS.md.
+//! how long a start takes. `make bench-openmetrics` writes the table of docs/PERFORMANCE.md.
 //!
 //! The program takes pmcd's place: it starts the agent with pipes, waits until it says that it is
 //! ready, and fetches all metrics of all sources again and again.
@@ -133,9 +133,9 @@ fn line(row: Row, python: &Figures, ours: &Figures) -> String {
 
 /// Puts the table between the marks of the document.
 fn write(table: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/OPENMETRICS.md");
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/PERFORMANCE.md");
     let document = fs::read_to_string(&path).expect("the document");
-    let (begin, end) = ("<!-- figures: begin -->\n", "<!-- figures: end -->");
+    let (begin, end) = ("<!-- openmetrics: begin -->\n", "<!-- openmetrics: end -->");
     let (head, rest) = document.split_once(begin).expect("a mark");
     let (_, tail) = rest.split_once(end).expect("a mark");
     let output = |program: &str, arguments: &[&str]| {
