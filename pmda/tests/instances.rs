@@ -58,3 +58,126 @@ fn hidden_instances() -> Result<()> {
     assert_eq!(pmcd.fetch("rows.row")?.value::<u32>(), Some(31));
     Ok(())
 }
+
+/// The active instances: number, name, row.
+fn active(pmcd: &mut Harness<Rows>) -> Result<Vec<(i32, String, u32)>> {
+    let fetched = pmcd.fetch("rows.row")?;
+    let of = |(inst, name): (i32, String)| Ok((inst, fetched.value_of(&name).ok_or(Error::INST)?, name));
+    let rows = pmcd.instances("rows.row")?.into_iter().map(of);
+    rows.map(|row| row.map(|(inst, value, name)| (inst, name, value)))
+        .collect()
+}
+
+fn row(inst: i32, name: &str, value: u32) -> (i32, String, u32) {
+    (inst, name.to_owned(), value)
+}
+
+/// An instance whose number the agent knows is kept without its name, and makes room for another
+/// one with its number.
+#[test]
+fn instances_by_number() -> Result<()> {
+    let mut pmcd = Harness::<Rows>::new()?;
+    let rows = &mut pmcd.agent().rows;
+    let mut update = rows.update();
+    for inst in [30, 10, 20] {
+        assert_eq!(update.keep_at(inst), None, "it is not there");
+        *update.row_at(inst, &format!("{inst:06} x"), || 0)? += 1;
+        *update.keep_at(inst).ok_or(Error::INST)? += 1;
+        *update.row_at(inst, &format!("{inst:06} x"), || panic!("it is there"))? += 1;
+    }
+    assert_eq!(update.row_at(10, "000010 y", || 0), Err(Error::EEXIST), "it is set");
+    assert_eq!(update.row_at(11, "000010 x", || 0), Err(Error::EEXIST), "it is set");
+    assert_eq!(update.row_at(12, "", || 0), Err(Error::EINVAL));
+    assert!(update.hide_at(20) && !update.hide_at(20) && !update.hide_at(21));
+    drop(update);
+    let both = [row(10, "000010 x", 3), row(30, "000030 x", 3)];
+    assert_eq!(active(&mut pmcd)?, both);
+
+    // Another order than the last one, and one of them twice; nothing else stays.
+    let mut update = pmcd.agent().rows.update();
+    assert_eq!([30, 30].map(|inst| update.keep_at(inst).copied()), [Some(3); 2]);
+    update.row_at(20, "000020 x", || 7)?;
+    drop(update);
+    assert_eq!(active(&mut pmcd)?, [row(20, "000020 x", 7), row(30, "000030 x", 3)]);
+
+    // Another instance with the number has a row of its own.
+    let mut change = pmcd.agent().rows.change();
+    assert_eq!(*change.row_at(30, "000030 y", || 8)?, 8);
+    assert!(change.hide_at(20), "an earlier update has set it");
+    drop(change);
+    assert_eq!(active(&mut pmcd)?, [row(30, "000030 y", 8)]);
+    assert_eq!(pmcd.agent().rows.known("000020 x"), Some((20, false)));
+
+    // A row that cannot be made costs nothing else.
+    let mut update = pmcd.agent().rows.update();
+    assert!(
+        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _ = update.row_at(30, "000030 z", || panic!("no row"));
+        }))
+        .is_err()
+    );
+    assert_eq!(update.keep_at(30), Some(&mut 8));
+    drop(update);
+    assert_eq!(active(&mut pmcd)?, [row(30, "000030 y", 8)]);
+    assert_eq!(pmcd.log(), "");
+    Ok(())
+}
+
+/// All orders of calls by number and by name leave what a plain map would hold.
+#[test]
+fn random_updates_by_number() -> Result<()> {
+    use std::collections::BTreeMap;
+    let mut seed = 1_u64;
+    let mut random = |below: u64| {
+        seed = seed
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) % below
+    };
+    let mut indom = Indom::<u64>::new();
+    let mut model = BTreeMap::<i32, (String, u64)>::new();
+    for round in 0..2000 {
+        let keeps_others = random(2) == 0;
+        let mut update = if keeps_others { indom.change() } else { indom.update() };
+        let mut set = Vec::new();
+        for _ in 0..random(8) {
+            let inst = random(6) as i32;
+            let name = format!("{inst} {}", random(2));
+            let is_same = model.get(&inst).is_some_and(|(known, _)| *known == name);
+            match random(4) {
+                0 => {
+                    let kept = update.keep_at(inst).copied();
+                    assert_eq!(kept, model.get(&inst).map(|(_, row)| *row), "{round}");
+                    set.extend(kept.map(|_| inst));
+                }
+                1 => {
+                    let is_hidden = update.hide_at(inst);
+                    assert_eq!(is_hidden, model.remove(&inst).is_some(), "{round}");
+                    set.retain(|set| *set != inst);
+                }
+                _ => {
+                    let made = update.row_at(inst, &name, || round).copied();
+                    if set.contains(&inst) && !is_same {
+                        assert_eq!(made, Err(Error::EEXIST), "{round}");
+                        continue;
+                    }
+                    if !is_same {
+                        model.insert(inst, (name, round));
+                    }
+                    assert_eq!(made.ok(), model.get(&inst).map(|(_, row)| *row), "{round}");
+                    set.push(inst);
+                }
+            }
+        }
+        drop(update);
+        model.retain(|inst, _| keeps_others || set.contains(inst));
+        let rows: Vec<_> = indom.iter().map(|(inst, row)| (inst, *row)).collect();
+        assert_eq!(
+            rows,
+            model.iter().map(|(inst, (_, row))| (*inst, *row)).collect::<Vec<_>>()
+        );
+        let names = model.keys().map(|inst| indom.name(*inst).map(str::to_owned));
+        assert!(names.eq(model.values().map(|(name, _)| Some(name.clone()))), "{round}");
+    }
+    Ok(())
+}

@@ -21,6 +21,8 @@ struct Many {
     /// What `begin` was told: the list for both domains, and whether 17 is wanted.
     asked: Option<[Option<Vec<i32>>; 2]>,
     wants_17: bool,
+    /// The agent knows instances by their numbers without zeros.
+    translates: bool,
 }
 
 impl Agent for Many {
@@ -54,6 +56,10 @@ impl Agent for Many {
         m.each("few", few, |()| 1_u32).help("One");
         m.value("none", |_| 1_u32).help("One");
         m.instance_labels(many, |_, read| Labels::new().add("read", *read));
+        m.instance_lookup(many, |s, text| {
+            assert!(text != "panic", "told to panic");
+            text.parse().ok().filter(|_| s.translates)
+        });
         m.cluster(1).valid_for(Duration::from_secs(60));
         m.refresh(|s, request| {
             s.reads += (0..5000)
@@ -135,4 +141,52 @@ fn other_requests_want_what_they_are_about() -> Result<()> {
     pmcd.names()?;
     assert_eq!(pmcd.agent().take(), (0, [Some(vec![]), Some(vec![])], false));
     Ok(())
+}
+
+/// A text that the agent knows as an instance is about that one; any other text is a name.
+#[test]
+fn an_agent_translates_what_a_client_writes() -> Result<()> {
+    let mut pmcd = Harness::<Many>::new()?;
+    pmcd.fetch("many.kept")?;
+    assert_eq!(pmcd.instance("many.read", "17"), Err(Error::INST));
+    pmcd.agent().translates = true;
+    pmcd.agent().take();
+    let mut ask = |text| {
+        let outcome = pmcd.instance("many.read", text);
+        (outcome, pmcd.agent().take())
+    };
+    let other = Some(vec![]);
+    assert_eq!(ask("17"), (Ok(17), (1, [Some(vec![17]), other.clone()], true)));
+    assert_eq!(ask("000017"), (Ok(17), (1, [Some(vec![17]), other.clone()], true)));
+    assert_eq!(
+        ask("5000"),
+        (Err(Error::INST), (0, [Some(vec![5000]), other.clone()], false))
+    );
+    assert_eq!(ask("000017 x"), (Ok(17), (5000, [None, other.clone()], true)));
+    assert_eq!(ask("x"), (Err(Error::INST), (5000, [None, other], true)));
+    assert_eq!(pmcd.instance("many.read", "panic"), Err(Error::GENERIC));
+    assert!(pmcd.log().contains("told to panic"), "{}", pmcd.log());
+    // The number is what counts, as in each other request for an instance.
+    pmcd.profile("many.read", &["17", "4000"])?;
+    assert_eq!(pmcd.fetch("many.read")?.len(), 2);
+    Ok(())
+}
+
+/// A domain that is not declared gets no translation, and that is told.
+#[test]
+fn a_translation_needs_a_domain() {
+    struct Wrong(Indom<()>);
+    impl Agent for Wrong {
+        const NAME: &'static str = "wrong";
+        const DOMAIN: u32 = 455;
+        fn start(_: &Env) -> Result<Wrong> {
+            Ok(Wrong(Indom::new()))
+        }
+        fn metrics(m: &mut Metrics<Wrong>) {
+            let too_large = m.indom(1 << 22, "No domain", |s| &mut s.0);
+            m.instance_lookup(too_large, |_, _| None);
+        }
+    }
+    let error = Harness::<Wrong>::new().expect_err("no such domain").to_string();
+    assert!(error.contains("instance domain 4194304 is not declared"), "{error}");
 }

@@ -67,12 +67,59 @@ impl<'i, T> Update<'i, T> {
         Ok(())
     }
 
+    /// Keeps the active instance with this number, whose name need not be known: its row stays and
+    /// is returned. `None` if there is none; that changes nothing.
+    ///
+    /// An agent that has chosen the numbers of its instances, such as those of processes, uses it
+    /// for those that are still there.
+    pub fn keep_at(&mut self, inst: i32) -> Option<&mut T> {
+        let expected = self.indom.order.get(self.next).filter(|(next, _)| *next == inst);
+        let (place, slot) = match expected {
+            Some((_, slot)) => (Ok(self.next), *slot),
+            // It may have come in this update.
+            None => (
+                self.indom.order.binary_search_by_key(&inst, |(inst, _)| *inst),
+                self.indom.slot(inst)?,
+            ),
+        };
+        self.indom.rows.get(slot as usize)?.as_ref()?;
+        self.next = place.map_or(self.next, |place| place + 1);
+        self.seen += usize::from(place.is_ok() && !self.is_set(slot));
+        if self.indom.file.is_some() {
+            let name = self.indom.name_bytes(inst)?.to_vec();
+            // It is in the cache, so this cannot fail.
+            let _ = self.indom.cache.store(PMDA_CACHE_ADD, Some(&name), Some(Slot(slot)));
+        }
+        let generation = self.indom.generation;
+        let row = self.indom.rows.get_mut(slot as usize)?.as_mut()?;
+        row.generation = generation;
+        Some(&mut row.value)
+    }
+
+    /// Returns the row of the instance with this name under a number that the agent has chosen; it
+    /// is active from now on. An instance that was active with this number and name keeps its row;
+    /// for another one `make` makes it, and the numbers and names of others are as with
+    /// [`Update::set_at`].
+    ///
+    /// # Errors
+    /// As [`Update::set_at`].
+    pub fn row_at(&mut self, inst: i32, name: &str, make: impl FnOnce() -> T) -> Result<&mut T> {
+        if self.indom.name_bytes(inst) == Some(name.as_bytes()) {
+            return self.keep_at(inst).ok_or(Error::GENERIC);
+        }
+        // Made first: if that panics, nothing has changed.
+        self.set_at(inst, name, make())?;
+        self.indom.get_mut(inst).ok_or(Error::GENERIC)
+    }
+
     /// Makes the instance with this name inactive, even if this update has set it. It keeps its
     /// number. Returns false if it was not active.
     pub fn hide(&mut self, name: &str) -> bool {
-        let Some(inst) = self.indom.find(name) else {
-            return false;
-        };
+        self.indom.find(name).is_some_and(|inst| self.hide_at(inst))
+    }
+
+    /// Makes the instance with this number inactive, as [`Update::hide`].
+    pub fn hide_at(&mut self, inst: i32) -> bool {
         let Some(slot) = self.indom.slot(inst) else {
             return false;
         };

@@ -28,6 +28,9 @@ pub(super) type Rows<S, T> = Rc<dyn Fn(&mut S) -> &mut Indom<T>>;
 /// Labels of an instance, by its name and row.
 type RowLabels<T> = Box<dyn Fn(&str, &T) -> Labels>;
 
+/// Tells which instance a client means by a text.
+type Lookup<S> = Box<dyn Fn(&mut S, &str) -> Option<i32>>;
+
 /// A declared instance domain: metrics that are declared with [`Metrics::each`] have its instances.
 pub struct IndomRef<S, T> {
     serial: u32,
@@ -73,6 +76,15 @@ pub(crate) struct Domain<S> {
     /// The number of metrics of each cluster that have its instances.
     users: BTreeMap<u32, usize>,
     pub(crate) instances: Box<dyn Instances<S>>,
+    lookup: Option<Lookup<S>>,
+}
+
+impl<S> Domain<S> {
+    /// The instance that the agent says a client means by a text.
+    pub(crate) fn meant(&self, state: &mut S, text: &[u8]) -> Option<i32> {
+        let lookup = self.lookup.as_ref()?;
+        lookup(state, std::str::from_utf8(text).ok()?)
+    }
 }
 
 /// An instance domain with rows of any type, as requests need it.
@@ -213,6 +225,7 @@ impl<S: 'static> Metrics<S> {
                     labels: None,
                     has_warned: Cell::new(false),
                 }),
+                lookup: None,
             };
             self.indoms.insert(serial, domain);
             if let Some(cluster) = self.current() {
@@ -289,6 +302,22 @@ impl<S: 'static> Metrics<S> {
                 self.changes |= LABEL_CHANGE;
             }
             None => self.problem(format!("labels of instance domain {serial}: it has other rows")),
+        }
+        self
+    }
+
+    /// Translates what clients write as an instance of a domain, as in `pmval -i 1`, to the number
+    /// of an instance: `1` means the process with the name `000001 /sbin/init`. `lookup` is called
+    /// before [`Agent::begin`](crate::Agent::begin), and the request then needs that instance only
+    /// ([`Request::wants_instance`](crate::Request::wants_instance)). If it returns `None`, the
+    /// text is a name.
+    pub fn instance_lookup<T>(
+        &mut self,
+        indom: IndomRef<S, T>,
+        lookup: impl Fn(&mut S, &str) -> Option<i32> + 'static,
+    ) -> &mut Self {
+        if let Some(domain) = self.declared_indom(indom.serial) {
+            domain.lookup = Some(Box::new(lookup));
         }
         self
     }

@@ -62,43 +62,49 @@ impl<A: Agent> Handler<A> {
         let asked = decode::instance_request(pdu)?;
         let client = self.clients.get(from);
         let serial = self.state.serial(asked.indom, client)?;
+        let what = format_args!("instance domain {}", asked.indom).to_string();
+        let domain = self.state.metrics.indoms.get(&serial).ok_or(Error::INDOM)?;
+        let agent = &mut self.state.agent;
+        let meant = match asked.name {
+            Some(name) => guard::call(&what, || Ok(domain.meant(agent, name)))?,
+            None => (asked.inst != PM_IN_NULL).then_some(asked.inst),
+        };
         // A name may be that of any instance, a number is that of one.
         let one = Compiled::new(Element {
             include: false,
-            exceptions: &[asked.inst],
+            exceptions: meant.as_slice(),
         })?;
-        let wanted = match asked.inst {
-            PM_IN_NULL => Selection::All,
-            _ => Selection::Some(&one),
-        };
+        let wanted = meant.map_or(Selection::All, |_| Selection::Some(&one));
         self.state.refresh_instances(Why::Instances, serial, wanted, client)?;
         let domain = self.state.metrics.indoms.get(&serial).ok_or(Error::INDOM)?;
         let (agent, reply) = (&mut self.state.agent, self.reply.reply());
-        guard::call(format_args!("instance domain {}", asked.indom), || {
-            match (asked.inst, asked.name) {
-                (PM_IN_NULL, None) => {
-                    reply.begin_instances(asked.indom);
-                    let (mut count, mut outcome) = (0, Ok(()));
-                    domain.instances.each(agent, &mut |inst, name| {
-                        let added = reply.instance(Some(inst), Some(name));
-                        if outcome.is_ok() {
-                            outcome = added;
-                        }
-                        count += 1;
-                    });
-                    outcome?;
-                    Ok(reply.end_instances(count)?)
-                }
-                (inst, None) => {
-                    let name = domain.instances.name(agent, inst).ok_or(Error::INST)?;
-                    Ok(reply.instances(asked.indom, [(None, Some(&name[..]))].into_iter())?)
-                }
-                (PM_IN_NULL, Some(name)) if !name.is_empty() => {
-                    let inst = domain.instances.find(agent, name).ok_or(Error::INST)?;
-                    Ok(reply.instances(asked.indom, [(Some(inst), None)].into_iter())?)
-                }
-                _ => Err(Error::INST),
+        guard::call(&what, || match (asked.inst, asked.name) {
+            (PM_IN_NULL, None) => {
+                reply.begin_instances(asked.indom);
+                let (mut count, mut outcome) = (0, Ok(()));
+                domain.instances.each(agent, &mut |inst, name| {
+                    let added = reply.instance(Some(inst), Some(name));
+                    if outcome.is_ok() {
+                        outcome = added;
+                    }
+                    count += 1;
+                });
+                outcome?;
+                Ok(reply.end_instances(count)?)
             }
+            (inst, None) => {
+                let name = domain.instances.name(agent, inst).ok_or(Error::INST)?;
+                Ok(reply.instances(asked.indom, [(None, Some(&name[..]))].into_iter())?)
+            }
+            (PM_IN_NULL, Some(name)) if !name.is_empty() => {
+                let inst = match meant {
+                    Some(inst) => domain.instances.name(agent, inst).map(|_| inst),
+                    None => domain.instances.find(agent, name),
+                };
+                let inst = inst.ok_or(Error::INST)?;
+                Ok(reply.instances(asked.indom, [(Some(inst), None)].into_iter())?)
+            }
+            _ => Err(Error::INST),
         })
     }
 

@@ -31,6 +31,7 @@ mod reply;
 mod request;
 
 use std::collections::HashMap;
+use std::fmt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -54,13 +55,19 @@ use folder::Folder;
 ///
 /// Requests are made by client 0, the superuser, until [`Harness::as_client`] changes to another.
 /// Names of metrics are whole, with the root, as clients know them.
-#[derive(Debug)]
 pub struct Harness<A: Agent> {
     session: Option<Session<A>>,
     lines: Lines,
     env: Env,
     folder: Folder,
     client: ClientId,
+}
+
+/// Without the agent, which need not have it.
+impl<A: Agent> fmt::Debug for Harness<A> {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "harness of {}, client {}", A::NAME, self.client)
+    }
 }
 
 /// Before its folder is removed.
