@@ -104,7 +104,7 @@ impl Agent for Talking {
 #[test]
 fn errors_say_what() -> Result<()> {
     let started = Harness::<Talking>::with_options(&[("line", "none")]);
-    let error = started.err().expect("no line");
+    let error = started.expect_err("no line");
     assert_eq!((&error, error.code()), (&Error::ENODEV, -19));
     assert!(error.to_string().starts_with("no line was given: "), "{error}");
     let mut pmcd = Harness::<Talking>::new()?;
