@@ -59,6 +59,6 @@ awk -v arch="$arch" '
     /^test result:/ { text = text sprintf("%s %s %d passed, %d failed, %d ignored", text == "" ? "" : ";", name, $4, $6, $8); passed += $4; failed += $6 }
     END { printf "check-%s: %d passed, %d failed:%s\n", arch, passed, failed, text }' "$log" | tee "$log.sum"
 [ "$status" != 0 ] ||
-    packaging/tested.sh "make check-$arch" "Debian 13, $arch${runner:+ in qemu-user}" "$(inside dpkg-query -W -f '${Version}' "libpcp-pmda3:$arch" | sed 's/-.*//')" \
+    packaging/tested.sh "make -C packaging check-$arch" "Debian 13, $arch${runner:+ in qemu-user}" "$(inside dpkg-query -W -f '${Version}' "libpcp-pmda3:$arch" | sed 's/-.*//')" \
         "$(sed 's/^[^:]*: //' "$log.sum")"
 exit "$status"

@@ -5,7 +5,7 @@
 #                    it target/package/source is what `cargo publish` takes: without it the crates refuse to be published.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-fail() { echo "make crates: $*" >&2; exit 1; }
+fail() { echo "packaging/crates.sh: $*" >&2; exit 1; }
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 declare -A crates=([pmda-core]=core [pmda-derive]=pmda/derive [pmda]=pmda)
 version=$(sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)

@@ -257,7 +257,7 @@ C
     # As in an unattended installation: a question about a file of /etc would fail.
     unattended() { inside apt-get -y -q "$@" >/tmp/log 2>&1 </dev/null || { cat /tmp/log; fail "apt-get $*"; }; }
 
-    by_make install-built
+    by_make install
     inside /usr/local/bin/pcp-pmda-rust enable >/dev/null
     restart
     answers "installed by make and enabled" "$made"
@@ -266,7 +266,7 @@ C
     inside ldconfig
     restart
     answers "the package installed, then uninstalled by make" "$ours"
-    by_make install-built
+    by_make install
     inside /usr/local/bin/pcp-pmda-rust enable >/dev/null
     unattended purge libpcp-pmda-rust
     restart
@@ -306,7 +306,7 @@ else
     status=0
     timeout 1800 unshare --mount --mount-proc --pid --net --fork --kill-child "$0" "$suite" --steps || status=$?
     [ "$status" != 0 ] ||
-        packaging/tested.sh "make deb-test-$suite" "Debian $(cat "$target/systems/$suite-packages/etc/debian_version"), $(dpkg --print-architecture)" \
+        packaging/tested.sh "make -C packaging deb-test-$suite" "Debian $(cat "$target/systems/$suite-packages/etc/debian_version"), $(dpkg --print-architecture)" \
             "$(chroot "$target/systems/$suite-packages" dpkg-query -W -f '${Version}' libpcp-pmda3 | sed 's/-.*//')" "packages installed, updated, removed"
     rm -rf --one-file-system "$target/systems/$suite-packages"
     exit $status

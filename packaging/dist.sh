@@ -25,9 +25,9 @@ list() {
         git -c core.quotePath=off ls-files
     else
         perl -e '
-            local $/; open my $file, "<:raw", ".git/index" or die "make dist: .git/index: $!: git is needed here\n"; my $index = <$file>;
+            local $/; open my $file, "<:raw", ".git/index" or die "packaging/dist.sh: .git/index: $!: git is needed here\n"; my $index = <$file>;
             my ($kind, $version, $count) = unpack "a4NN", $index; my $at = 12;
-            die "make dist: .git/index is of a new kind: git is needed here\n" unless $kind eq "DIRC" && ($version == 2 || $version == 3);
+            die "packaging/dist.sh: .git/index is of a new kind: git is needed here\n" unless $kind eq "DIRC" && ($version == 2 || $version == 3);
             for (1 .. $count) {
                 my $start = $at + 62 + (unpack("n", substr $index, $at + 60, 2) & 0x4000 ? 2 : 0);
                 my $end = index $index, "\0", $start;
@@ -38,7 +38,7 @@ list() {
 }
 # A clone that git does not look into must not be packed whole: .git and what lies beside the sources may hold secrets.
 if in_git && has_git && ! reason=$(git rev-parse --show-toplevel 2>&1 >/dev/null); then
-    echo "make dist: this is a clone, and git does not list its files: $reason" >&2
+    echo "packaging/dist.sh: this is a clone, and git does not list its files: $reason" >&2
     exit 1
 fi
 # The day of the last entry in the changelog: the same with git, without it, and outside of a clone.
@@ -88,7 +88,7 @@ if [ ! -d vendor ]; then
     done
     compiled=$(find "$out/vendor" -type f -exec perl -e 'for (@ARGV) { open my $f, "<:raw", $_ or die "$_: $!"; read $f, my $head, 8;
         print "$_\n" if $head =~ /^(?:\x7fELF|!<arch>\n|MZ[^a-zA-Z ]|\0asm|[\x4c\x64][\x01\x86\xaa][^\0]?\0)/s }' {} +)
-    [ -z "$compiled" ] || { printf 'make dist: compiled code among the crates:\n%s\n' "$compiled" >&2; exit 1; }
+    [ -z "$compiled" ] || { printf 'packaging/dist.sh: compiled code among the crates:\n%s\n' "$compiled" >&2; exit 1; }
     cd "$out"
 fi
 find vendor -type f | pack "$out/$name-vendor.tar.gz" ""

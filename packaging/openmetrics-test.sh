@@ -100,5 +100,5 @@ for test in "${tests[@]}"; do
 done
 echo "openmetrics-test $suite: ${#tests[@]} of PCP's tests, $failed failed"
 [ "$failed" = 0 ]
-packaging/tested.sh "make openmetrics-test-$suite" "Debian $(cat "$system/etc/debian_version"), $(dpkg --print-architecture)" \
+packaging/tested.sh "make -C packaging openmetrics-test-$suite" "Debian $(cat "$system/etc/debian_version"), $(dpkg --print-architecture)" \
     "$(chroot "$system" dpkg-query -W -f '${Version}' libpcp-pmda3 | sed 's/-.*//')" "${#tests[@]} of PCP's tests of openmetrics"

@@ -116,7 +116,7 @@ build() {
     # It needs no libpcp, and the oldest glibc will do.
     if [ "$1" = "${suites[0]}" ]; then program=$target/pairs/target/$rust/release; else program=$target/pairs/$2-${suites[0]}; fi
     cp "$program/pcp-pmda-rust-compare" "$out/"
-    make -s install-built BUILT="$out" DESTDIR="$tree" PREFIX=/usr CONF=00-pcp-pmda-rust.conf STRIP=: ARCHIVE_STRIP=: >/dev/null
+    make -s install BUILT="$out" DESTDIR="$tree" PREFIX=/usr CONF=00-pcp-pmda-rust.conf STRIP=: ARCHIVE_STRIP=: >/dev/null
     rm -r "${tree:?}"/usr/{share,include}
     mkdir -p "$tree/DEBIAN" "$tree/etc/ld.so.conf.d"
     echo /usr/lib/pcp-pmda-rust >"$tree/etc/ld.so.conf.d/00-pcp-pmda-rust.conf"
@@ -144,7 +144,7 @@ on_host() {
         mkdir -p /mnt/root/built
         cp -r "$OUT/." /mnt/root/built
         cp packaging/pairs-host.sh /mnt/root/built/
-        make -s install-built BUILT="$OUT" DESTDIR=/mnt/root STRIP=: ARCHIVE_STRIP=: >/dev/null
+        make -s install BUILT="$OUT" DESTDIR=/mnt/root STRIP=: ARCHIVE_STRIP=: >/dev/null
         ip link set lo up
         exec chroot /mnt/root env -i LC_ALL=C DEBIAN_FRONTEND=noninteractive HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"' bash "$@"
 }

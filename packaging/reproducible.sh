@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
-[ "$(id -u)" = 0 ] || { echo "make reproducible: building as two users needs root" >&2; exit 1; }
+[ "$(id -u)" = 0 ] || { echo "packaging/reproducible.sh: building as two users needs root" >&2; exit 1; }
 ls "$target"/deb/*.dsc >/dev/null 2>&1 || packaging/deb.sh >/dev/null
 PATH=$(rustc --print sysroot)/bin:$PATH
 # Outside of anybody's home, since the second user has to get there, and to the toolchain.

@@ -4,7 +4,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-command -v rpmbuild >/dev/null || { echo "make rpm: rpmbuild is missing (the package rpm or rpm-build)" >&2; exit 1; }
+command -v rpmbuild >/dev/null || { echo "packaging/rpm.sh: rpmbuild is missing (the package rpm or rpm-build)" >&2; exit 1; }
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 top=$target/rpm
 spec=packaging/rpm/libpcp-pmda-rust.spec
@@ -12,14 +12,14 @@ version=$(sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 unchecked=
 rpm -q rpm >/dev/null 2>&1 || unchecked=--nodeps
 
-echo "make rpm: 1 of 2: packing the sources and the crates" >&2
+echo "packaging/rpm.sh: 1 of 2: packing the sources and the crates" >&2
 packaging/dist.sh >/dev/null
 rm -rf "$top"
 mkdir -p "$top/SOURCES"
 ln "$target/dist/pcp-pmda-$version.tar.gz" "$target/dist/pcp-pmda-$version-vendor.tar.gz" "$top/SOURCES/"
 # With another CARGO_HOME rustup's wrapper of cargo still finds its toolchains.
 export RUSTUP_HOME=${RUSTUP_HOME:-$HOME/.rustup}
-echo "make rpm: 2 of 2: rpmbuild, some minutes; its log is $top/build.log" >&2
+echo "packaging/rpm.sh: 2 of 2: rpmbuild, some minutes; its log is $top/build.log" >&2
 env -u CARGO_TARGET_DIR -u CARGO_BUILD_TARGET -u MAKEFLAGS -u MAKELEVEL rpmbuild -ba $unchecked --define "_topdir $top" "$spec" >"$top/build.log" 2>&1 || {
     tail -n 40 "$top/build.log" >&2
     exit 1

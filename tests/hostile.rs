@@ -1,7 +1,7 @@
 //! What comes from outside cannot crash the library: hostile calls, hostile PDUs, faults, threads.
 //!
 //! The work is done by C programs below tests/hostile, as C programs are what uses the library;
-//! each runs a short time here and its full course by `make hostile` (`HOSTILE=full`).
+//! each runs a short time here and its full course by `make -C tests hostile` (`HOSTILE=full`).
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -160,7 +160,7 @@ fn directories_may_have_blanks() {
         "PREFIX=/opt/of ours".to_owned(),
         "SYSCONFDIR=/opt/of ours/etc".to_owned(),
     ];
-    make("install-built", &variables);
+    make("install", &variables);
     let prefix = stage.join("opt/of ours");
     let libraries = prefix.join("lib/pcp-pmda-rust");
     assert!(libraries.join("libpcp_pmda.so.3").exists());
@@ -175,7 +175,7 @@ fn directories_may_have_blanks() {
     version.arg(prefix.join("bin/pcp-pmda-rust")).arg("--version");
     expect_success(version, "pcp-pmda-rust --version");
     // A second installation forgets no directory that the first has made.
-    make("install-built", &variables);
+    make("install", &variables);
     make("uninstall", &variables);
     assert_eq!(all_below(&stage), [""; 0]);
 }
@@ -198,7 +198,7 @@ fn every_directory_can_be_chosen_and_nothing_is_left_behind() {
         "SYSCONFDIR=/opt/etc".to_owned(),
         "MANEXT=3pcprust".to_owned(),
     ];
-    make("install-built", &variables);
+    make("install", &variables);
     let installed = files_below(&stage);
     for file in [
         "opt/lib64/libpcp_pmda.so.3",

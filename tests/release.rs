@@ -136,9 +136,9 @@ fn tables_are_of_this_library() {
     assert!(found >= 10, "only {found} tables and rows name a commit");
 }
 
-/// `make dist` packs what git lists (or its index, where git is not installed), all of it where
-/// there is no clone, and nothing where git does not look into the clone. The bytes are the same
-/// in each case.
+/// packaging/dist.sh packs what git lists (or its index, where git is not installed), all of it
+/// where there is no clone, and nothing where git does not look into the clone. The bytes are the
+/// same in each case.
 #[test]
 fn archives_hold_no_secrets() {
     let place = tempfile::tempdir().expect("a directory");
@@ -187,7 +187,7 @@ fn archives_hold_no_secrets() {
     fs::write(at("password"), "").expect("writable");
     let (done, errors, names, _) = pack();
     assert!(
-        !done && names.is_empty() && errors.starts_with("make dist: this is a clone"),
+        !done && names.is_empty() && errors.starts_with("packaging/dist.sh: this is a clone"),
         "{errors}{names}"
     );
 

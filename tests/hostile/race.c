@@ -1,6 +1,6 @@
 /*
- * A race on purpose: two threads change the flags of one agent, which belongs to one thread at a time. `make races` runs it to see that the
- * tool sees it. They start each call together: the tool forgets what a thread did long before.
+ * A race on purpose: two threads change the flags of one agent, which belongs to one thread at a time. `make -C tests races` runs it to
+ * see that the tool sees it. They start each call together: the tool forgets what a thread did long before.
  */
 
 #include <pthread.h>

@@ -109,7 +109,7 @@ impl Installation {
             "STRIP=:".to_owned(),
             "ARCHIVE_STRIP=:".to_owned(),
         ];
-        make("install-built", &variables);
+        make("install", &variables);
         Installation { prefix }
     }
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The crates that users build, with the oldest Rust that Cargo.toml allows, which may refuse what a newer one takes. It comes out of
-# Debian's packages, unpacked below target. Where Debian has no package of that release, this says so, and `make check-rust` is the test
-# that is left.
+# Debian's packages, unpacked below target. Where Debian has no package of that release, this says so, and `make -C packaging check-rust`
+# is the test that is left.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -24,7 +24,7 @@ if [ ! -x "$home/rustc" ]; then
         version=$(version rustc)
     fi
     if [ -z "$version" ]; then
-        echo "Rust $oldest is not among this system's packages: make check-rust builds with it"
+        echo "Rust $oldest is not among this system's packages: make -C packaging check-rust builds with it"
         exit
     fi
     rm -rf "$home"

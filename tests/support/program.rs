@@ -15,7 +15,7 @@ use super::{compile_c, root};
 pub enum Course {
     /// Part of `make check`.
     Check,
-    /// `make hostile`.
+    /// `make -C tests hostile`.
     Full,
     /// Below AddressSanitizer.
     Asan,

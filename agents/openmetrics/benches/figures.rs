@@ -1,5 +1,6 @@
 //! This agent beside PCP's in Python: processor time and wall time of a fetch, resident memory, and
-//! how long a start takes. `make bench-openmetrics` writes the table of docs/PERFORMANCE.md.
+//! how long a start takes. `cargo bench -p pmda-openmetrics --bench figures -- --update` writes the
+//! table of docs/PERFORMANCE.md.
 //!
 //! The program takes pmcd's place: it starts the agent with pipes, waits until it says that it is
 //! ready, and fetches all metrics of all sources again and again.
