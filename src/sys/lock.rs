@@ -4,7 +4,8 @@
 //! Nearly every agent has one thread. While the process has one, which the C library's own
 //! `__libc_single_threaded` says, the lock is a flag: set, it tells a signal handler on top of a
 //! step that it may not begin another one. With several threads it names its holder, which is
-//! refused, and others wait in the kernel. (An error-checking mutex of the C library is two words:
+//! refused, and others wait in the kernel. A call that is refused returns `-EBUSY`, NULL or nothing
+//! (`CReturn::BUSY`). (An error-checking mutex of the C library is two words:
 //! a handler between its two writes waits for its own thread.)
 //!
 //! Nobody waits for the lock while its holder waits for something else. C code of the agent, and
