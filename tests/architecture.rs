@@ -126,8 +126,8 @@ const LIBRARY: &[&[&str]] = &[
     &["fetch"],
     &["instances", "queues", "dynamic"],
     &["cache", "events", "tree", "root"],
-    &["agent"],
     &["state"],
+    &["agent"],
     &["boundary", "view"],
     &["sys"],
 ];
@@ -256,7 +256,7 @@ fn an_arrow_up_is_seen() {
     let library = crate_texts("src");
     for line in [
         "use crate::cache::cached_indom;",
-        "use crate::{agent, cache};",
+        "use crate::{state, cache};",
         "fn f() { crate::cache::cached_indom::exists(indom) }",
     ] {
         let mut library = library.clone();

@@ -1,10 +1,10 @@
 //! The specification (docs/spec) against the tests: each number that is cited anywhere has its fact
 //! there, and each fact is cited by a test.
 //!
-//! A fact is a line of docs/spec/*.md, or a row of a table in docs/COMPATIBILITY.md, that begins with
-//! a number, such as CACHE-10, and what follows up to the next one or an empty line. A test cites it by the number,
-//! written out, in a file below tests/ or in the test module of a source file. A fact that needs no
-//! test says why in its own paragraph: `(no test: REASON)`.
+//! A fact is a line of docs/spec/*.md, or a row of a table in docs/COMPATIBILITY.md, that begins
+//! with a number, such as CACHE-10, and what follows up to the next one or an empty line. A test
+//! cites it by the number, written out, in a file below tests/ or in the test module of a source
+//! file. A fact that needs no test says why in its own paragraph: `(no test: REASON)`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -3,8 +3,8 @@
 
 use std::ffi::c_int;
 
+use crate::agent::InstanceWalk;
 use crate::cache::peek;
-use crate::state::agents::InstanceWalk;
 use crate::sys::lock::Token;
 use crate::view::arg::Private;
 use crate::view::table::ListKey;

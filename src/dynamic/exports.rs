@@ -5,10 +5,11 @@
 use std::ffi::{c_char, c_int, c_uint};
 use std::ptr;
 
+use crate::agent::{Callbacks, Registrations};
 use crate::boundary::{Guarded, guard, guarded, try_guarded};
-use crate::dynamic::rebuild::{Copies, NewTable};
 use crate::dynamic::{CallbacksIter, LookupKey, search};
-use crate::state::callbacks::{Callbacks, Registrations};
+use crate::dynamic::{Copies, NewTable};
+use crate::state;
 use crate::sys::libpcp::log;
 use crate::sys::lock::Token;
 use crate::view::arg::{CText, Out};
@@ -18,7 +19,6 @@ use crate::view::names::{Tree, TreePlace};
 use crate::view::types::{
     pmID, pmdaCountMetrics, pmdaMetric, pmdaNameSpace, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText,
 };
-use crate::{agent, state};
 use pmda_core::dynamic::Counts;
 use pmda_core::error::Error;
 use pmda_core::ident::MetricId;
@@ -29,7 +29,7 @@ const NOENT: Error = Error::os(libc::ENOENT);
 
 /// A walk over the registrations that serve an agent.
 fn registered(token: &mut Token, ext: Ext<'_>) -> CallbacksIter {
-    let agent = agent::of(token, ext);
+    let agent = state::agent(token, ext);
     CallbacksIter::new(token, agent.map(|record| &record.dynamic))
 }
 
@@ -164,7 +164,7 @@ pub unsafe extern "C" fn pmdaExtDynamicPMNS(
     // SAFETY: as in `pmdaDynamicPMNS`.
     let metrics = unsafe { Lasting::new(metrics, nmetrics) };
     let callbacks = callbacks(update, text, metric, counts, metrics);
-    guard(|token| match ext.and_then(|ext| agent::of(token, ext)) {
+    guard(|token| match ext.and_then(|ext| state::agent(token, ext)) {
         Some(record) => register(token, "pmdaExtDynamicPMNS", Some(&record.dynamic), prefix, callbacks),
         None => log::notify!(
             token,

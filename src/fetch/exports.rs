@@ -5,9 +5,9 @@
 
 use std::ffi::{c_int, c_uint};
 
-use crate::agent;
 use crate::boundary::{CReturn, Guarded, guarded, returned, try_guarded};
 use crate::fetch::{Fetch, FetchAnswer, PendingCallback};
+use crate::state;
 use crate::view::arena::Arena;
 use crate::view::arg::Out;
 use crate::view::interface::Ext;
@@ -84,7 +84,7 @@ pub(crate) fn fetch(
         let (true, Some(ext), false) = (is_list, pmda, resp.is_null()) else {
             return Err(Error::EINVAL);
         };
-        let agent = agent::of_any(token, ext)?;
+        let agent = state::any_agent(token, ext)?;
         let memory = arena.map_or(ResultMemory::Malloc(&agent.results), ResultMemory::Arena);
         let fetch = place.insert(Fetch::new(token, ext, agent, list, resp, memory, spare)?);
         let is_asking = fetch.start(token);

@@ -9,7 +9,7 @@ use crate::boundary::{guard, guard_out_of_line};
 use crate::view::arg::{CText, Out};
 use crate::view::interface::Ext;
 use crate::view::types::{pmID, pmInDom};
-use crate::{agent, fetch, help, state};
+use crate::{fetch, help, state};
 use pmda_core::constants::PM_TEXT_PMID;
 use pmda_core::error::{Error, Result};
 use pmda_core::help::HelpKey;
@@ -108,7 +108,7 @@ pub unsafe extern "C-unwind" fn pmdaText(
     extern "C" fn apart(ident: c_int, kind: c_int, buffer: Out<'_, *mut c_char>, pmda: Option<Ext<'_>>) -> c_int {
         guard(|token| -> Result<()> {
             let ext = pmda.ok_or(Error::EINVAL)?;
-            fetch::enter_context(ext, agent::interface(token, ext));
+            fetch::enter_context(ext, state::interface(token, ext));
             let text = help::text(token, ext.help(), key(ident, kind), kind);
             // SAFETY: NULL, or a text of the help database, which stays until it is closed.
             unsafe { buffer.put(text) };

@@ -5,7 +5,7 @@ pub(crate) mod exports;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
-use crate::state::databases::Databases;
+use crate::state::Databases;
 use crate::state::{self, Globals};
 use crate::sys::libpcp::log;
 use crate::sys::lock::Token;

@@ -5,9 +5,9 @@
 
 use std::ffi::c_int;
 
-use crate::agent;
 use crate::boundary::{Plain, guard};
 use crate::instances::{iterate, list};
+use crate::state;
 use crate::view::arg::{CText, MutableText, Out};
 use crate::view::interface::Ext;
 use crate::view::types::{pmInDom, pmInResult};
@@ -65,7 +65,7 @@ pub unsafe extern "C" fn __pmdaCntInst(indom: pmInDom, pmda: Option<Ext<'_>>) ->
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn __pmdaStartInst(indom: pmInDom, pmda: Option<Ext<'_>>) {
     guard(|token| {
-        if let Some((ext, agent)) = pmda.and_then(|ext| Some((ext, agent::of_any(token, ext).ok()?))) {
+        if let Some((ext, agent)) = pmda.and_then(|ext| Some((ext, state::any_agent(token, ext).ok()?))) {
             iterate::start(token, agent, InDom(indom), ext);
         }
     });
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn __pmdaNextInst(inst: Out<'_, c_int>, pmda: Option<Ext<'
     guard(|token| {
         let next = pmda.and_then(|ext| {
             let mut steps = iterate::InstanceCursor::new(iterate::Ordinal::Examined);
-            let agent = agent::of_any(token, ext).ok()?;
+            let agent = state::any_agent(token, ext).ok()?;
             iterate::next(token, agent, ext, &mut steps)
         });
         let Some(next) = next else { return Plain::<0>(0) };

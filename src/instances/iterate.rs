@@ -8,14 +8,13 @@
 use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 
-use crate::agent::AgentRecord;
-use crate::agent::lookup::find_indom;
+use crate::agent::{AgentRecord, CompiledList};
 use crate::cache::cached_indom::{self, InstancesAhead};
-use crate::state::agents::CompiledList;
+use crate::state;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::lock::Token;
 use crate::view::interface::Ext;
-use crate::view::table::{Indom, Profile, ProfileElement};
+use crate::view::table::{Indom, IndomTable, Profile, ProfileElement};
 use pmda_core::ident::InDom;
 use pmda_core::log::Level;
 use pmda_core::profile::Compiled;
@@ -329,4 +328,27 @@ pub(crate) fn with_list<R>(
     let other = std::mem::replace(&mut *agent.list.lock(token), compiled);
     drop(other);
     result
+}
+
+/// The first element of `e_indoms` for an instance domain.
+pub(crate) fn find_indom<'call>(token: &mut Token, ext: Ext<'call>, indom: InDom) -> Option<Indom<'call>> {
+    let indoms = ext.indoms();
+    match indoms.entries().first() {
+        Some(first) if first.get().it_indom == indom.0 => indoms.entry(0),
+        _ => indoms.entry(position_of_indom(token, ext, indoms, indom)?),
+    }
+}
+
+/// The position of an instance domain in a table: by a search in a short one, by the agent's index
+/// in others.
+#[inline(never)]
+fn position_of_indom(token: &mut Token, ext: Ext<'_>, indoms: IndomTable<'_>, indom: InDom) -> Option<usize> {
+    let is_it = |position| indoms.indom(position) == indom;
+    if indoms.is_short() {
+        return (0..indoms.len()).find(|position| is_it(*position));
+    }
+    let index = state::any_agent(token, ext).ok()?.indoms.lock(token);
+    index.find(indoms.extent(), indom.0.into(), is_it, |position, add| {
+        add(indoms.indom(position).0.into());
+    })
 }

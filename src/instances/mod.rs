@@ -5,9 +5,10 @@ pub(crate) mod iterate;
 
 use std::ffi::c_int;
 
-use crate::agent::lookup::find_indom;
-use crate::agent::{self, InstanceIndexes};
+use crate::agent::InstanceIndexes;
 use crate::cache::cached_indom;
+use crate::instances::iterate::find_indom;
+use crate::state;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::lock::Token;
 use crate::view::instance_list::InstanceList;
@@ -198,7 +199,7 @@ fn with_indexes<R>(
     search: impl FnOnce(&mut InstanceIndexes) -> R,
 ) -> R {
     let (indom, mut unknown) = (idp.indom(), InstanceIndexes::default());
-    let Ok(agent) = agent::of_any(token, ext) else {
+    let Ok(agent) = state::any_agent(token, ext) else {
         return search(&mut unknown);
     };
     let tables = agent.instances.lock(token);

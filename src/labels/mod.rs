@@ -3,11 +3,13 @@
 
 pub(crate) mod exports;
 
+use crate::state;
 use crate::sys::lock::Token;
 use std::ffi::{CStr, c_int};
 
 use crate::agent::AgentRecord;
 use crate::boundary::NoDropCell;
+use crate::fetch;
 use crate::instances::iterate;
 use crate::sys::libpcp;
 use crate::sys::libpcp::log::{self, Debug};
@@ -16,7 +18,6 @@ use crate::view::arg::Shown;
 use crate::view::interface::{Ext, Function};
 use crate::view::label_set::{LabelArray, LabelSet, LabelSets};
 use crate::view::types::{pmLabelSet, pmdaLabelCallBack};
-use crate::{agent, fetch};
 use pmda_core::constants::{
     PM_IN_NULL, PM_LABEL_CLUSTER, PM_LABEL_COMPOUND, PM_LABEL_CONTEXT, PM_LABEL_DOMAIN, PM_LABEL_INDOM,
     PM_LABEL_INSTANCES, PM_LABEL_ITEM, PM_LABEL_OPTIONAL,
@@ -182,7 +183,7 @@ impl<'call> InstanceLabels<'call> {
         let (Some(sets), Some(ext)) = (sets, ext) else {
             return Err(Err(Error::EINVAL));
         };
-        let interface = agent::interface(token, ext);
+        let interface = state::interface(token, ext);
         fetch::enter_context(ext, interface);
         let kind = kind_of(kind).map_err(Err)?;
         if kind != PM_LABEL_INSTANCES {
@@ -210,7 +211,7 @@ impl<'call> InstanceLabels<'call> {
         // The old pointer is not freed: we have not allocated what it leads to.
         sets.store_none();
         let array = LabelArray::new(size).map_err(Err)?;
-        let agent = agent::of_any(token, ext).map_err(Err)?;
+        let agent = state::any_agent(token, ext).map_err(Err)?;
         if !indom.is_null() {
             iterate::start(token, agent, indom, ext);
         }

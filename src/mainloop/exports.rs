@@ -8,11 +8,11 @@
 use std::ffi::c_int;
 use std::{io, ptr};
 
-use crate::agent;
 use crate::boundary::{Guarded, NoDropCell, guard, guarded, returned};
 use crate::fetch::exports::{self, pmdaFetch};
 use crate::mainloop::connection::{Incoming, IoResult, Outgoing, SendPurpose, WriteStep};
 use crate::mainloop::{Agent, MainLoop, is_supported, requests};
+use crate::state;
 use crate::sys::blocking;
 use crate::sys::libpcp::version::free_result_values;
 use crate::view::arg::{CText, Out};
@@ -502,7 +502,7 @@ pub unsafe extern "C" fn __pmdaInFd(dispatch: Option<Dispatch<'_>>) -> c_int {
     guard(|token| {
         let supported = dispatch.filter(|dispatch| is_supported(token, *dispatch));
         supported.and_then(Dispatch::ext).map_or(-1, |ext| {
-            if let Ok(loop_state) = agent::loop_state(token, ext) {
+            if let Ok(loop_state) = state::loop_state(token, ext) {
                 loop_state.watch();
             }
             ext.infd()
@@ -519,7 +519,7 @@ pub unsafe extern "C" fn __pmdaInFd(dispatch: Option<Dispatch<'_>>) -> c_int {
 pub unsafe extern "C-unwind" fn pmdaSendError(dispatch: Option<Dispatch<'_>>, error: c_int) {
     let begun = guard(|token| {
         let ext = dispatch.and_then(Dispatch::ext)?;
-        let mut outgoing = Outgoing::nothing(agent::loop_state(token, ext).ok()?);
+        let mut outgoing = Outgoing::nothing(state::loop_state(token, ext).ok()?);
         outgoing.begin_status(token, ext.outfd(), SendPurpose::Status, error);
         Some(outgoing)
     });

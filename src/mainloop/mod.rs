@@ -13,10 +13,11 @@ mod requests;
 use std::ffi::c_int;
 use std::fmt;
 
-use crate::agent::{self, LoopState};
+use crate::agent::LoopState;
 use crate::boundary::NoDropCell;
 use crate::instances::iterate;
 use crate::mainloop::connection::{Incoming, Outgoing, SendPurpose};
+use crate::state;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::{PMAPI, SINCE_6_0_5};
 use crate::sys::lock::Token;
@@ -54,7 +55,7 @@ impl<'call> Agent<'call> {
             log::notify!(token, Level::Err, "PMDA Initialisation Failed");
             return Err(NO_START);
         };
-        let loop_state = agent::loop_state(token, ext).map_err(Error::code)?;
+        let loop_state = state::loop_state(token, ext).map_err(Error::code)?;
         if !loop_state.has_begun() {
             if dispatch.status() != 0 {
                 log::notify!(token, Level::Err, "PMDA Initialisation Failed");
@@ -168,7 +169,7 @@ impl<'call> MainLoop<'call> {
         self.kind = kind;
         self.pdu.set(pdu);
         log_kind(token, kind);
-        agent::refresh(token, self.agent.dispatch);
+        state::note_dispatch(token, self.agent.dispatch);
         if self.agent.interface().has_contexts() {
             self.agent.ext.set_context(from);
         }
@@ -254,7 +255,7 @@ impl<'call> MainLoop<'call> {
 
     /// PROFILE: keeps the profile, if the method has accepted it.
     fn keep_profile(&mut self, token: &mut Token, profile: Option<OwnedProfile>, status: c_int) {
-        if let Ok(agent) = agent::of_any(token, self.agent.ext) {
+        if let Ok(agent) = state::any_agent(token, self.agent.ext) {
             iterate::forget(agent);
         }
         if let Some(profile) = profile.filter(|_| status >= 0) {

@@ -6,15 +6,16 @@
 use std::ffi::{c_char, c_int};
 
 use crate::boundary::guard;
+use crate::fetch;
 use crate::fetch::messages;
 use crate::instances::iterate;
+use crate::state;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::lock::Token;
 use crate::view::arg::{CText, Out};
 use crate::view::interface::Ext;
 use crate::view::table::Metric;
 use crate::view::types::{pmDesc, pmID, pmProfile, pmdaResult};
-use crate::{agent, fetch};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::MetricId;
 use pmda_core::log::Level;
@@ -35,7 +36,7 @@ pub unsafe extern "C-unwind" fn pmdaProfile(prof: *mut pmProfile, pmda: Option<E
         // SAFETY: NULL, or a valid profile that stays until the agent gets another one, as the
         // caller promises.
         unsafe { ext.set_profile(prof) };
-        iterate::forget(agent::of_any(token, ext)?);
+        iterate::forget(state::any_agent(token, ext)?);
         Ok(())
     })
 }
@@ -52,7 +53,7 @@ pub unsafe extern "C-unwind" fn pmdaStore(result: *mut pmdaResult, pmda: Option<
     guard(|token| -> Result<()> {
         let _ = result;
         if let Some(ext) = pmda {
-            fetch::enter_context(ext, agent::interface(token, ext));
+            fetch::enter_context(ext, state::interface(token, ext));
         }
         Err(Error::PERMISSION)
     })
@@ -139,7 +140,7 @@ pub unsafe extern "C-unwind" fn pmdaDesc(pmid: pmID, desc: Out<'_, pmDesc>, pmda
 /// # Errors
 /// `PM_ERR_PMID`, `-ENOMEM`.
 fn describe(token: &mut Token, pmid: MetricId, ext: Ext<'_>) -> Result<pmDesc> {
-    let agent = agent::of_any(token, ext)?;
+    let agent = state::any_agent(token, ext)?;
     let interface = agent.interface();
     fetch::enter_context(ext, interface);
     let (metric, method) = fetch::find(token, agent, ext, pmid);

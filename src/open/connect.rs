@@ -5,10 +5,11 @@ use std::ffi::c_int;
 use std::fmt;
 use std::os::fd::{AsRawFd, RawFd};
 
-use crate::agent::{self, LoopState};
+use crate::agent::LoopState;
 use crate::boundary::NoDropCell;
 use crate::mainloop::connection::{Incoming, Outgoing, SendPurpose};
 use crate::open::{is_supported, text};
+use crate::state;
 use crate::sys::libpcp::ipc;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
@@ -64,7 +65,7 @@ impl Connect<'_> {
             dispatch.set_status(Error::GENERIC.code());
             return None;
         };
-        let loop_state = agent::loop_state(token, ext);
+        let loop_state = state::loop_state(token, ext);
         let loop_state = loop_state.map_err(|error| dispatch.set_status(error.code())).ok()?;
         Some(Connect {
             dispatch,

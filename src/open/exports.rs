@@ -7,17 +7,19 @@ use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use crate::agent::lookup;
 use crate::boundary::{Guarded, guard, guarded};
+use crate::dynamic;
 use crate::fetch::exports::pmdaFetch;
 use crate::help::exports::pmdaText;
 use crate::instances::exports::pmdaInstance;
 use crate::labels::exports::pmdaLabel;
 use crate::mainloop::exports::{receive, send};
 use crate::methods::exports::{pmdaAttribute, pmdaChildren, pmdaDesc, pmdaName, pmdaPMID, pmdaProfile, pmdaStore};
+use crate::open;
 use crate::open::connect::{Connect, Connection};
 use crate::open::options::{END, OptionSearch};
 use crate::open::{init, is_refused, log_file, set_callback, set_up, stand_in};
+use crate::state;
 use crate::sys::libpcp::{config, log};
 use crate::sys::lock::Mutex;
 use crate::sys::{process, socket};
@@ -29,7 +31,6 @@ use crate::view::types::{
     Comm, pmdaCheckCallBack, pmdaDoneCallBack, pmdaEndContextCallBack, pmdaFetchCallBack, pmdaIndom, pmdaLabelCallBack,
     pmdaMetric, pmdaOptions, pmdaResultCallBack,
 };
-use crate::{agent, open};
 use pmda_core::ident::Interface;
 
 /// The methods that an agent gets, as a dispatch table of the last interface version.
@@ -127,7 +128,7 @@ pub unsafe extern "C" fn pmdaDSO(
 pub unsafe extern "C" fn pmdaInterfaceMoved(dispatch: Option<Dispatch<'_>>) {
     guard(|token| {
         let Some(dispatch) = dispatch else { return };
-        if let Some(foreign) = agent::moved(token, dispatch) {
+        if let Some(foreign) = state::agent_moved(token, dispatch) {
             // SAFETY: the record is none of ours, so another copy of the library has made it, or it
             // is NULL, as the caller promises.
             unsafe { foreign.tell_other_library(dispatch) };
@@ -193,7 +194,7 @@ pub unsafe extern "C" fn pmdaRehash(pmda: Option<Ext<'_>>, metrics: *mut pmdaMet
     let table = unsafe { Lasting::new(metrics, nmetrics) };
     guard(|token| {
         if let Some(ext) = pmda {
-            lookup::rehash(token, ext, table);
+            dynamic::rehash(token, ext, table);
         }
     });
 }

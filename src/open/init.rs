@@ -5,8 +5,10 @@ use std::cell::Cell;
 use std::ffi::c_int;
 use std::fmt::{self, Display};
 
-use crate::agent::lookup::rehash;
+use crate::dynamic::rehash;
+use crate::help;
 use crate::open::is_supported;
+use crate::state;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::lock::Token;
@@ -15,7 +17,6 @@ use crate::view::interface::{Dispatch, Ext, pmdaInterface};
 use crate::view::memory::Lasting;
 use crate::view::table::{IndomTable, MetricTable};
 use crate::view::types::{pmdaIndom, pmdaMetric};
-use crate::{agent, help};
 use pmda_core::constants::{PMDA_EXT_FLAG_DIRECT, PMDA_EXT_FLAG_HASHED};
 use pmda_core::error::Error;
 use pmda_core::ident::{InDom, MetricId};
@@ -48,7 +49,7 @@ fn set_up(
     defaults: &pmdaInterface,
 ) -> Result<c_int, Reported> {
     let ext = check(token, dispatch, indoms, metrics, defaults)?;
-    agent::refresh(token, dispatch);
+    state::note_dispatch(token, dispatch);
     ext.set_indoms(indoms);
     ext.set_metrics(metrics);
     let domain = dispatch.domain() as u32;

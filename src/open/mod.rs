@@ -10,8 +10,8 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
 use std::sync::atomic::Ordering;
 
-use crate::agent;
 use crate::boundary::guard_refused;
+use crate::state;
 use crate::sys::libpcp::fit;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::{PMAPI, SINCE_6_0_5, free_result_values};
@@ -94,7 +94,7 @@ pub(crate) fn set_up(
     });
     dispatch.set_ext(ext);
     dispatch.set_methods(methods, interface);
-    agent::refresh(token, dispatch);
+    state::note_dispatch(token, dispatch);
     true
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn set_up(
 /// # Errors
 /// `-ENOMEM`.
 fn extension(token: &mut Token, dispatch: Dispatch<'_>, texts: &ExtTexts<'_>, daemon: bool) -> Result<Ext<'static>> {
-    let ext = agent::register(token, dispatch, daemon, || interface::create(texts))?;
+    let ext = state::register_agent(token, dispatch, daemon, || interface::create(texts))?;
     ext.set_infd(-1);
     ext.set_outfd(-1);
     ext.set_port(-1);
@@ -206,7 +206,7 @@ pub(crate) fn add_comm_flags(token: &mut Token, dispatch: Option<Dispatch<'_>>, 
 
 /// Stores a pointer of the agent's own in place of the one before (INIT-49).
 pub(crate) fn attach(token: &mut Token, ext: Option<Ext<'_>>, data: *mut c_void) {
-    if let Some(record) = ext.and_then(|ext| agent::of(token, ext)) {
+    if let Some(record) = ext.and_then(|ext| state::agent(token, ext)) {
         record.user.store(data, Ordering::Release);
         if log::debug(Debug::Libpmda) {
             log::debug_line!(token, "pmdaExtSetData: data={}", Pointer(data));
@@ -216,6 +216,6 @@ pub(crate) fn attach(token: &mut Token, ext: Option<Ext<'_>>, data: *mut c_void)
 
 /// The pointer that the agent has stored; NULL at first.
 pub(crate) fn attached(token: &mut Token, ext: Option<Ext<'_>>) -> *mut c_void {
-    let record = ext.and_then(|ext| agent::of(token, ext));
+    let record = ext.and_then(|ext| state::agent(token, ext));
     record.map_or(ptr::null_mut(), |record| record.user.load(Ordering::Acquire))
 }

@@ -9,7 +9,7 @@ use std::ffi::c_int;
 use crate::boundary::NoDropCell;
 use crate::events;
 pub(crate) use crate::queues::fetch::QueueFetch;
-pub(crate) use crate::state::filter::Filter;
+pub(crate) use crate::state::Filter;
 use crate::state::{self, Globals};
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::version::SINCE_6_0_5;

@@ -1,29 +1,36 @@
-//! The records of agents, the state of their main loops, and of their iterations over instances
-//! between two steps.
+//! The library's record of an agent, to which `pmdaExt.e_ext` leads: what it remembers of the
+//! agent's tables, the state of its main loop, and that of its iterations over instances between
+//! two steps.
+//!
+//! The fields of a record are behind the lock of the library, or atomic, so a shared reference is
+//! enough to use it. A record is never freed, as nothing tells the library when an agent ends
+//! (INIT-14). [`crate::state`] finds it.
 
-use crate::state::callbacks::Registrations;
+use std::ffi::{c_int, c_void};
+use std::ptr;
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+use once_cell::race::OnceBox;
+
 use crate::sys::descriptor::StreamId;
+use crate::sys::libpcp::log;
 use crate::sys::lock::{Mutex, Token};
 use crate::view::arena::Arena;
 use crate::view::from_wire::OwnedProfile;
-use crate::view::interface::{Ext, SeenDispatch};
+use crate::view::interface::{DescMethod, Dispatch, Ext, SeenDispatch};
 use crate::view::memory::Lasting;
+use crate::view::names::TreePlace;
 use crate::view::result_block::Results;
 use crate::view::table::{Indom, IndomNode, ListKey, Metric, ProfileElement};
-use crate::view::types::{pmdaExt, pmdaMetric};
-use once_cell::race::OnceBox;
+use crate::view::types::{pmdaCountMetrics, pmdaExt, pmdaMetric, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText};
 use pmda_core::cache::{Position, WalkStart};
-use pmda_core::error::Result;
+use pmda_core::dynamic::RegistrationList;
 use pmda_core::ident::{InDom, Interface, MetricId};
-use pmda_core::index::Map;
-use pmda_core::leak::{LazyBox, try_leak};
+use pmda_core::leak::LazyBox;
 use pmda_core::profile::Compiled;
 use pmda_core::table_index::{Hashed, HintIndex};
 use pmda_core::wire::encode::ResultBuilder;
 use pmda_core::wire::receive::{Failure, Pdu, Receiver};
-use std::ffi::{c_int, c_void};
-use std::ptr;
-use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 /// The library's record of one agent. What it remembers of the agent's tables is compared with them
 /// before it is used, since agents rewrite their tables at any time. Only the hash is not compared:
@@ -127,67 +134,6 @@ impl AgentRecord {
     }
 }
 
-/// The records of all agents. A record is never freed.
-pub(crate) struct Records {
-    /// Sorted by address. A process has up to a hundred, unless it opens and closes agents again
-    /// and again.
-    pub(crate) all: Vec<&'static AgentRecord>,
-    /// The record that was found last: most processes have one agent.
-    last: Option<&'static AgentRecord>,
-    /// The records of agents whose `pmdaExt` was made by hand or by another library, by the address
-    /// of the `pmdaExt`.
-    external: Map<&'static AgentRecord>,
-}
-
-impl Records {
-    pub(crate) const fn new() -> Records {
-        Records {
-            all: Vec::new(),
-            last: None,
-            external: Map::new(),
-        }
-    }
-
-    /// The record at an address, if it was found last.
-    #[inline(always)]
-    pub(crate) fn last(&self, address: *mut c_void) -> Option<&'static AgentRecord> {
-        self.last.filter(|last| ptr::eq(*last, address.cast()))
-    }
-
-    /// The record at an address that C has given, or `None` if it is not one of ours. Nothing is
-    /// read through the address.
-    pub(crate) fn find(&mut self, address: *mut c_void) -> Option<&'static AgentRecord> {
-        match self.last {
-            Some(last) if ptr::eq(last, address.cast()) => Some(last),
-            _ => self.search(address.addr()),
-        }
-    }
-
-    /// Searches all records, and remembers the one that was found.
-    #[cold]
-    fn search(&mut self, address: usize) -> Option<&'static AgentRecord> {
-        let position = self.all.binary_search_by_key(&address, |record| address_of(record));
-        self.last = Some(self.all[position.ok()?]);
-        self.last
-    }
-
-    /// The record of an agent whose extension this library has not made. It is made at first use.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
-    pub(crate) fn external(&mut self, ext: Ext<'_>, globals: *mut c_void) -> Result<&'static AgentRecord> {
-        let address = ext.as_ptr().addr() as u64;
-        if let Some(record) = self.external.get(address) {
-            return Ok(record);
-        }
-        self.external.reserve(1)?;
-        let record: &'static AgentRecord = try_leak(AgentRecord::new(SeenDispatch::none(), ptr::null_mut(), globals))?;
-        self.external
-            .get_or_insert_with(address, || record)
-            .map(|record| *record)
-    }
-}
-
 pub(crate) fn address_of(record: &AgentRecord) -> usize {
     ptr::from_ref(record).addr()
 }
@@ -261,7 +207,7 @@ impl LoopState {
     ///
     /// # Errors
     /// [`Failure::NoMemory`]: what was read ahead is lost.
-    pub(crate) fn keep(&self, token: &mut Token, fd: c_int, receiver: Receiver) -> std::result::Result<(), Failure> {
+    pub(crate) fn keep(&self, token: &mut Token, fd: c_int, receiver: Receiver) -> Result<(), Failure> {
         if !receiver.is_ahead() {
             *self.idle.lock(token) = receiver;
             return Ok(());
@@ -274,7 +220,6 @@ impl LoopState {
 
     /// Takes the receiver that has read ahead from this descriptor, or one that has read nothing.
     pub(crate) fn take_ahead(&self, token: &mut Token, fd: c_int) -> Receiver {
-        // Few clients send a request before the last one is answered, so `fstat` is seldom needed.
         // Few clients send a request before the last one is answered, so `fstat` is seldom needed.
         if !self.ahead.lock(token).is_empty() {
             let stream = StreamId::of(fd);
@@ -415,3 +360,50 @@ impl CompiledList {
         Some(&self.profile)
     }
 }
+
+/// The `desc` method of an agent. That of a daemon is read from its dispatch table at this moment;
+/// that of a DSO is the one that was seen last.
+pub(crate) fn desc_method(ext: Ext<'_>, record: &AgentRecord) -> Option<DescMethod> {
+    match record.dispatch.table() {
+        Some(table) if ptr::eq(table.ext_ptr(), ext.as_ptr()) => table.desc(),
+        _ => record.dispatch.desc(),
+    }
+}
+
+/// Prints a line if the dispatch table of a daemon leads to another `pmdaExt` (FETCH-11).
+pub(crate) fn check_botch(token: &mut Token, ext: Ext<'_>, record: &AgentRecord) {
+    let Some(table) = record.dispatch.table() else { return };
+    if !ptr::eq(table.ext_ptr(), ext.as_ptr()) {
+        report_botch(token, ext, record, table);
+    }
+}
+
+#[cold]
+fn report_botch(token: &mut Token, ext: Ext<'_>, record: &AgentRecord, table: Dispatch<'_>) {
+    let (ext_ptr, back, other) = (ext.as_ptr(), table.as_ptr(), table.ext_ptr());
+    log::trace!(
+        token,
+        "Botch: pmdaFetch: PMDA domain={} pmda={ext_ptr:p} extp={record:p} backpointer={back:p} \
+         pmda-via-backpointer {other:p} NOT EQUAL to pmda\n",
+        ext.domain(),
+    );
+}
+
+/// An agent's registration: callbacks, the metrics that they copy, and the place of its tree.
+pub(crate) struct Callbacks {
+    /// Updates the tree.
+    pub(crate) update: pmdaUpdatePMNS,
+    /// Returns the help text of a metric.
+    pub(crate) text: pmdaUpdateText,
+    /// Fills in the copy of a metric.
+    pub(crate) metric: pmdaUpdateMetric,
+    /// Returns the number of metrics to copy and the number of copies of each.
+    pub(crate) counts: pmdaCountMetrics,
+    /// The metrics to copy.
+    pub(crate) metrics: Lasting<pmdaMetric>,
+    /// The place of the agent's tree.
+    pub(crate) tree: TreePlace,
+}
+
+/// The registrations of one agent.
+pub(crate) type Registrations = Mutex<RegistrationList<Callbacks>>;
