@@ -1,37 +1,137 @@
-//! An agent with tokio: a runtime on a thread of its own receives counters by UDP, as `name:1|c`,
-//! and wakes the agent, whose metrics come as the counters do.
+//! What programs send to a statsd by UDP becomes metrics: counters, gauges and durations, which
+//! come up when they are first received, with their tags as labels.
+//!
+//! A line has a name, tags, a number, a type (`c`, `g`, or `ms` for a duration) and a sampling rate:
+//! `requests,host=web1,zone=eu:1|c|@0.1`. Tags and rate may be missing. A thread receives lines and
+//! adds them up. It shares each sum with the agent, which it tells of new ones by a channel, so
+//! that a fetch has nothing to do but to read sums.
 
 #![forbid(unsafe_code)]
+use hdrhistogram::Histogram;
+use parking_lot::Mutex;
 use pmda::prelude::*;
-use std::net::{SocketAddr, UdpSocket};
+use std::collections::HashMap;
+use std::net::UdpSocket;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread;
+use std::{sync::Arc, thread, time::Duration};
 
-struct Statsd {
-    counts: Receiver<(String, u64)>,
-    counters: Indom<u64>,
-    address: SocketAddr,
+/// Maximum number of sums: whoever can send a datagram can make more.
+const SUMS: usize = 100_000;
+/// Serials of the instance domains.
+const NAMES: u32 = 0;
+const TAGS: u32 = 1;
+
+/// What all lines with one name and one set of tags add up to.
+enum Sum {
+    Counter(f64),
+    Gauge(f64),
+    /// In microseconds, with two significant digits.
+    Durations(Histogram<u32>),
 }
 
-/// Receives datagrams until the agent has gone.
-async fn receive(socket: UdpSocket, counts: Sender<(String, u64)>, waker: Waker) -> std::io::Result<()> {
-    let socket = tokio::net::UdpSocket::from_std(socket)?;
-    let mut buffer = [0; 1500];
-    loop {
-        let length = socket.recv(&mut buffer).await?;
-        for line in String::from_utf8_lossy(&buffer[..length]).lines() {
-            let Some((name, count)) = line.strip_suffix("|c").and_then(|line| line.split_once(':')) else {
-                log::debug!("no counter: {line}");
-                continue;
-            };
-            let Ok(count) = count.parse() else { continue };
-            if counts.send((name.to_owned(), count)).is_err() {
-                return Ok(());
+impl Sum {
+    /// A quantile of durations in milliseconds, or their number; the value of others.
+    fn value(&self, quantile: Option<f64>) -> f64 {
+        match (self, quantile) {
+            (Sum::Counter(value) | Sum::Gauge(value), _) => *value,
+            (Sum::Durations(all), Some(quantile)) => all.value_at_quantile(quantile) as f64 / 1000.0,
+            (Sum::Durations(all), None) => all.len() as f64,
+        }
+    }
+}
+
+/// A sum that the agent does not know yet.
+struct New {
+    name: String,
+    tags: String,
+    sum: Arc<Mutex<Sum>>,
+}
+
+#[derive(Default)]
+struct Lines {
+    received: AtomicU64,
+    dropped: AtomicU64,
+}
+
+/// The receiving thread.
+struct Listener {
+    socket: UdpSocket,
+    lines: Arc<Lines>,
+    /// All sums, by name and tags.
+    sums: HashMap<String, Arc<Mutex<Sum>>>,
+    new: Sender<New>,
+}
+
+impl Listener {
+    /// Receives datagrams until the agent has gone.
+    fn run(mut self) {
+        let mut buffer = vec![0; 65_536];
+        while Arc::strong_count(&self.lines) > 1 {
+            // The socket has a timeout, so an error is a second without a datagram.
+            let length = self.socket.recv(&mut buffer).unwrap_or(0);
+            for line in String::from_utf8_lossy(&buffer[..length]).lines() {
+                self.lines.received.fetch_add(1, Relaxed);
+                if self.add(line).is_none() {
+                    self.lines.dropped.fetch_add(1, Relaxed);
+                    log::debug!("dropped: {line:?}");
+                }
             }
         }
-        waker.wake();
     }
+
+    /// Adds a line to its sum. `None` if that has another type, or the line another form.
+    fn add(&mut self, line: &str) -> Option<()> {
+        let (key, rest) = line.split_once(':')?;
+        let mut fields = rest.split('|');
+        let (text, kind) = (fields.next()?, fields.next()?);
+        let number: f64 = text.parse().ok()?;
+        let rate = fields.find_map(|field| field.strip_prefix('@')).unwrap_or("1");
+        let times = 1.0 / rate.parse::<f64>().ok()?;
+        if !number.is_finite() || !(1.0..1e6).contains(&times) {
+            return None;
+        }
+        if !self.sums.contains_key(key) {
+            self.begin(key, kind)?;
+        }
+        match (&mut *self.sums.get(key)?.lock(), kind) {
+            (Sum::Counter(sum), "c") => *sum += number * times,
+            (Sum::Gauge(value), "g") if text.starts_with(['+', '-']) => *value += number,
+            (Sum::Gauge(value), "g") => *value = number,
+            (Sum::Durations(all), "ms") => all.record_n((number * 1000.0) as u64, times as u32).ok()?,
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Begins a sum.
+    fn begin(&mut self, key: &str, kind: &str) -> Option<()> {
+        let sum = match kind {
+            _ if self.sums.len() == SUMS => return None,
+            "c" => Sum::Counter(0.0),
+            "g" => Sum::Gauge(0.0),
+            "ms" => Sum::Durations(Histogram::new(2).ok()?),
+            _ => return None,
+        };
+        let sum = Arc::new(Mutex::new(sum));
+        self.sums.insert(key.to_owned(), Arc::clone(&sum));
+        let (name, tags) = key.split_once(',').unwrap_or((key, "/"));
+        let (name, tags) = (name.to_owned(), tags.to_owned());
+        self.new.send(New { name, tags, sum }).ok()
+    }
+}
+
+/// The row of a set of tags: its sums, by the number of their name.
+type Sums = HashMap<i32, Arc<Mutex<Sum>>>;
+
+struct Statsd {
+    new: Receiver<New>,
+    lines: Arc<Lines>,
+    /// All names, numbered in the order in which they came, each with the number of its sums.
+    names: Indom<u32>,
+    sums: Indom<Sums>,
+    port: u16,
 }
 
 impl Agent for Statsd {
@@ -44,45 +144,97 @@ impl Agent for Statsd {
         help: "the port of UDP, instead of 8125",
     }];
     fn start(env: &Env) -> Result<Statsd> {
-        let port = env
-            .option("port")
-            .unwrap_or("8125")
-            .parse()
-            .map_err(|_| Error::EINVAL)?;
+        let port: u16 = env.option("port").unwrap_or("8125").parse()?;
         let socket = UdpSocket::bind(("127.0.0.1", port))?;
-        let address = socket.local_addr()?;
-        socket.set_nonblocking(true)?;
-        let (sender, counts) = channel();
-        let waker = env.waker();
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-        thread::spawn(move || {
-            if let Err(error) = runtime.block_on(receive(socket, sender, waker)) {
-                log::error!("no more counters: {error}");
-            }
-        });
+        socket.set_read_timeout(Some(Duration::from_secs(1)))?;
+        let port = socket.local_addr()?.port();
+        let (lines, (sender, new)) = (Arc::new(Lines::default()), channel());
+        let listener = Listener {
+            socket,
+            lines: Arc::clone(&lines),
+            sums: HashMap::new(),
+            new: sender,
+        };
+        thread::spawn(|| listener.run());
         Ok(Statsd {
-            counts,
-            counters: Indom::new(),
-            address,
+            new,
+            lines,
+            names: Indom::persistent_in(env, NAMES),
+            sums: Indom::persistent_in(env, TAGS),
+            port,
         })
     }
     fn metrics(m: &mut Metrics<Statsd>) {
-        let counters = m.indom(0, "Counters", |s| &mut s.counters);
-        m.each("count", counters, |count| *count)
+        m.dynamic_names();
+        let names = m.indom(NAMES, "Names of received metrics", |s| &mut s.names);
+        let tags = m.indom(TAGS, "Sets of tags\n\"/\" is the one without tags.", |s| &mut s.sums);
+        m.instance_labels(tags, |tags, _| {
+            let tags = tags.split(',').filter_map(|tag| tag.split_once('='));
+            tags.fold(Labels::new(), |labels, (name, value)| labels.add(name, value))
+        });
+        m.each("pmda.sums", names, |sums| *sums)
+            .help("Sums of each name, one for each set of tags");
+        m.value("pmda.received", |s| s.lines.received.load(Relaxed))
             .counter()
             .unit(COUNT)
-            .help("The sum of each counter");
-        m.value("port", |s| u32::from(s.address.port()))
+            .help("Lines that were received");
+        m.value("pmda.dropped", |s| s.lines.dropped.load(Relaxed))
+            .counter()
+            .unit(COUNT)
+            .help("Lines that were dropped\nThey have another form, or their name has another type.");
+        m.value("pmda.port", |s| u32::from(s.port))
             .discrete()
             .help("The port of UDP");
     }
-    fn woken(&mut self) -> Result<()> {
-        let mut counters = self.counters.change();
-        for (name, count) in self.counts.try_iter() {
-            *counters.row(&name, || 0)? += count;
+    fn dynamic(&mut self, m: &mut Metrics<Statsd>, _: &Request<'_>) {
+        let (mut names, mut sums) = (self.names.change(), self.sums.change());
+        for new in self.new.try_iter() {
+            if let Err(error) = show(m, &new, &mut names, &mut sums) {
+                log::warn!("{:?} is not shown: {error}", new.name);
+            }
         }
-        Ok(())
     }
+}
+
+/// A metric of a name: what comes behind the name, semantics, unit, and quantile of durations.
+type Shown = (&'static str, Semantics, Unit, Option<f64>);
+const COUNTER: &[Shown] = &[("", Semantics::Counter, COUNT, None)];
+const GAUGE: &[Shown] = &[("", Semantics::Instant, Unit::NONE, None)];
+const DURATIONS: &[Shown] = &[
+    (".count", Semantics::Counter, COUNT, None),
+    (".min", Semantics::Instant, MSEC, Some(0.0)),
+    (".p50", Semantics::Instant, MSEC, Some(0.5)),
+    (".p90", Semantics::Instant, MSEC, Some(0.9)),
+    (".p99", Semantics::Instant, MSEC, Some(0.99)),
+    (".max", Semantics::Instant, MSEC, Some(1.0)),
+];
+
+/// Shows a new sum, and declares the metrics of its name if it is the first one with that.
+fn show(m: &mut Metrics<Statsd>, new: &New, names: &mut Update<'_, u32>, sums: &mut Update<'_, Sums>) -> Result<()> {
+    let number = names.reserve(&new.name)?;
+    // Each name has eight numbers for metrics, in clusters of 1024.
+    let (cluster, first) = (1 + number as u32 / 128, number as u32 % 128 * 8);
+    let tags = m.find_indom::<Sums>(TAGS).ok_or(Error::INDOM)?;
+    m.cluster(cluster);
+    let metrics = match *new.sum.lock() {
+        Sum::Counter(_) => COUNTER,
+        Sum::Gauge(_) => GAUGE,
+        Sum::Durations(_) => DURATIONS,
+    };
+    for (item, &(suffix, semantics, unit, quantile)) in (first..).zip(metrics) {
+        let name = format!("{}{suffix}", new.name);
+        if !m.has(&name) {
+            m.each(&name, tags, move |sums| Some(sums.get(&number)?.lock().value(quantile)))
+                .item(item)
+                .semantics(semantics)
+                .unit(unit)
+                .help("Received by UDP")
+                .declare()?;
+        }
+    }
+    *names.row(&new.name, || 0)? += 1;
+    sums.row(&new.tags, Sums::new)?.insert(number, Arc::clone(&new.sum));
+    Ok(())
 }
 
 fn main() -> ExitCode {
@@ -90,19 +242,30 @@ fn main() -> ExitCode {
 }
 
 #[test]
-fn counters_come() -> Result<()> {
-    use std::time::Duration;
+fn numbers_add_up() -> Result<()> {
     let mut pmcd = pmda::testing::Harness::<Statsd>::with_options(&[("port", "0")])?;
-    let address = pmcd.agent().address;
     let client = UdpSocket::bind("127.0.0.1:0")?;
-    for datagram in ["visits:2|c\nnonsense\nhits:1|c", "visits:3|c"] {
-        client.send_to(datagram.as_bytes(), address)?;
-        while !pmcd.wait(Duration::from_secs(60)) {}
+    for datagram in [
+        "visits:2|c\nvisits:1|c|@0.5",
+        "load,host=a,zone=eu:5|g\nload,host=a,zone=eu:-2|g",
+        "answer:1.5|ms\nanswer:9|ms",
+        "nonsense\nvisits:1|g\nvisits:NaN|c\n1st:1|c",
+    ] {
+        client.send_to(datagram.as_bytes(), ("127.0.0.1", pmcd.agent().port))?;
     }
-    let counts = pmcd.fetch("statsd.count")?;
-    assert_eq!(
-        (counts.value_of("visits"), counts.value_of("hits")),
-        (Some(5_u64), Some(1_u64))
-    );
+    while pmcd.fetch("statsd.pmda.received")?.value() != Some(10_u64) {}
+    assert_eq!(pmcd.fetch("statsd.pmda.dropped")?.value(), Some(3_u64));
+    assert_eq!(pmcd.fetch("statsd.visits")?.value_of("/"), Some(4.0));
+    assert_eq!(pmcd.fetch("statsd.load")?.value_of("host=a,zone=eu"), Some(3.0));
+    let answer = ["count", "p50", "max"].map(|name| pmcd.fetch(&format!("statsd.answer.{name}")).ok()?.value_of("/"));
+    assert_eq!(answer.map(|value| value.map(f64::round)), [2.0, 2.0, 9.0].map(Some));
+    assert_eq!(pmcd.instance_labels("statsd.load")?[1].1, r#"{"host":"a","zone":"eu"}"#);
+    assert!(pmcd.log().contains("\"1st\" is not shown"), "{}", pmcd.log());
+    // All keep their numbers over a restart.
+    let load = (pmcd.desc("statsd.load")?.id, pmcd.instances("statsd.load")?);
+    let mut pmcd = pmcd.restart()?;
+    client.send_to(b"first:1|c\nload,host=a,zone=eu:1|g", ("127.0.0.1", pmcd.agent().port))?;
+    while pmcd.fetch("statsd.pmda.received")?.value() != Some(2_u64) {}
+    assert_eq!((pmcd.desc("statsd.load")?.id, pmcd.instances("statsd.load")?), load);
     Ok(())
 }

@@ -7,6 +7,7 @@ mod beside;
 mod daemons;
 mod files;
 mod guide;
+mod heavy;
 mod mutated;
 mod objects;
 mod persistent;
