@@ -21,7 +21,7 @@ target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 suite=${SUITE:-bookworm}
 trap 'echo "docs-test: line $LINENO: $BASH_COMMAND failed" >&2' ERR
 documents=("$@")
-[ $# -gt 0 ] || documents=(README.md docs/WRITING-AGENTS.md CONTRIBUTING.md SECURITY.md RELEASING.md)
+[ $# -gt 0 ] || documents=(README.md docs/OPERATING.md docs/WRITING-AGENTS.md CONTRIBUTING.md SECURITY.md RELEASING.md)
 
 # blocks DOCUMENT DIRECTORY: writes the blocks into files 01, 02 … that begin with a comment of the words behind ```sh.
 blocks() {
