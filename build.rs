@@ -88,7 +88,7 @@ fn libpcp() -> Result<pkg_config::Library, String> {
     let library = found.map_err(|_| {
         format!("pkg-config finds no libpcp of version 6.0 or later (PKG_CONFIG_PATH): install {PACKAGES}")
     })?;
-    // Releases that differ in something that users of this library see: `src/sys/libpcp/version.rs`
+    // Releases that differ in something that users of this library see: `src/sys/libpcp/mod.rs`
     // says in what.
     let version = numbers(&library.version);
     for (since, flag) in [

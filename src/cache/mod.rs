@@ -13,7 +13,7 @@ use std::{io, mem, vec};
 
 use crate::boundary::NoDropCell;
 use crate::state;
-use crate::sys::libpcp::config;
+use crate::sys::libpcp;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::process::{keeping_errno, now};
 use crate::view::arg::Private;
@@ -272,7 +272,7 @@ fn find_directory(token: &mut Token) -> Result<()> {
     if state::lock(token)?.caches.directory.is_some() {
         return Ok(());
     }
-    config::with_optional(token, c"PCP_VAR_DIR", remember_directory).unwrap_or(Err(Error::GENERIC))
+    libpcp::with_optional_config(token, c"PCP_VAR_DIR", remember_directory).unwrap_or(Err(Error::GENERIC))
 }
 
 /// Keeps the directory. It is not inlined: its frame is not on the stack while libpcp reads

@@ -3,8 +3,8 @@
 
 use std::ffi::c_int;
 
+use crate::sys::libpcp::SINCE_6_0_5;
 use crate::sys::libpcp::log::{self, Debug};
-use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::lock::Token;
 use crate::view::memory::Array;
 use crate::view::types::pmID;

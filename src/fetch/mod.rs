@@ -11,8 +11,8 @@ use std::ffi::c_int;
 
 use crate::agent::{self, AgentRecord};
 use crate::instances::iterate::{self, InstanceCursor, Ordinal};
+use crate::sys::libpcp::SINCE_7_1_1;
 use crate::sys::libpcp::log::{self, Debug};
-use crate::sys::libpcp::version::SINCE_7_1_1;
 use crate::view::arg::Out;
 use crate::view::interface::{DescMethod, Ext};
 use crate::view::memory::Array;

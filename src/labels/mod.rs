@@ -13,7 +13,7 @@ use crate::fetch;
 use crate::instances::iterate;
 use crate::sys::libpcp;
 use crate::sys::libpcp::log::{self, Debug};
-use crate::sys::libpcp::version::{SINCE_6_0_5, SINCE_7_2};
+use crate::sys::libpcp::{SINCE_6_0_5, SINCE_7_2};
 use crate::view::arg::Shown;
 use crate::view::interface::{Ext, Function};
 use crate::view::label_set::{LabelArray, LabelSet, LabelSets};

@@ -8,9 +8,9 @@ use std::{fmt, io};
 
 use crate::agent::LoopState;
 use crate::boundary::NoDropCell;
+use crate::sys::libpcp;
+use crate::sys::libpcp::SINCE_6_0_5;
 use crate::sys::libpcp::log::{self, Debug};
-use crate::sys::libpcp::version::SINCE_6_0_5;
-use crate::sys::libpcp::{config, ipc};
 use crate::sys::lock::Token;
 use crate::sys::{descriptor, pdu_trace};
 use pmda_core::error::{Error, Result};
@@ -201,7 +201,7 @@ impl Outgoing {
     pub(crate) fn begin(&mut self, token: &mut Token, fd: c_int, purpose: SendPurpose, reply: ResultBuilder) {
         self.reply.set(reply);
         (self.fd, self.purpose, self.written) = (fd, purpose, 0);
-        config::__pmIgnoreSignalPIPE();
+        libpcp::__pmIgnoreSignalPIPE();
         if is_any_shown() {
             pdu_trace::show(token, Way::Out, fd, self.bytes());
         }
@@ -248,7 +248,7 @@ impl Outgoing {
     fn broken(&self, code: c_int) -> Error {
         match code {
             // For an inet socket the error says only that the peer has gone (WIRE-24).
-            libc::EPIPE | libc::ECONNRESET if ipc::is_socket(self.fd) => Error::IPC,
+            libc::EPIPE | libc::ECONNRESET if libpcp::is_ipc_socket(self.fd) => Error::IPC,
             _ => Error::os(code),
         }
     }

@@ -14,7 +14,7 @@ use crate::mainloop::connection::{Incoming, IoResult, Outgoing, SendPurpose, Wri
 use crate::mainloop::{Agent, MainLoop, is_supported, requests};
 use crate::state;
 use crate::sys::blocking;
-use crate::sys::libpcp::version::free_result_values;
+use crate::sys::libpcp::free_result_values;
 use crate::view::arg::{CText, Out};
 use crate::view::instance_list::InstanceList;
 use crate::view::interface::{CleanUp, Dispatch, FetchMethod};

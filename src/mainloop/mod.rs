@@ -19,7 +19,7 @@ use crate::instances::iterate;
 use crate::mainloop::connection::{Incoming, Outgoing, SendPurpose};
 use crate::state;
 use crate::sys::libpcp::log::{self, Debug};
-use crate::sys::libpcp::version::{PMAPI, SINCE_6_0_5};
+use crate::sys::libpcp::{PMAPI, SINCE_6_0_5};
 use crate::sys::lock::Token;
 use crate::sys::pdu_trace;
 use crate::view::arg::Shown;

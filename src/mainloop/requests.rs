@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::boundary::NoDropCell;
 use crate::mainloop::Agent;
+use crate::sys::libpcp::SINCE_6_0_5;
 use crate::sys::libpcp::log::{self, Debug};
-use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::lock::Token;
 use crate::view::from_wire::{OwnedProfile, OwnedResult};
 use crate::view::interface::{

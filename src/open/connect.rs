@@ -10,9 +10,9 @@ use crate::boundary::NoDropCell;
 use crate::mainloop::connection::{Incoming, Outgoing, SendPurpose};
 use crate::open::{is_supported, text};
 use crate::state;
-use crate::sys::libpcp::ipc;
+use crate::sys::libpcp;
+use crate::sys::libpcp::SINCE_6_0_5;
 use crate::sys::libpcp::log::{self, Debug};
-use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::lock::Token;
 use crate::sys::process;
 use crate::sys::socket::{self, Socket, SocketFailure};
@@ -172,7 +172,7 @@ impl Connect<'_> {
         match connection {
             Ok(fd) => {
                 if self.transport != Transport::Unix {
-                    ipc::set_socket(fd);
+                    libpcp::set_ipc_socket(fd);
                 }
                 token.apart(|| drop(self.listener.take()));
                 Connection::Open(fd, fd)
@@ -291,8 +291,8 @@ impl Connect<'_> {
             }
         }
         if let Some(version) = version {
-            ipc::set_version(input, c_int::from(version));
-            ipc::set_version(output, c_int::from(version));
+            libpcp::set_ipc_version(input, c_int::from(version));
+            libpcp::set_ipc_version(output, c_int::from(version));
         }
         self.loop_state.recycle(token, pdu);
         Ok(version.unwrap_or(0))

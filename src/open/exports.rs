@@ -20,7 +20,7 @@ use crate::open::connect::{Connect, Connection};
 use crate::open::options::{END, OptionSearch};
 use crate::open::{init, is_refused, log_file, set_callback, set_up, stand_in};
 use crate::state;
-use crate::sys::libpcp::{config, log};
+use crate::sys::libpcp::{self, log};
 use crate::sys::lock::Mutex;
 use crate::sys::{process, socket};
 use crate::view::arg::{CText, MutableText, Out};
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn pmdaDaemon(
         let Some(dispatch) = dispatch else { return };
         dispatch.set_domain(domain);
         if set_up(token, dispatch, interface, &texts, true, &DEFAULT_METHODS) {
-            config::below_pmapi();
+            libpcp::below_pmapi();
         }
     });
 }

@@ -14,7 +14,7 @@ use crate::boundary::guard_refused;
 use crate::state;
 use crate::sys::libpcp::fit;
 use crate::sys::libpcp::log::{self, Debug};
-use crate::sys::libpcp::version::{PMAPI, SINCE_6_0_5, free_result_values};
+use crate::sys::libpcp::{PMAPI, SINCE_6_0_5, free_result_values};
 use crate::sys::lock::Token;
 use crate::view::arg::{CText, Pointer, Shown};
 use crate::view::interface::{self, Dispatch, Ext, ExtTexts, pmdaInterface};

@@ -3,7 +3,7 @@
 use std::ffi::c_int;
 use std::fmt;
 
-use crate::sys::libpcp::{getopt, log};
+use crate::sys::libpcp::{self, log};
 use crate::sys::lock::Token;
 use crate::view::arg::{CText, Shown};
 use crate::view::interface::{Dispatch, Ext};
@@ -91,7 +91,7 @@ impl<'call> OptionSearch<'call> {
                 }
             }
             b'D' => {
-                if !getopt::set_debug(token, text.c_str()) {
+                if !libpcp::set_debug(token, text.c_str()) {
                     let text = Bytes(text.bytes());
                     self.complain(
                         token,
@@ -148,7 +148,7 @@ impl<'call> OptionSearch<'call> {
     /// Adds a message and counts an error (INIT-22).
     fn complain(&self, token: &mut Token, ext: Ext<'_>, text: fmt::Arguments<'_>) {
         let name = Shown(ext.name());
-        getopt::message(token, format_args!("{name}: {text}\n"));
+        libpcp::option_message(token, format_args!("{name}: {text}\n"));
         self.options.count_error();
     }
 }

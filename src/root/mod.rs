@@ -8,9 +8,9 @@ use std::fmt::Display;
 use std::os::fd::{AsRawFd, RawFd};
 
 use crate::boundary::NoDropCell;
-use crate::sys::libpcp::config;
+use crate::sys::libpcp;
+use crate::sys::libpcp::SINCE_6_0_5;
 use crate::sys::libpcp::log::{self, Debug};
-use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::lock::Token;
 use crate::sys::root_socket::{self as socket, Address, Received};
 use crate::sys::socket::Socket;
@@ -249,7 +249,9 @@ impl Connecting {
         let path = match path {
             Some(path) => joined(&[path.bytes()]),
             None => {
-                let directory = token.apart(|| config::optional(c"PCP_VAR_DIR")).ok_or(Error::GENERIC)?;
+                let directory = token
+                    .apart(|| libpcp::optional_config(c"PCP_VAR_DIR"))
+                    .ok_or(Error::GENERIC)?;
                 joined(&[&directory, b"/pmcd/root.socket"])
             }
         };

@@ -18,11 +18,10 @@
 //! child of a process with several threads no more than to `exec`.
 
 use std::cell::UnsafeCell;
+use std::ffi::c_int;
 use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering, compiler_fence};
-
-use crate::sys::libpcp::cancel;
 
 const FREE: usize = 0;
 /// Beside the identity of the thread that holds it: others may sleep.
@@ -312,7 +311,7 @@ impl Token {
     /// ```
     pub fn apart<R>(&mut self, work: impl FnOnce() -> R) -> R {
         let _back = Back::give();
-        cancel::disabled(work)
+        uncancelled(work)
     }
 }
 
@@ -373,6 +372,42 @@ impl<T> Mutex<T> {
         // reference to any value; `apart` borrows it, too, while others have the lock.
         unsafe { &mut *self.0.get() }
     }
+}
+
+// Threads that are cancelled while the library writes a line or a file.
+//
+// A thread with a pending `pthread_cancel` ends inside of the next system call that may wait.
+// Unwinding begins there, and would meet frames of ours that have something to drop, and that hold
+// the lock. libpcp's frames have nothing to drop, but its locks stay locked: after a thread was
+// cancelled in the middle of `pmNotifyErr`, no thread of the process can log any more. So each
+// function that may reach such a system call inside of a step runs with the cancelability of the
+// thread disabled: by `Token::apart`, or directly where nothing is waited for. The thread ends a
+// little later, where it waits between steps or in the agent.
+
+/// `PTHREAD_CANCEL_DISABLE` of every C library for Linux.
+const DISABLED: c_int = 1;
+
+unsafe extern "C" {
+    /// Also returns the old state.
+    safe fn pthread_setcancelstate(state: c_int, before: Option<&mut c_int>) -> c_int;
+}
+
+/// The cancelability to restore on drop, so also after a panic.
+struct Restore(c_int);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        pthread_setcancelstate(self.0, None);
+    }
+}
+
+/// Does `work` with the thread's cancelability disabled. `work` calls nothing of the agent: an
+/// agent's callbacks may be cancelled.
+pub(crate) fn uncancelled<R>(work: impl FnOnce() -> R) -> R {
+    let mut before = DISABLED;
+    pthread_setcancelstate(DISABLED, Some(&mut before));
+    let _restore = Restore(before);
+    work()
 }
 
 #[cfg(test)]

@@ -2,8 +2,8 @@
 
 use std::os::fd::RawFd;
 
+use crate::sys::libpcp::SINCE_6_0_5;
 use crate::sys::libpcp::log::{self, Debug};
-use crate::sys::libpcp::version::SINCE_6_0_5;
 use crate::sys::lock::Token;
 use pmda_core::log::Whole;
 use pmda_core::wire::receive::Pdu;

@@ -11,7 +11,8 @@ use std::{io, mem, ptr};
 use rustix::net::addr::SocketAddrArg;
 use rustix::net::{AddressFamily, SocketAddrUnix, sockopt};
 
-use crate::sys::libpcp::{cancel, config};
+use crate::sys::libpcp;
+use crate::sys::lock::uncancelled;
 use crate::sys::socket::{self, Socket};
 use crate::sys::{blocking, safe_externs};
 use pmda_core::error::{Error, Result};
@@ -94,7 +95,7 @@ fn done(returned: isize) -> Result<usize> {
 
 /// Prepares the process for sending: SIGPIPE is ignored.
 pub(crate) fn prepare() {
-    config::__pmIgnoreSignalPIPE();
+    libpcp::__pmIgnoreSignalPIPE();
 }
 
 /// Sends a message with two descriptors. Returns what `sendmsg` returns.
@@ -214,7 +215,7 @@ unsafe fn descriptors(header: &libc::msghdr) -> [RawFd; 2] {
 /// ignored.
 pub(crate) fn close(descriptor: RawFd) {
     if descriptor >= 0 {
-        cancel::disabled(|| safe_externs::close(descriptor));
+        uncancelled(|| safe_externs::close(descriptor));
     }
 }
 

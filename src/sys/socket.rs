@@ -10,8 +10,8 @@ use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
+use crate::sys::libpcp;
 use crate::sys::libpcp::log::{self, Debug, ErrorText};
-use crate::sys::libpcp::{config, ipc};
 use crate::sys::{blocking, safe_externs};
 use pmda_core::dir_entry::DirEntry;
 use pmda_core::log::{Bytes, Journal, Level, Line, PathBytes};
@@ -62,7 +62,7 @@ impl Socket {
 
     /// Tells libpcp of the descriptor.
     pub(super) fn make_known(&mut self) {
-        ipc::set_socket(self.as_raw_fd());
+        libpcp::set_ipc_socket(self.as_raw_fd());
         self.is_known = true;
     }
 
@@ -77,7 +77,7 @@ impl Socket {
 impl Drop for Socket {
     fn drop(&mut self) {
         if self.is_known {
-            ipc::forget(self.as_raw_fd());
+            libpcp::forget_ipc(self.as_raw_fd());
         }
     }
 }
@@ -341,7 +341,7 @@ fn let_group_in(file: &OwnedFd) -> Result<(), Errno> {
 /// The user that PCP runs as (`PCP_USER`), and its group. If there is no such user, a warning is
 /// logged.
 fn owner(journal: &mut Journal) -> Option<(libc::uid_t, libc::gid_t)> {
-    let name = config::optional(c"PCP_USER").and_then(|mut name| {
+    let name = libpcp::optional_config(c"PCP_USER").and_then(|mut name| {
         name.try_reserve_exact(1).ok()?;
         name.push(0);
         Some(name)

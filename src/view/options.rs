@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int};
 use std::marker::PhantomData;
 
-use crate::sys::libpcp::getopt;
+use crate::sys::libpcp;
 use crate::sys::lock::Token;
 use crate::view::arg::{CText, view};
 use crate::view::types::{pmdaOptionOverride, pmdaOptions};
@@ -46,7 +46,7 @@ impl Options<'_> {
     pub(crate) fn show_usage(self, token: &mut Token) {
         // SAFETY: valid options by the contract of `new`. They begin with libpcp's `pmOptions`
         // (INIT-3).
-        unsafe { getopt::usage(token, self.as_ptr()) };
+        unsafe { libpcp::print_usage(token, self.as_ptr()) };
     }
 
     /// Counts an error.
@@ -91,7 +91,7 @@ impl<'call> Arguments<'call> {
     pub(crate) fn next(self, token: &mut Token, options: Options<'_>) -> c_int {
         // SAFETY: the arguments are C strings by the contract of `Arguments::new`, and the options
         // are valid by the contract of `Options::new`.
-        unsafe { getopt::next(token, self.count, self.first, options.as_ptr()) }
+        unsafe { libpcp::next_option(token, self.count, self.first, options.as_ptr()) }
     }
 }
 

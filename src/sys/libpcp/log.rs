@@ -7,9 +7,9 @@ use std::mem::{offset_of, zeroed};
 use std::sync::atomic::{AtomicI32, AtomicPtr, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use crate::sys::libpcp::SINCE_6_0_5;
 use crate::sys::libpcp::bindings as pcp;
-use crate::sys::libpcp::safe_externs::pmGetProgname;
-use crate::sys::libpcp::version::SINCE_6_0_5;
+use crate::sys::libpcp::pmGetProgname;
 use crate::sys::lock::Token;
 use pmda_core::error::Error;
 use pmda_core::log::{Bytes, Journal, Level, Line, Message, Whole};

@@ -7,9 +7,9 @@ use std::ffi::{CStr, c_int};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
+use crate::sys::libpcp::__pmNewPMNS;
 use crate::sys::libpcp::bindings::{__pmAddPMNSNode, __pmnsNode, __pmnsTree, PM_RECOV_ERR, pmNoMem};
 use crate::sys::libpcp::log::{Debug, debug};
-use crate::sys::libpcp::safe_externs::__pmNewPMNS;
 use crate::sys::lock::Token;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::MetricId;
