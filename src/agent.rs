@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize
 
 use once_cell::race::OnceBox;
 
-use crate::sys::descriptor::StreamId;
+use crate::sys::StreamId;
 use crate::sys::libpcp::log;
 use crate::sys::lock::{Mutex, Token};
 use crate::view::arena::Arena;

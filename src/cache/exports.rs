@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_int, c_void};
 
 use crate::boundary::{Guarded, guard, guard_out_of_line, guarded, returned, try_guarded};
 use crate::cache::{self, Purge, open, with};
-use crate::sys::process::CFile;
+use crate::sys::CFile;
 use crate::view::arg::{CText, Out, Private};
 use crate::view::buffer::CBytes;
 use crate::view::types::{pmInDom, time_t, wide};

@@ -15,7 +15,7 @@ use crate::boundary::NoDropCell;
 use crate::state;
 use crate::sys::libpcp;
 use crate::sys::libpcp::log::{self, Debug};
-use crate::sys::process::{keeping_errno, now};
+use crate::sys::{keeping_errno, now};
 use crate::view::arg::Private;
 use crate::view::interface::Free;
 use pmda_core::cache::{Cache, CacheFile, Snapshot, Write, directory_below, file_path};

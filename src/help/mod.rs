@@ -7,9 +7,9 @@ use std::ptr;
 
 use crate::state::Databases;
 use crate::state::{self, Globals};
+use crate::sys::keeping_errno;
 use crate::sys::libpcp::log;
 use crate::sys::lock::Token;
-use crate::sys::process::keeping_errno;
 use pmda_core::constants::PM_TEXT_ONELINE;
 use pmda_core::error::Result;
 use pmda_core::help::{Database, HelpKey, HelpKind};

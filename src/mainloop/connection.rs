@@ -4,20 +4,20 @@
 //! cancelled while it waits leaves there, and nothing is locked or dropped then.
 
 use std::ffi::c_int;
+use std::os::fd::RawFd;
 use std::{fmt, io};
 
 use crate::agent::LoopState;
 use crate::boundary::NoDropCell;
-use crate::sys::libpcp;
-use crate::sys::libpcp::SINCE_6_0_5;
+use crate::sys;
 use crate::sys::libpcp::log::{self, Debug};
+use crate::sys::libpcp::{self, SINCE_6_0_5};
 use crate::sys::lock::Token;
-use crate::sys::{descriptor, pdu_trace};
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;
 use pmda_core::wire::encode::ResultBuilder;
 use pmda_core::wire::receive::{Failure, Pdu, ReadMode, Receiver};
-use pmda_core::wire::{Kind, Way};
+use pmda_core::wire::{Kind, Way, debug_libpcp};
 
 /// The result of a read or a write: a number of bytes, or -1 and the error number.
 #[derive(Clone, Copy)]
@@ -73,7 +73,7 @@ impl Incoming {
         if self.fd != fd {
             (self.fd, self.nameless) = (fd, None);
         }
-        let mut nameless = || *self.nameless.get_or_insert_with(|| descriptor::is_nameless(fd));
+        let mut nameless = || *self.nameless.get_or_insert_with(|| sys::is_nameless(fd));
         self.mode = match mode {
             ReadMode::Ahead if nameless() => ReadMode::Ahead,
             _ => ReadMode::Exact,
@@ -117,7 +117,7 @@ impl Incoming {
             self.loop_state.keep(token, self.fd, receiver)?;
         }
         if is_any_shown() {
-            pdu_trace::show(token, Way::In, self.fd, pdu.bytes());
+            show_pdu(token, Way::In, self.fd, pdu.bytes());
         }
         if pdu.is_end() {
             return Err(Failure::End);
@@ -203,7 +203,7 @@ impl Outgoing {
         (self.fd, self.purpose, self.written) = (fd, purpose, 0);
         libpcp::__pmIgnoreSignalPIPE();
         if is_any_shown() {
-            pdu_trace::show(token, Way::Out, fd, self.bytes());
+            show_pdu(token, Way::Out, fd, self.bytes());
         }
     }
 
@@ -310,5 +310,12 @@ fn warn(token: &mut Token, text: fmt::Arguments<'_>) {
         log::warning!(token, "{text}");
     } else {
         log::notify!(token, Level::Debug, "{text}");
+    }
+}
+
+/// Shows a PDU that is sent or was received, under `-Dpdu`.
+fn show_pdu(token: &mut Token, way: Way, fd: RawFd, pdu: &[u8]) {
+    if log::debug(Debug::Pdu) {
+        log::trace(token, debug_libpcp::dump(std::process::id(), way, fd, pdu).bytes());
     }
 }

@@ -21,17 +21,16 @@ use crate::state;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::{PMAPI, SINCE_6_0_5};
 use crate::sys::lock::Token;
-use crate::sys::pdu_trace;
 use crate::view::arg::Shown;
 use crate::view::from_wire::OwnedProfile;
 use crate::view::interface::{Check, Dispatch, EndContext, Ext};
 use crate::view::types::Comm;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::Interface;
-use pmda_core::log::Level;
+use pmda_core::log::{Level, Whole};
 use pmda_core::wire::encode::{Reply, ResultBuilder};
 use pmda_core::wire::receive::{Failure, Pdu, ReadMode};
-use pmda_core::wire::{Kind, decode};
+use pmda_core::wire::{Kind, debug_libpmda, decode};
 
 /// The result of a loop that cannot start (MAIN-3).
 const NO_START: c_int = -1;
@@ -191,7 +190,7 @@ impl<'call> MainLoop<'call> {
         if connection::is_any_shown() {
             let attributes = self.agent.interface().has_attributes();
             let context = attributes.then_some(pdu.header.from);
-            pdu_trace::request(token, pdu, context);
+            show_request(token, pdu, context);
         }
     }
 
@@ -329,5 +328,16 @@ fn lost(token: &mut Token, error: Error) -> c_int {
 fn log_kind(token: &mut Token, kind: Kind) {
     if log::debug(Debug::Pdu) && log::debug(Debug::Desperate) {
         log::trace!(token, "__pmdaMainPDU: got PDU type {kind} from pmcd\n");
+    }
+}
+
+/// Shows a request under `-Dlibpmda`. `context` is its client, for agents that get attributes of
+/// clients.
+fn show_request(token: &mut Token, pdu: &Pdu, context: Option<i32>) {
+    if !log::debug(Debug::Libpmda) {
+        return;
+    }
+    if let Some(line) = debug_libpmda::request(pdu.header.kind, pdu.bytes(), context, SINCE_6_0_5) {
+        log::debug_line!(token, "{}", Whole(line.bytes()));
     }
 }

@@ -10,11 +10,11 @@ use crate::boundary::NoDropCell;
 use crate::mainloop::connection::{Incoming, Outgoing, SendPurpose};
 use crate::open::{is_supported, text};
 use crate::state;
+use crate::sys;
 use crate::sys::libpcp;
 use crate::sys::libpcp::SINCE_6_0_5;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::lock::Token;
-use crate::sys::process;
 use crate::sys::socket::{self, Socket, SocketFailure};
 use crate::view::arg::Shown;
 use crate::view::interface::{Dispatch, Ext};
@@ -104,7 +104,7 @@ impl Connect<'_> {
         self.transport = transport;
         let listener = match transport {
             Transport::Pipe | Transport::Unknown => {
-                let (input, output) = process::standard_streams();
+                let (input, output) = sys::standard_streams();
                 return Connection::Open(input, output);
             }
             Transport::Inet | Transport::Ipv6 => {

@@ -22,7 +22,7 @@ use crate::open::{init, is_refused, log_file, set_callback, set_up, stand_in};
 use crate::state;
 use crate::sys::libpcp::{self, log};
 use crate::sys::lock::Mutex;
-use crate::sys::{process, socket};
+use crate::sys::{self, socket};
 use crate::view::arg::{CText, MutableText, Out};
 use crate::view::interface::{Dispatch, Ext, ExtTexts, pmdaInterface};
 use crate::view::memory::Lasting;
@@ -232,7 +232,7 @@ fn connect(dispatch: Option<Dispatch<'_>>) -> Guarded<()> {
                 let accepted = socket::accept(listener);
                 guarded(|token| connect.accepted(token, accepted))?
             }
-            Connection::Impossible => process::exit(1),
+            Connection::Impossible => sys::exit(1),
         };
     };
     guarded(|token| connect.opened(token, input, output))?;

@@ -11,10 +11,9 @@ use std::{io, mem, ptr};
 use rustix::net::addr::SocketAddrArg;
 use rustix::net::{AddressFamily, SocketAddrUnix, sockopt};
 
-use crate::sys::libpcp;
 use crate::sys::lock::uncancelled;
 use crate::sys::socket::{self, Socket};
-use crate::sys::{blocking, safe_externs};
+use crate::sys::{self, blocking, libpcp};
 use pmda_core::error::{Error, Result};
 
 /// The result of a failed send: -1, which is `-EPERM` by accident. The cause is in errno (ROOT-10,
@@ -215,14 +214,14 @@ unsafe fn descriptors(header: &libc::msghdr) -> [RawFd; 2] {
 /// ignored.
 pub(crate) fn close(descriptor: RawFd) {
     if descriptor >= 0 {
-        uncancelled(|| safe_externs::close(descriptor));
+        uncancelled(|| sys::close(descriptor));
     }
 }
 
 /// Ends the conversation; the descriptor stays open (ROOT-34).
 pub(crate) fn shut_down(fd: c_int) {
     if fd >= 0 {
-        safe_externs::shutdown(fd, libc::SHUT_RDWR);
+        sys::shutdown(fd, libc::SHUT_RDWR);
     }
 }
 

@@ -10,9 +10,8 @@ use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid};
 use rustix::io::Errno;
 use rustix::net::{self, AddressFamily, SocketAddrUnix, SocketFlags, SocketType, sockopt};
 
-use crate::sys::libpcp;
 use crate::sys::libpcp::log::{self, Debug, ErrorText};
-use crate::sys::{blocking, safe_externs};
+use crate::sys::{self, blocking, libpcp};
 use pmda_core::dir_entry::DirEntry;
 use pmda_core::log::{Bytes, Journal, Level, Line, PathBytes};
 use pmda_core::path::FilePath;
@@ -227,7 +226,7 @@ pub(crate) fn listen_unix(journal: &mut Journal, path: &CStr) -> Result<Socket, 
     }
     // The name gets the mode of the descriptor, so other users cannot connect until the socket has
     // its owner. If fchmod fails, the mode is what the umask leaves, as with the C library.
-    let is_closed = safe_externs::fchmod(socket.as_raw_fd(), 0o600) == 0;
+    let is_closed = sys::fchmod(socket.as_raw_fd(), 0o600) == 0;
     checked("bind", net::bind(&socket, &address))?;
     set_owner(journal, path, is_closed);
     checked("listen", net::listen(&socket, 5))?;
@@ -312,7 +311,7 @@ fn open_name(path: &CStr, is_closed: bool) -> Result<OwnedFd, Errno> {
     // A socket of another user has another owner. A socket of this user that is elsewhere in the
     // system cannot be moved here by those who may write to this directory alone.
     let is_ours = FileType::from_raw_mode(found.st_mode) == FileType::Socket
-        && found.st_uid == safe_externs::geteuid()
+        && found.st_uid == sys::geteuid()
         && found.st_nlink == 1
         && !(is_closed && found.st_mode & 0o177 != 0);
     if is_ours { Ok(name) } else { Err(Errno::NOTSOCK) }
