@@ -1,5 +1,10 @@
 //! PCP's agent `mounts`: whether the file systems that are listed in `mounts.conf` are mounted, and
 //! how full they are.
+//!
+//! It has the metrics, numbers, instances, texts and values of the one in C, and differs where
+//! `mounts.conf` is unusual: an empty line and blanks around a name are ignored (in C an instance
+//! `""`, and part of the name), a mount point twice is one instance (two of one name), a name keeps
+//! its number when the file changes (counted anew), and the last line needs no end (a warning).
 
 #![forbid(unsafe_code)]
 
