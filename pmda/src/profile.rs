@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use pmda_core::error::{Error, Result};
 use pmda_core::profile::{Compiled, Element};
 use pmda_core::wire::decode;
 
@@ -52,26 +53,35 @@ impl Profile {
     }
 
     /// The part of a PROFILE that is about instance domains of the agent with this `domain`.
-    pub(crate) fn new(profile: decode::Profile<'_>, domain: u32) -> Profile {
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(crate) fn new(profile: decode::Profile<'_>, domain: u32) -> Result<Profile> {
         let mut domains = HashMap::new();
+        let mut exceptions = Vec::new();
         for selection in profile.iter() {
             if selection.indom.domain() != domain {
                 continue;
             }
-            let exceptions: Vec<i32> = selection.instances().collect();
+            exceptions.clear();
+            for inst in selection.instances() {
+                exceptions.try_reserve(1).map_err(|_| Error::ENOMEM)?;
+                exceptions.push(inst);
+            }
             let element = Element {
                 include: selection.state == 0,
                 exceptions: &exceptions,
             };
             // The first element for a domain counts.
-            if let (false, Ok(compiled)) = (domains.contains_key(&selection.indom.serial()), Compiled::new(element)) {
-                domains.insert(selection.indom.serial(), compiled);
+            if !domains.contains_key(&selection.indom.serial()) {
+                domains.try_reserve(1).map_err(|_| Error::ENOMEM)?;
+                domains.insert(selection.indom.serial(), Compiled::new(element)?);
             }
         }
-        Profile {
+        Ok(Profile {
             include: profile.state == 0,
             domains,
-        }
+        })
     }
 
     pub(crate) fn selection(&self, serial: u32) -> Selection<'_> {

@@ -44,10 +44,7 @@ impl ResultSink<'_> {
     pub(crate) fn open(&mut self, metric: MetricId) -> Result<()> {
         match self {
             ResultSink::Reply(reply) => reply.open(metric, 1),
-            ResultSink::Host(host) => {
-                host.open(metric);
-                Ok(())
-            }
+            ResultSink::Host(host) => host.open(metric),
         }
     }
 

@@ -396,7 +396,7 @@ pub trait FromStore: Sized {
     ///
     /// # Errors
     /// `PM_ERR_CONV` when that is not possible, `PM_ERR_SIGN` for a negative number where none may
-    /// be, `PM_ERR_TRUNC` for one that is too large.
+    /// be, `PM_ERR_TRUNC` for one that is too large, `-ENOMEM`.
     fn from_store(value: Stored<'_>, unit: Unit) -> Result<Self>;
 }
 
@@ -446,17 +446,28 @@ impl FromStore for String {
         let Stored::String(text) = value else {
             return Err(Error::CONV);
         };
-        String::from_utf8(text.to_vec()).map_err(|_| Error::CONV)
+        String::from_utf8(copy(text)?).map_err(|_| Error::CONV)
     }
 }
 
 impl FromStore for Vec<u8> {
     fn from_store(value: Stored<'_>, _: Unit) -> Result<Vec<u8>> {
         match value {
-            Stored::String(bytes) | Stored::Aggregate(bytes) => Ok(bytes.to_vec()),
+            Stored::String(bytes) | Stored::Aggregate(bytes) => copy(bytes),
             _ => Err(Error::CONV),
         }
     }
+}
+
+/// A copy of what a client has sent, which may be long.
+///
+/// # Errors
+/// `-ENOMEM`.
+fn copy(bytes: &[u8]) -> Result<Vec<u8>> {
+    let mut copy = Vec::new();
+    copy.try_reserve_exact(bytes.len()).map_err(|_| Error::ENOMEM)?;
+    copy.extend_from_slice(bytes);
+    Ok(copy)
 }
 
 /// A number in the metric's unit of time.

@@ -8,6 +8,7 @@ mod daemons;
 mod files;
 mod guide;
 mod heavy;
+mod memory;
 mod mutated;
 mod objects;
 mod persistent;

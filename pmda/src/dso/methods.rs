@@ -14,7 +14,7 @@ use pmda_core::wire::{Kind, block};
 
 use super::abi::{DomainProfile, Ext, GivenExt, GivenText, InResult, Label, LabelSet, Methods, Out, Profile};
 use super::hosted::{Reply, ask, tell_ended, with};
-use crate::memory::{ResultHead, Value, ValueSet, heap};
+use crate::memory::{Blocks, ResultHead, Value, ValueSet};
 use crate::{Agent, ClientId, Error, Result};
 
 impl Methods {
@@ -116,31 +116,29 @@ pub(super) extern "C" fn instance<A: Agent>(
     ask::<A>(ext, write, |reply| {
         reply.expect(Kind::PDU_INSTANCE)?;
         let entries = client::instances(reply.pdu)?;
-        let instances: Vec<c_int> = entries.clone().map(|(inst, _)| inst).collect();
+        let instances = collect(entries.clone().map(|(inst, _)| Ok(inst)))?;
+        let mut blocks = Blocks::new();
         let found = InResult {
             indom,
             count: c_int::try_from(entries.len()).map_err(|_| Error::IPC)?,
             // An instance that was asked for by its name has no name in the result, and one that
             // was asked for by its number has no number.
             instances: if is_whole || name.is_some() {
-                heap::array(&instances)
+                blocks.array(&instances)?
             } else {
                 ptr::null_mut()
             },
             names: if is_whole || name.is_none() {
-                names_of(entries)
+                let names = collect(entries.map(|(_, name)| Ok(blocks.text(name)?)))?;
+                blocks.array(&names)?
             } else {
                 ptr::null_mut()
             },
         };
-        out.write(heap::array(&[found]));
+        out.write(blocks.array(&[found])?);
+        blocks.give();
         Ok(0)
     })
-}
-
-fn names_of(entries: client::WireInstances<'_>) -> *mut *mut c_char {
-    let names: Vec<*mut c_char> = entries.map(|(_, name)| heap::text(name)).collect();
-    heap::array(&names)
 }
 
 /// Gets a text, which stays ours.
@@ -157,7 +155,10 @@ pub(super) extern "C" fn text<A: Agent>(
         |reply| {
             reply.expect(Kind::PDU_TEXT)?;
             let text = client::text(reply.pdu)?;
-            *reply.text = CString::new(text).map_err(|_| Error::TEXT)?;
+            let mut bytes = Vec::new();
+            bytes.try_reserve_exact(text.len() + 1).map_err(|_| Error::ENOMEM)?;
+            bytes.extend_from_slice(text);
+            *reply.text = CString::new(bytes).map_err(|_| Error::TEXT)?;
             out.write(reply.text.as_ptr());
             Ok(0)
         },
@@ -204,8 +205,11 @@ unsafe fn add_values(set: &ValueSet, store: &mut ResultBuilder) -> Result<()> {
                 let length = block::length(header).max(block::HEADER);
                 // SAFETY: the length counts from the first word.
                 let block = unsafe { slice::from_raw_parts(start.cast::<u8>(), length) };
-                // One that is too short for its type would be refused by a daemon so.
-                store.host_block(value.inst, block).map_err(|_| Error::IPC)?;
+                store.host_block(value.inst, block).map_err(|error| {
+                    // One that is too short for its type would be refused by a daemon so.
+                    let is_memory = Error::ENOMEM == error.into();
+                    if is_memory { Error::ENOMEM } else { Error::IPC }
+                })?;
             }
             _ => return Err(Error::IPC),
         }
@@ -236,8 +240,11 @@ pub(super) extern "C" fn name<A: Agent>(pmid: c_uint, out: Out<'_, *mut *mut c_c
         |request| request.names_of(MetricId(pmid)),
         |reply| {
             let (names, _) = names_in(&reply)?;
-            out.write(heap::texts(names.iter().copied()));
-            c_int::try_from(names.len()).map_err(|_| Error::IPC)
+            let count = c_int::try_from(names.len()).map_err(|_| Error::IPC)?;
+            let mut blocks = Blocks::new();
+            out.write(blocks.texts(names.iter().copied())?);
+            blocks.give();
+            Ok(count)
         },
     )
 }
@@ -260,21 +267,23 @@ pub(super) extern "C" fn children<A: Agent>(
     };
     ask::<A>(ext, write, |reply| {
         let (names, states) = names_in(&reply)?;
+        let count = c_int::try_from(names.len()).map_err(|_| Error::IPC)?;
         // A host frees lists only if there is something in them.
         let is_empty = names.is_empty();
-        names_out.write(if is_empty {
-            ptr::null_mut()
-        } else {
-            heap::texts(names.iter().copied())
-        });
-        if let Some(out) = states_out {
-            out.write(if is_empty {
-                ptr::null_mut()
-            } else {
-                heap::array(&states)
-            });
+        let mut blocks = Blocks::new();
+        let mut of_host = (ptr::null_mut(), ptr::null_mut());
+        if !is_empty {
+            of_host.0 = blocks.texts(names.iter().copied())?;
+            if states_out.is_some() {
+                of_host.1 = blocks.array(&states)?;
+            }
         }
-        c_int::try_from(names.len()).map_err(|_| Error::IPC)
+        names_out.write(of_host.0);
+        if let Some(out) = states_out {
+            out.write(of_host.1);
+        }
+        blocks.give();
+        Ok(count)
     })
 }
 
@@ -302,13 +311,16 @@ pub(super) extern "C" fn label<A: Agent>(
         |request| request.label(ident as u32, kind),
         |reply| {
             reply.expect(Kind::PDU_LABEL)?;
-            let sets = label_sets(reply.pdu)?;
+            let mut blocks = Blocks::new();
+            let sets = label_sets(reply.pdu, &mut blocks)?;
+            let count = c_int::try_from(sets.len()).map_err(|_| Error::IPC)?;
             out.write(if sets.is_empty() {
                 ptr::null_mut()
             } else {
-                heap::array(&sets)
+                blocks.array(&sets)?
             });
-            c_int::try_from(sets.len()).map_err(|_| Error::IPC)
+            blocks.give();
+            Ok(count)
         },
     )
 }
@@ -318,25 +330,25 @@ pub(super) extern "C" fn ended<A: Agent>(context: c_int) {
     tell_ended::<A>(ClientId(context));
 }
 
-/// The sets of a LABEL; the texts and lists that they point to become the host's.
-fn label_sets(pdu: &[u8]) -> Result<Vec<LabelSet>> {
+/// The sets of a LABEL; the texts and lists that they point to are among the blocks.
+fn label_sets(pdu: &[u8], blocks: &mut Blocks) -> Result<Vec<LabelSet>> {
     let set_of = |set: client::WireLabelSet<'_>| {
-        let records: Vec<Label> = set.spans().map(label_of).collect();
+        let records = collect(set.spans().map(|span| Ok(label_of(span))))?;
         Ok(LabelSet {
             inst: set.inst as u32,
             count: set.count,
-            json: heap::text(set.json),
+            json: blocks.text(set.json)?,
             json_len: u16::try_from(set.json.len()).map_err(|_| Error::IPC)?,
             flags: 0,
             labels: if records.is_empty() {
                 ptr::null_mut()
             } else {
-                heap::array(&records)
+                blocks.array(&records)?
             },
             hash: ptr::null_mut(),
         })
     };
-    client::labels(pdu)?.map(set_of).collect()
+    collect(client::labels(pdu)?.map(set_of))
 }
 
 fn label_of(span: Span) -> Label {
@@ -352,10 +364,23 @@ fn label_of(span: Span) -> Label {
 /// The names of a PMNS_NAMES, and the status of each, by default that of a leaf.
 fn names_in<'p>(reply: &Reply<'p>) -> Result<(Vec<&'p [u8]>, Vec<c_int>)> {
     reply.expect(Kind::PDU_PMNS_NAMES)?;
-    let names = client::names(reply.pdu)?;
-    Ok(names
-        .map(|(name, status)| (name, status.unwrap_or(PMNS_LEAF_STATUS)))
-        .unzip())
+    let list = client::names(reply.pdu)?;
+    let names = collect(list.clone().map(|(name, _)| Ok(name)))?;
+    let states = collect(list.map(|(_, status)| Ok(status.unwrap_or(PMNS_LEAF_STATUS))))?;
+    Ok((names, states))
+}
+
+/// Collects items in a list.
+///
+/// # Errors
+/// `-ENOMEM`; the first error among the items.
+fn collect<T>(items: impl Iterator<Item = Result<T>>) -> Result<Vec<T>> {
+    let mut list = Vec::new();
+    for item in items {
+        list.try_reserve(1).map_err(|_| Error::ENOMEM)?;
+        list.push(item?);
+    }
+    Ok(list)
 }
 
 /// The items of an array of C: none if it is NULL or its length is not positive.

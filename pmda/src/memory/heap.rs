@@ -1,10 +1,11 @@
 //! Memory of the C heap, which the host frees.
 
-use std::alloc::{Layout, handle_alloc_error};
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::{self, MaybeUninit};
 use std::ptr::{self, NonNull};
 use std::slice;
+
+use pmda_core::error::{Error, Result};
 
 use super::{Value, ValueSet, ValueUnion};
 
@@ -25,16 +26,21 @@ impl Block {
     }
 
     /// A block of `len` bytes, at least one.
-    pub(crate) fn new(len: usize) -> Block {
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    fn new(len: usize) -> Result<Block> {
         let mut block = Block::none();
-        block.resize(len);
-        block
+        block.resize(len)?;
+        Ok(block)
     }
 
-    /// Makes the block longer or shorter, at least one byte; it keeps the bytes that fit. Without
-    /// memory the process ends, as elsewhere in Rust.
+    /// Makes the block longer or shorter, at least one byte; it keeps the bytes that fit.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; the block is as it was.
     #[inline]
-    fn resize(&mut self, len: usize) {
+    fn resize(&mut self, len: usize) -> Result<()> {
         let len = len.max(1);
         // SAFETY: a block is of malloc, and nobody else has it; it may get any size but 0.
         let block = unsafe {
@@ -43,8 +49,9 @@ impl Block {
                 _ => libc::realloc(self.start.as_ptr(), len),
             }
         };
-        self.start = NonNull::new(block).unwrap_or_else(|| out_of_memory(len));
+        self.start = NonNull::new(block).ok_or(Error::ENOMEM)?;
         self.len = len;
+        Ok(())
     }
 
     /// The places for items of a type that fit behind the first `from` bytes.
@@ -69,7 +76,7 @@ impl Block {
     }
 
     /// All bytes, set to zero.
-    pub(crate) fn bytes(&mut self) -> &mut [u8] {
+    fn bytes(&mut self) -> &mut [u8] {
         let places = self.places::<u8>(0);
         places.fill(MaybeUninit::new(0));
         // SAFETY: all bytes have just been written.
@@ -77,14 +84,8 @@ impl Block {
     }
 
     /// The start of the block.
-    pub(crate) fn pointer(&self) -> *mut c_void {
+    fn pointer(&self) -> *mut c_void {
         self.start.as_ptr()
-    }
-
-    /// Gives the block away: whoever gets the pointer has to call `free`.
-    #[inline]
-    pub(crate) fn give(self) -> *mut c_void {
-        mem::ManuallyDrop::new(self).pointer()
     }
 }
 
@@ -93,6 +94,104 @@ impl Drop for Block {
         if self.len != 0 {
             // SAFETY: a block of malloc's that no host has: `give` does not come here.
             unsafe { libc::free(self.start.as_ptr()) };
+        }
+    }
+}
+
+/// Blocks that are being made for a host, and point to each other. They are ours, and freed
+/// together, until they are given away together.
+pub(crate) struct Blocks(Vec<Block>);
+
+impl Blocks {
+    pub(crate) const fn new() -> Blocks {
+        Blocks(Vec::new())
+    }
+
+    /// The number of blocks.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Makes sure that so many more blocks can be kept.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    #[inline]
+    pub(crate) fn reserve(&mut self, more: usize) -> Result<()> {
+        self.0.try_reserve(more).map_err(|_| Error::ENOMEM)
+    }
+
+    /// Keeps a block, and returns its start. It has to be reserved for.
+    #[inline]
+    fn keep(&mut self, block: Block) -> *mut c_void {
+        let start = block.pointer();
+        self.0.push(block);
+        start
+    }
+
+    /// Makes a block of `len` bytes, which `write` gets as zeros.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; those of `write`.
+    #[inline]
+    pub(crate) fn block(&mut self, len: usize, write: impl FnOnce(&mut [u8]) -> Result<()>) -> Result<*mut c_void> {
+        self.reserve(1)?;
+        let mut block = Block::new(len)?;
+        write(block.bytes())?;
+        Ok(self.keep(block))
+    }
+
+    /// Makes a block with these items.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(crate) fn array<T: Copy>(&mut self, items: &[T]) -> Result<*mut T> {
+        self.reserve(1)?;
+        let mut block = Block::new(size_of_val(items))?;
+        block.write(0, items);
+        Ok(self.keep(block).cast())
+    }
+
+    /// Makes a block with a text and a NUL. C reads it up to the first NUL.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(crate) fn text(&mut self, text: &[u8]) -> Result<*mut c_char> {
+        let block = self.block(text.len() + 1, |block| {
+            block[..text.len()].copy_from_slice(text);
+            Ok(())
+        })?;
+        Ok(block.cast())
+    }
+
+    /// Makes an array of texts. They are in one block with the array, as the host frees that alone.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(crate) fn texts<'t>(&mut self, texts: impl Iterator<Item = &'t [u8]> + Clone) -> Result<*mut *mut c_char> {
+        self.reserve(1)?;
+        let bytes: usize = texts.clone().map(|text| text.len() + 1).sum();
+        let mut place = texts.clone().count() * size_of::<*mut c_char>();
+        let mut block = Block::new(place + bytes)?;
+        let start = block.pointer();
+        for (index, text) in texts.enumerate() {
+            block.write(index * size_of::<*mut c_char>(), &[start.wrapping_byte_add(place)]);
+            block.write(place, text);
+            block.write(place + text.len(), &[0_u8]);
+            place += text.len() + 1;
+        }
+        Ok(self.keep(block).cast())
+    }
+
+    /// Frees all blocks but the first `len`.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.0.truncate(len);
+    }
+
+    /// Gives all blocks away: whoever has their pointers has to call `free`.
+    pub(crate) fn give(&mut self) {
+        for block in self.0.drain(..) {
+            mem::forget(block);
         }
     }
 }
@@ -117,12 +216,22 @@ impl Set {
     }
 
     /// Removes all values, and makes room for one, as in the structure of C.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    #[inline]
+    pub(crate) fn begin(&mut self) -> Result<()> {
+        self.clear();
+        match self.block.len {
+            0 => self.reserve(1),
+            _ => Ok(()),
+        }
+    }
+
+    /// Removes all values.
     #[inline]
     pub(crate) fn clear(&mut self) {
         self.len = 0;
-        if self.block.len == 0 {
-            self.make_room(1);
-        }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -130,12 +239,16 @@ impl Set {
     }
 
     /// Adds a value.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     #[inline]
-    pub(crate) fn push(&mut self, inst: c_int, value: ValueUnion) {
+    pub(crate) fn push(&mut self, inst: c_int, value: ValueUnion) -> Result<()> {
         match self.block.places(VALUES).get_mut(self.len) {
             Some(place) => {
                 place.write(Value { inst, value });
                 self.len += 1;
+                Ok(())
             }
             None => self.push_and_grow(inst, value),
         }
@@ -151,60 +264,26 @@ impl Set {
         }
     }
 
-    /// Gives the set away, with this head; its `numval` counts only if there are no values. To be
-    /// called after [`Set::clear`].
+    /// Adds the set to the blocks, which are reserved for, with this head; its `numval` counts only
+    /// if there are no values. To be called after [`Set::begin`].
     #[inline]
-    pub(crate) fn finish(&mut self, mut head: ValueSet) -> *mut c_void {
+    pub(crate) fn finish(&mut self, mut head: ValueSet, blocks: &mut Blocks) -> *mut c_void {
         head.numval = self.numval(head.numval);
         self.block.places(0)[0].write(head);
         self.len = 0;
-        mem::replace(&mut self.block, Block::none()).give()
+        blocks.keep(mem::replace(&mut self.block, Block::none()))
     }
 
     #[cold]
-    fn push_and_grow(&mut self, inst: c_int, value: ValueUnion) {
-        self.make_room((2 * self.len).max(1));
-        self.push(inst, value);
+    fn push_and_grow(&mut self, inst: c_int, value: ValueUnion) -> Result<()> {
+        self.reserve((2 * self.len).max(1))?;
+        self.push(inst, value)
     }
 
     #[inline]
-    fn make_room(&mut self, values: usize) {
-        self.block.resize(VALUES + values * size_of::<Value>());
+    fn reserve(&mut self, values: usize) -> Result<()> {
+        self.block.resize(VALUES + values * size_of::<Value>())
     }
-}
-
-/// A block with these items, given away.
-pub(crate) fn array<T: Copy>(items: &[T]) -> *mut T {
-    let mut block = Block::new(size_of_val(items));
-    block.write(0, items);
-    block.give().cast()
-}
-
-/// A block with a text and a NUL, given away. C reads it up to the first NUL.
-pub(crate) fn text(text: &[u8]) -> *mut c_char {
-    let mut block = Block::new(text.len() + 1);
-    block.bytes()[..text.len()].copy_from_slice(text);
-    block.give().cast()
-}
-
-/// An array of texts, given away. They are in one block with the array, as the host frees that
-/// alone.
-pub(crate) fn texts<'t>(texts: impl Iterator<Item = &'t [u8]> + Clone) -> *mut *mut c_char {
-    let bytes: usize = texts.clone().map(|text| text.len() + 1).sum();
-    let mut place = texts.clone().count() * size_of::<*mut c_char>();
-    let mut block = Block::new(place + bytes);
-    let start = block.pointer();
-    for (index, text) in texts.enumerate() {
-        block.write(index * size_of::<*mut c_char>(), &[start.wrapping_byte_add(place)]);
-        block.write(place, text);
-        block.write(place + text.len(), &[0_u8]);
-        place += text.len() + 1;
-    }
-    block.give().cast()
-}
-
-fn out_of_memory(size: usize) -> ! {
-    handle_alloc_error(Layout::array::<u8>(size).unwrap_or(Layout::new::<u8>()))
 }
 
 #[cfg(test)]
@@ -215,11 +294,11 @@ mod tests {
     #[test]
     fn values_of_a_set() {
         let mut set = Set::new();
-        set.clear();
-        set.push(7, ValueUnion { lval: 8 });
-        set.clear();
+        set.begin().expect("memory");
+        set.push(7, ValueUnion { lval: 8 }).expect("memory");
+        set.begin().expect("memory");
         for inst in 0..5 {
-            set.push(inst, ValueUnion { lval: 10 * inst });
+            set.push(inst, ValueUnion { lval: 10 * inst }).expect("memory");
         }
         let places = &set.block.places::<Value>(VALUES)[..set.len];
         // SAFETY: as many values were written.
@@ -234,11 +313,12 @@ mod tests {
     /// A block that is not given is freed, and nothing is written beyond it.
     #[test]
     fn blocks() {
-        let mut block = Block::new(10);
+        let mut block = Block::new(10).expect("memory");
         block.write(8, &[7_u8; 4]);
         assert_eq!(block.places::<u32>(4).len(), 1);
         assert_eq!(block.bytes(), [0; 10]);
         assert_eq!(Block::none().bytes(), []);
-        assert_eq!(Block::new(0).bytes(), [0]);
+        assert_eq!(Block::new(0).expect("memory").bytes(), [0]);
+        assert_eq!(Block::new(usize::MAX / 2).err(), Some(Error::ENOMEM));
     }
 }

@@ -3,8 +3,9 @@
 #![allow(unsafe_code)]
 
 mod abi;
-pub(crate) mod heap;
+mod heap;
 mod result;
 
 pub(crate) use abi::{ResultHead, Value, ValueSet, ValueUnion};
+pub(crate) use heap::Blocks;
 pub(crate) use result::HostResult;

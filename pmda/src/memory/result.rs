@@ -9,7 +9,7 @@ use pmda_core::ident::MetricId;
 use pmda_core::wire::number;
 use pmda_core::wire::result::{self, SentValue as Stored};
 
-use super::heap::{Block, Set};
+use super::heap::{Blocks, Set};
 use super::{ResultHead, ValueSet, ValueUnion};
 use pmda_core::error::{Error, Result};
 
@@ -22,9 +22,13 @@ const COUNT: usize = offset_of!(ResultHead, count) / size_of::<*const ()>();
 /// host's. The words stay ours, and are valid until the next fetch (FETCH-70, FETCH-71).
 pub(crate) struct HostResult {
     words: Vec<*mut c_void>,
-    /// The set that is being built, and the blocks that its values point to.
+    /// The set that is being built.
     set: Set,
-    blocks: Vec<Block>,
+    /// The sets that are whole, and the blocks that values point to: all that becomes the host's.
+    /// There is always space for one more.
+    blocks: Blocks,
+    /// The number of blocks when the set was begun.
+    before: usize,
     pmid: u32,
     format: i32,
 }
@@ -35,7 +39,8 @@ impl HostResult {
             words: vec![ptr::null_mut(); HEAD],
             pmid: 0,
             set: Set::new(),
-            blocks: Vec::new(),
+            blocks: Blocks::new(),
+            before: 0,
             format: PM_VAL_INSITU,
         }
     }
@@ -43,44 +48,51 @@ impl HostResult {
     /// Starts a result of `metrics` sets. The seconds of its time are the flags (WIRE-52).
     ///
     /// # Errors
-    /// `PM_ERR_TOOBIG` if the number does not fit.
+    /// `PM_ERR_TOOBIG` if the number does not fit; `-ENOMEM`.
     #[inline]
     pub(crate) fn begin(&mut self, flags: u32, metrics: usize) -> Result<()> {
         let mut count = [0; size_of::<usize>()];
         let sets = i32::try_from(metrics).map_err(|_| Error::TOOBIG)?;
         count[..4].copy_from_slice(&sets.to_ne_bytes());
         self.words.truncate(HEAD);
+        // Of a result that has failed.
+        self.blocks.truncate(0);
+        self.words.try_reserve(metrics).map_err(|_| Error::ENOMEM)?;
         self.words[0] = ptr::without_provenance_mut(flags as usize);
         self.words[COUNT] = ptr::without_provenance_mut(usize::from_ne_bytes(count));
         Ok(())
     }
 
     /// Starts the set of a metric.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     #[inline]
-    pub(crate) fn open(&mut self, metric: MetricId) {
+    pub(crate) fn open(&mut self, metric: MetricId) -> Result<()> {
         self.pmid = metric.0;
-        self.set.clear();
+        self.before = self.blocks.len();
         self.format = PM_VAL_INSITU;
+        self.blocks.reserve(1)?;
+        self.set.begin()
     }
 
     /// Adds a value in place.
     ///
     /// # Errors
     /// `PM_ERR_CONV` if the set has values with blocks: the host takes all words for pointers then.
+    /// `-ENOMEM`.
     #[inline]
     pub(crate) fn word(&mut self, inst: i32, word: u32) -> Result<()> {
         if self.format != PM_VAL_INSITU {
             return Err(Error::CONV);
         }
-        let value = ValueUnion { lval: word as i32 };
-        self.set.push(inst, value);
-        Ok(())
+        self.set.push(inst, ValueUnion { lval: word as i32 })
     }
 
     /// Adds a number of 64 bits, with the header word of its block.
     ///
     /// # Errors
-    /// `PM_ERR_CONV` if the set has values in place.
+    /// `PM_ERR_CONV` if the set has values in place; `-ENOMEM`.
     pub(crate) fn wide(&mut self, inst: i32, header: u32, value: u64) -> Result<()> {
         self.written(inst, 12, |block| {
             block[..4].copy_from_slice(&header.to_ne_bytes());
@@ -115,12 +127,15 @@ impl HostResult {
         if self.format == PM_VAL_INSITU && !self.set.is_empty() {
             return Err(Error::CONV);
         }
-        let mut block = Block::new(size);
-        write(block.bytes())?;
+        // One for this block, and one for the set.
+        self.blocks.reserve(2)?;
+        let kept = self.blocks.len();
+        let pval = self.blocks.block(size, write)?.cast_const().cast();
+        if let Err(error) = self.set.push(inst, ValueUnion { pval }) {
+            self.blocks.truncate(kept);
+            return Err(error);
+        }
         self.format = PM_VAL_DPTR;
-        let pval = block.pointer().cast();
-        self.set.push(inst, ValueUnion { pval });
-        self.blocks.push(block);
         Ok(())
     }
 
@@ -133,23 +148,20 @@ impl HostResult {
             valfmt: self.format,
             values: [],
         };
-        self.words.push(self.set.finish(head));
-        // The blocks are the host's with the set that points to them.
-        while let Some(block) = self.blocks.pop() {
-            block.give();
-        }
+        self.words.push(self.set.finish(head, &mut self.blocks));
     }
 
     /// Ends the set without the values that were added: `code` is the error, or 0.
     pub(crate) fn fail(&mut self, code: i32) {
-        self.blocks.clear();
+        self.blocks.truncate(self.before);
         self.set.clear();
         self.format = PM_VAL_INSITU;
         self.close(code.min(0));
     }
 
-    /// The result for the host, valid until this begins another one.
+    /// The result for the host, valid until this begins another one. The sets are the host's.
     pub(crate) fn finish(&mut self) -> *mut c_void {
+        self.blocks.give();
         self.words.as_mut_ptr().cast()
     }
 
@@ -162,7 +174,7 @@ impl HostResult {
         let reply = result::decode(pdu)?;
         self.begin(number(pdu, 12).unwrap_or(0) as u32, reply.metrics)?;
         for set in reply.sets() {
-            self.open(set.metric);
+            self.open(set.metric)?;
             for (inst, value) in set.values() {
                 match value {
                     Stored::Word(word) => self.word(inst, word)?,
@@ -190,11 +202,11 @@ mod tests {
     fn one_format_a_set() {
         let mut sets = HostResult::new();
         sets.begin(0, 1).expect("few");
-        sets.open(MetricId(1));
+        sets.open(MetricId(1)).expect("memory");
         sets.wide(1, 12, 7).expect("the first");
         assert_eq!(sets.word(2, 7), Err(Error::CONV));
         sets.fail(0);
-        sets.open(MetricId(1));
+        sets.open(MetricId(1)).expect("memory");
         sets.word(1, 7).expect("the first");
         assert_eq!(sets.wide(2, 12, 7), Err(Error::CONV));
         assert_eq!(sets.block(2, 8, &[0; 4]), Err(Error::CONV));

@@ -7,7 +7,7 @@ use super::define::{Def, Target};
 use super::domain::IndomRef;
 use super::metric::{End, Fetch, Metric};
 use crate::value::{Atom, Encoder, Semantics, Type, Value};
-use crate::{Client, Labels, Result, Unit};
+use crate::{Client, Error, Labels, Result, Unit};
 
 impl<S: 'static> Metrics<S> {
     /// Declares a metric with one value. The root and a dot come in front of its name.
@@ -134,12 +134,13 @@ impl<S: 'static> Metrics<S> {
             let mut failure = None;
             rows(state).visit(profile.selection(serial), |inst, row| {
                 if let Err(error) = write(row, out.at(inst), client) {
-                    failure = Some(error);
+                    failure = failure.take().filter(is_of_memory).or(Some(error));
                 }
             });
             match failure {
-                // An error of one instance counts only if no other one has a value.
-                Some(error) if out.values() == 0 => Err(error),
+                // An error of one instance counts only if no other one has a value. But a list that
+                // could not grow is not shown as if it were whole.
+                Some(error) if out.values() == 0 || is_of_memory(&error) => Err(error),
                 failure => {
                     out.failure = failure;
                     Ok(())
@@ -179,4 +180,9 @@ impl<S, T> Def<'_, S, T> {
         }
         self
     }
+}
+
+/// Returns whether an error is that of missing memory.
+fn is_of_memory(error: &Error) -> bool {
+    *error == Error::ENOMEM
 }

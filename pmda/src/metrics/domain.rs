@@ -17,7 +17,7 @@ use pmda_core::labels::JsonLabels;
 use super::{LABEL_CHANGE, Metrics};
 use crate::labels::excerpt;
 use crate::profile::Selection;
-use crate::{Indom, Labels, Result, guard};
+use crate::{Error, Indom, Labels, Result, guard};
 
 /// One more than the greatest serial of an instance domain.
 const SERIALS: u32 = 1 << 22;
@@ -101,7 +101,10 @@ pub(crate) trait Instances<S> {
     /// The number of the instance with a name.
     fn find(&self, state: &mut S, name: &[u8]) -> Option<i32>;
     /// The labels of the selected instances, each with its error if they cannot be made.
-    fn labels(&self, state: &mut S, selection: Selection<'_>, level: u8) -> Vec<(i32, Result<JsonLabels>)>;
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    fn labels(&self, state: &mut S, selection: Selection<'_>, level: u8) -> Result<Vec<(i32, Result<JsonLabels>)>>;
     /// The domain as its type, a [`Typed`].
     fn as_any(&self) -> &dyn Any;
     fn as_any_mut(&mut self) -> &mut dyn Any;
@@ -165,10 +168,14 @@ impl<S: 'static, T: 'static> Instances<S> for Typed<S, T> {
         (self.rows)(state).asked(name)
     }
 
-    fn labels(&self, state: &mut S, selection: Selection<'_>, level: u8) -> Vec<(i32, Result<JsonLabels>)> {
+    fn labels(&self, state: &mut S, selection: Selection<'_>, level: u8) -> Result<Vec<(i32, Result<JsonLabels>)>> {
         let indom = &*(self.rows)(state);
-        let mut sets = Vec::new();
+        let (mut sets, mut has_memory) = (Vec::new(), true);
         indom.visit(selection, |inst, row| {
+            has_memory = has_memory && sets.try_reserve(1).is_ok();
+            if !has_memory {
+                return;
+            }
             let Some(labels) = &self.labels else {
                 sets.push((inst, Labels::new().set(level).map_err(Into::into)));
                 return;
@@ -179,7 +186,7 @@ impl<S: 'static, T: 'static> Instances<S> for Typed<S, T> {
             });
             sets.push((inst, set));
         });
-        sets
+        has_memory.then_some(sets).ok_or(Error::ENOMEM)
     }
 
     fn as_any(&self) -> &dyn Any {

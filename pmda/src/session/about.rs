@@ -152,7 +152,7 @@ impl<A: Agent> Handler<A> {
         let domain = self.state.metrics.indoms.get(&serial).ok_or(Error::INDOM)?;
         let agent = &mut self.state.agent;
         let sets = guard::call(format_args!("labels of instance domain {}", InDom(about.ident)), || {
-            Ok(domain.instances.labels(agent, selection, PM_LABEL_INSTANCES as u8))
+            domain.instances.labels(agent, selection, PM_LABEL_INSTANCES as u8)
         })?;
         self.send_labels(about, &sets)
     }

@@ -117,8 +117,10 @@ impl<A: Agent> Handler<A> {
     fn take_note(&mut self, kind: Kind, pdu: &[u8], from: ClientId) {
         match kind {
             Kind::PDU_PROFILE => {
-                if let Ok(profile) = decode::profile(pdu) {
-                    self.profile = Profile::new(profile, self.state.domain());
+                let profile = decode::profile(pdu);
+                match profile.and_then(|profile| Profile::new(profile, self.state.domain())) {
+                    Ok(profile) => self.profile = profile,
+                    Err(error) => log::error!("{}: a profile is lost: {error}", A::NAME),
                 }
             }
             Kind::PDU_ATTR => {

@@ -1,5 +1,5 @@
-//! An agent for tests: it reads in the background, starts late if it is told to, and prints to
-//! stdout, which is where pmcd reads.
+//! An agent for tests: it reads in the background, starts late if it is told to, prints to stdout,
+//! which is where pmcd reads, and has answers that take much memory.
 
 #![forbid(unsafe_code)]
 
@@ -15,7 +15,12 @@ pub struct Ticking {
     clients: u32,
     timer: Timer,
     wakes: u64,
+    rows: Indom<u64>,
+    text: String,
 }
+
+/// The number of instances in the domain.
+const ROWS: u64 = 3000;
 
 impl Agent for Ticking {
     const NAME: &'static str = "ticking";
@@ -46,6 +51,8 @@ impl Agent for Ticking {
             clients: 0,
             timer: env.timer(Duration::from_millis(20)),
             wakes: 0,
+            rows: Indom::fixed((0..ROWS).map(|row| (format!("row {row}"), row))),
+            text: String::new(),
         })
     }
 
@@ -65,6 +72,18 @@ impl Agent for Ticking {
         m.text("big", |_| "text").help("A text");
         m.value("wide", |_| u64::MAX).help("A wide number");
         m.value("single", |_| 1.5_f32).help("A float");
+        let rows = m.indom(0, "Rows", |s| &mut s.rows);
+        m.instance_labels(rows, |_, row| Labels::new().add("row", *row));
+        m.cluster(1);
+        m.each("many", rows, |row| *row)
+            .help(&format!("Rows\n{}", "A long text. ".repeat(500)));
+        m.each("words", rows, |row| *row as u32);
+        m.text("long", |s| &s.text)
+            .writable_by(|_| true)
+            .store(|s, text: String, _| {
+                s.text = text;
+                Ok(())
+            });
     }
 
     fn woken(&mut self) -> Result<()> {
