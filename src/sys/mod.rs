@@ -1,5 +1,5 @@
-//! The operating system: time, errno, stdio and descriptors, and the system calls that may wait. The
-//! lock of the library and the sockets have files of their own, libpcp has a folder.
+//! The operating system: time, errno, stdio and descriptors, and the system calls that may wait.
+//! The lock of the library and the sockets have files of their own, libpcp has a folder.
 
 #![allow(unsafe_code)]
 
@@ -185,8 +185,8 @@ pub(crate) mod blocking {
     //!
     //! A thread that is cancelled unwinds from the system call in which it waits. The crate `libc`
     //! declares these functions as `extern "C"`, which never unwind: a frame that calls one such
-    //! function ends the process then, if it has landing pads. So they are declared here as `extern
-    //! "C-unwind"`.
+    //! function ends the process then, if it has landing pads. So they are declared here as
+    //! `extern "C-unwind"`.
 
     use std::ffi::{c_int, c_short, c_void};
     use std::os::fd::RawFd;
@@ -206,8 +206,8 @@ pub(crate) mod blocking {
     }
 
     /// Waits until a descriptor is ready. An interruption ends the wait early. For a negative
-    /// descriptor `poll` would wait for ever, so this returns at once: the next read or write reports
-    /// the error.
+    /// descriptor `poll` would wait for ever, so this returns at once: the next read or write
+    /// reports the error.
     pub(crate) fn ready(fd: RawFd, events: c_short) {
         if fd < 0 {
             return;
