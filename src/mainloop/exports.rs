@@ -20,7 +20,7 @@ use crate::view::instance_list::InstanceList;
 use crate::view::interface::{CleanUp, Dispatch, FetchMethod};
 use crate::view::label_set::LabelSets;
 use crate::view::memory::{AnyBytes, Array};
-use crate::view::reply::{self, OwnedLabels, OwnedNames};
+use crate::view::wire::{self, OwnedLabels, OwnedNames};
 
 use crate::view::types::pmDesc;
 use crate::view::value::MethodResult;
@@ -336,7 +336,7 @@ fn desc(main: &mut MainLoop<'_>) -> Guarded<()> {
     guarded(|token| {
         main.reply(token, |reply| {
             Error::check(status)?;
-            reply::desc(reply, &desc)
+            wire::desc(reply, &desc)
         });
     })
 }
@@ -393,7 +393,7 @@ fn text(main: &mut MainLoop<'_>) -> Guarded<()> {
         main.reply(token, |reply| {
             Error::check(status)?;
             // SAFETY: a method that has succeeded has stored NULL or a text, which stays its own.
-            reply::text(reply, ident, unsafe { CText::new(text) })
+            wire::text(reply, ident, unsafe { CText::new(text) })
         });
     })
 }

@@ -15,13 +15,13 @@ use crate::mainloop::Agent;
 use crate::sys::libpcp::SINCE_6_0_5;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::lock::Token;
-use crate::view::from_wire::{OwnedProfile, OwnedResult};
 use crate::view::interface::{
     AttributeMethod, ChildrenMethod, DescMethod, FetchMethod, InstanceMethod, LabelMethod, NameMethod, PmidMethod,
     ProfileMethod, StoreMethod, TextMethod,
 };
 use crate::view::memory::{Block, CVec, string};
 use crate::view::types::{pmID, pmProfile, pmdaResult};
+use crate::view::wire::{OwnedProfile, OwnedResult};
 use pmda_core::constants::{PMDA_INTERFACE_4, PMDA_INTERFACE_6, PMDA_INTERFACE_7};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::{InDom, MetricId};

@@ -24,9 +24,9 @@ use crate::sys::libpcp::{self, log};
 use crate::sys::lock::Mutex;
 use crate::sys::{self, socket};
 use crate::view::arg::{CText, MutableText, Out};
+use crate::view::interface::{Arguments, Options};
 use crate::view::interface::{Dispatch, Ext, ExtTexts, pmdaInterface};
 use crate::view::memory::Lasting;
-use crate::view::options::{Arguments, Options};
 use crate::view::types::{
     Comm, pmdaCheckCallBack, pmdaDoneCallBack, pmdaEndContextCallBack, pmdaFetchCallBack, pmdaIndom, pmdaLabelCallBack,
     pmdaMetric, pmdaOptions, pmdaResultCallBack,

@@ -6,9 +6,9 @@ use std::fmt;
 use crate::sys::libpcp::{self, log};
 use crate::sys::lock::Token;
 use crate::view::arg::{CText, Shown};
+use crate::view::interface::Transport;
+use crate::view::interface::{Arguments, Options, number};
 use crate::view::interface::{Dispatch, Ext};
-use crate::view::options::{Arguments, Options, number};
-use crate::view::transport::Transport;
 use pmda_core::log::{Bytes, Level};
 
 /// The return value of getopt at the end of the options.

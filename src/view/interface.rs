@@ -1,17 +1,22 @@
 //! The structures of an agent: its dispatch table (`pmdaInterface`), the types of the methods in
-//! it, and its extension (`pmdaExt`), which has what belongs to an agent beside the table.
+//! it, and its extension (`pmdaExt`), which has what belongs to an agent beside the table; its
+//! command line (`argc`, `argv` and `pmdaOptions`), and the kind of its connection with pmcd.
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
+use crate::sys::libpcp;
+use crate::sys::lock::Token;
 use crate::view::arg::{CText, MutableText, Out, view};
 use crate::view::label_set::LabelSets;
 use crate::view::memory::{Block, Lasting};
 use crate::view::table::{Indom, IndomTable, MetricTable, Profile};
 use crate::view::types::{
     Comm, pmDesc, pmID, pmInDom, pmInResult, pmProfile, pmdaCheckCallBack, pmdaDoneCallBack, pmdaEndContextCallBack,
-    pmdaExt, pmdaFetchCallBack, pmdaIndom, pmdaLabelCallBack, pmdaMetric, pmdaResult, pmdaResultCallBack,
+    pmdaExt, pmdaFetchCallBack, pmdaIndom, pmdaLabelCallBack, pmdaMetric, pmdaOptionOverride, pmdaOptions, pmdaResult,
+    pmdaResultCallBack,
 };
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::Interface;
@@ -453,5 +458,170 @@ impl Ext<'_> {
 
     pub(crate) fn clear_flags(self, flags: u32) {
         self.set_flags(self.flags() & !flags);
+    }
+}
+
+/// The kind of connection between an agent and pmcd: `pmdaIoType`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Transport {
+    /// stdin and stdout.
+    Pipe,
+    /// A port.
+    Inet,
+    /// A socket in the file system.
+    Unix,
+    /// Not chosen yet.
+    Unknown,
+    /// A port, over IPv6.
+    Ipv6,
+}
+
+impl Transport {
+    /// The transport of a number; `None` for a number without one.
+    pub(crate) fn new(number: c_uint) -> Option<Transport> {
+        const ALL: [Transport; 5] = [
+            Transport::Pipe,
+            Transport::Inet,
+            Transport::Unix,
+            Transport::Unknown,
+            Transport::Ipv6,
+        ];
+        ALL.get(number as usize).copied()
+    }
+
+    /// The number in C.
+    pub(crate) const fn number(self) -> c_uint {
+        self as c_uint
+    }
+
+    /// The letter of the option that chooses the transport.
+    pub(crate) const fn letter(self) -> char {
+        match self {
+            Transport::Pipe => 'p',
+            Transport::Inet => 'i',
+            Transport::Unix => 'u',
+            Transport::Unknown => '?',
+            Transport::Ipv6 => '6',
+        }
+    }
+}
+
+view! {
+    /// The options of an agent's command line, and the parser's state (INIT-3).
+    Options of pmdaOptions, contract
+    "`pointer` is NULL, or points to options whose texts and tables are valid, zeroed before their first use."
+    fields {
+        /// Sees each option first.
+        override_callback: r#override as pmdaOptionOverride;
+        /// The argument of the option that was found, or NULL.
+        optarg: optarg as *mut c_char;
+        /// The number of errors.
+        errors [set_errors]: errors as c_int;
+        /// The version of the structure.
+        version [set_version]: version as c_int;
+    }
+    kept {
+        /// Stores the argument of `-U`.
+        set_username: username as Option<CText<'static>>;
+    }
+}
+
+impl Options<'_> {
+    /// The argument of the option that was found; an empty text if the option has none.
+    pub(crate) fn argument(self) -> CText<'static> {
+        self.argument_if_any().unwrap_or(CText::EMPTY)
+    }
+
+    /// The argument of the option that was found, if it has one.
+    pub(crate) fn argument_if_any(self) -> Option<CText<'static>> {
+        // SAFETY: NULL, or libpcp's parser has stored a part of one of the strings in `argv`, which
+        // are terminated. They stay as long as the process: agents and the C library keep pointers
+        // to them as well.
+        unsafe { CText::new(self.optarg()) }
+    }
+
+    /// Prints the messages that were collected, and the usage of the agent, to stderr.
+    pub(crate) fn show_usage(self, token: &mut Token) {
+        // SAFETY: valid options by the contract of `new`. They begin with libpcp's `pmOptions`
+        // (INIT-3).
+        unsafe { libpcp::print_usage(token, self.as_ptr()) };
+    }
+
+    /// Counts an error.
+    pub(crate) fn count_error(self) {
+        self.set_errors(self.errors().wrapping_add(1));
+    }
+}
+
+/// A decimal number as `strtol` reads it, cut to an `int`, and whether nothing follows it.
+pub(crate) fn number(text: CText<'_>) -> (c_int, bool) {
+    let mut end = text.as_ptr();
+    // SAFETY: a C string by the contract of `CText`. strtol stores an address within it in `end`,
+    // its NUL at the latest.
+    unsafe {
+        let number = libc::strtol(text.as_ptr(), &raw mut end, 10);
+        (number as c_int, *end == 0)
+    }
+}
+
+/// The arguments of a program: `argc` and `argv`.
+#[derive(Clone, Copy)]
+pub(crate) struct Arguments<'call> {
+    count: c_int,
+    first: *const *mut c_char,
+    call: PhantomData<&'call c_char>,
+}
+
+impl<'call> Arguments<'call> {
+    /// The arguments of `main`; `None` for NULL.
+    ///
+    /// # Safety
+    /// `first` is NULL or holds `count` C strings, until the view was used for the last time.
+    pub(crate) unsafe fn new(count: c_int, first: *const *mut c_char) -> Option<Arguments<'call>> {
+        (!first.is_null()).then_some(Arguments {
+            count,
+            first,
+            call: PhantomData,
+        })
+    }
+
+    /// Finds the next option, and returns its letter, or -1 at the end.
+    pub(crate) fn next(self, token: &mut Token, options: Options<'_>) -> c_int {
+        // SAFETY: the arguments are C strings by the contract of `Arguments::new`, and the options
+        // are valid by the contract of `Options::new`.
+        unsafe { libpcp::next_option(token, self.count, self.first, options.as_ptr()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::{c_int, c_long};
+
+    use super::{CText, number};
+
+    /// The number after `-d` is read as by `strtol` (INIT-20).
+    #[test]
+    fn numbers() {
+        for (text, expected) in [
+            (c"", (0, true)),
+            (c"12", (12, true)),
+            (c" \t\n\x0b\x0c\r+12", (12, true)),
+            (c"-7", (-7, true)),
+            (c"12x", (12, false)),
+            (c"12 ", (12, false)),
+            (c"x", (0, false)),
+            (c" ", (0, false)),
+            (c"-", (0, false)),
+            (c"+-1", (0, false)),
+            (c"0x10", (0, false)),
+            (c"2147483647", (c_int::MAX, true)),
+        ] {
+            assert_eq!(number(CText::of(text)), expected, "{text:?}");
+        }
+        let [most, least] = [c"99999999999999999999", c"-99999999999999999999"].map(|text| number(CText::of(text)));
+        assert_eq!(
+            (most, least),
+            ((c_long::MAX as c_int, true), (c_long::MIN as c_int, true))
+        );
     }
 }

@@ -7,20 +7,17 @@
 
 #![allow(unsafe_code)]
 
-pub(crate) mod arena;
 pub(crate) mod arg;
 pub(crate) mod buffer;
 pub(crate) mod event_block;
-pub(crate) mod from_wire;
+
 pub(crate) mod instance_list;
 pub mod interface;
 pub mod label_set;
 pub mod memory;
 pub(crate) mod names;
-pub(crate) mod options;
-pub(crate) mod reply;
 pub(crate) mod result_block;
 pub mod table;
-pub(crate) mod transport;
 pub mod types;
 pub(crate) mod value;
+pub(crate) mod wire;
