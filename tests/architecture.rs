@@ -255,9 +255,9 @@ fn exports_are_known_to_exports() {
 fn an_arrow_up_is_seen() {
     let library = crate_texts("src");
     for line in [
-        "use crate::cache::cached_indom;",
+        "use crate::cache;",
         "use crate::{state, cache};",
-        "fn f() { crate::cache::cached_indom::exists(indom) }",
+        "fn f() { crate::cache::exists(indom) }",
     ] {
         let mut library = library.clone();
         let (_, text) = library

@@ -9,7 +9,7 @@ use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 
 use crate::agent::{AgentRecord, CompiledList};
-use crate::cache::cached_indom::{self, InstancesAhead};
+use crate::cache::{self, InstancesAhead};
 use crate::state;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::lock::Token;
@@ -61,7 +61,7 @@ impl InstanceCursor {
 /// instances of a cached domain.
 fn is_less(token: &mut Token, listed: usize, indom: InDom) -> bool {
     // It fits: the number arrived as an int.
-    listed <= FEW_INSTANCES || cached_indom::active_count(token, indom) > Some(listed as c_int)
+    listed <= FEW_INSTANCES || cache::active_count(token, indom) > Some(listed as c_int)
 }
 
 /// Prints a number of instances under `-Dindom`.
@@ -76,7 +76,7 @@ pub(crate) fn count_and_log(token: &mut Token, indom: InDom, ext: Option<Ext<'_>
     if indom.is_null() {
         return 1;
     }
-    let count = cached_indom::active_count(token, indom).or_else(|| find_indom(token, ext?, indom).map(Indom::numinst));
+    let count = cache::active_count(token, indom).or_else(|| find_indom(token, ext?, indom).map(Indom::numinst));
     if count.is_none() {
         log::notify!(token, Level::Warning, "__pmdaCntInst: unknown indom {indom}");
     }
@@ -90,7 +90,7 @@ pub(crate) fn count_and_log(token: &mut Token, indom: InDom, ext: Option<Ext<'_>
 pub(crate) fn start(token: &mut Token, agent: &'static AgentRecord, indom: InDom, ext: Ext<'_>) {
     let idp = if indom.is_null() {
         None
-    } else if cached_indom::exists(token, indom) {
+    } else if cache::exists(token, indom) {
         start_cached(token, agent, indom)
     } else {
         find_indom(token, ext, indom)
@@ -110,7 +110,7 @@ pub(crate) fn start(token: &mut Token, agent: &'static AgentRecord, indom: InDom
 
 /// Starts an iteration over a cached domain, and returns the node that stands for it in `e_idp`.
 fn start_cached(token: &mut Token, agent: &'static AgentRecord, indom: InDom) -> Option<Indom<'static>> {
-    Some(agent.walk.begin(indom, cached_indom::start(token, indom)?))
+    Some(agent.walk.begin(indom, cache::start(token, indom)?))
 }
 
 /// Debug output for the start of an iteration.
@@ -273,7 +273,7 @@ pub(crate) fn estimate(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>) -> 
         return 0;
     };
     let all = if agent.walk.is_at(idp) {
-        cached_indom::active_count(token, idp.indom()).unwrap_or(0)
+        cache::active_count(token, idp.indom()).unwrap_or(0)
     } else {
         idp.numinst()
     };

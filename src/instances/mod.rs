@@ -6,7 +6,7 @@ pub(crate) mod iterate;
 use std::ffi::c_int;
 
 use crate::agent::InstanceIndexes;
-use crate::cache::cached_indom;
+use crate::cache;
 use crate::instances::iterate::find_indom;
 use crate::state;
 use crate::sys::libpcp::log::{self, Debug};
@@ -38,10 +38,10 @@ pub(crate) fn list(
             _ => Error::INST,
         });
     }
-    if cached_indom::exists(token, indom) {
+    if cache::exists(token, indom) {
         let request = request?;
         if matches!(request, InstanceQuery::All) {
-            let count = cached_indom::active_count(token, indom).unwrap_or(0);
+            let count = cache::active_count(token, indom).unwrap_or(0);
             iterate::trace_count(token, indom, count);
         }
         return from_cache(token, indom, request);
@@ -57,14 +57,12 @@ pub(crate) fn list(
 /// As [`list`].
 fn from_cache(token: &mut Token, indom: InDom, request: InstanceQuery<'_>) -> Result<InstanceList> {
     match request {
-        InstanceQuery::All => cached_indom::with_all(token, indom, |cache| {
+        InstanceQuery::All => cache::with_all(token, indom, |cache| {
             InstanceList::of_all(indom, cache.active(), cache.actives())
         }),
-        InstanceQuery::NameOf(inst) => {
-            cached_indom::with_name(token, indom, inst, |name| InstanceList::of_name(indom, name))
-        }
+        InstanceQuery::NameOf(inst) => cache::with_name(token, indom, inst, |name| InstanceList::of_name(indom, name)),
         InstanceQuery::IdOf(name) => {
-            let inst = cached_indom::find_name(token, indom, name).ok_or(Error::INST)?;
+            let inst = cache::find_name(token, indom, name).ok_or(Error::INST)?;
             InstanceList::of_id(indom, inst)
         }
     }
