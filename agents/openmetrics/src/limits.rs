@@ -24,6 +24,9 @@ pub const NAMES: usize = 256 << 20;
 /// The largest file of a source's address, and that of passwords (`.netrc`), in bytes.
 pub const CONFIG: usize = 1 << 20;
 
+/// The largest file of certificates that are trusted, in bytes.
+pub const BUNDLE: u64 = 64 << 20;
+
 /// How deep folders are searched for sources.
 pub const DEPTH: usize = 32;
 

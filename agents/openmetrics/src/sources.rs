@@ -58,6 +58,12 @@ impl Changed {
         self.0 + TICK < now()
     }
 
+    /// That of a file, if it is there.
+    #[must_use]
+    pub fn if_there(path: &Path) -> Option<Changed> {
+        fs::metadata(path).ok().map(|metadata| Changed::of(&metadata))
+    }
+
     fn at(path: &Path) -> Changed {
         fs::metadata(path).map_or_else(|_| Changed::default(), |metadata| Changed::of(&metadata))
     }

@@ -8,7 +8,7 @@ use pmda::Why;
 use pmda::prelude::*;
 
 use crate::cache::{Files, Table};
-use crate::fetch::{Fetcher, Memory, Outcome};
+use crate::fetch::{Fetcher, Memory, Outcome, is_about_a_file};
 use crate::generation::Generation;
 use crate::model::{Row, Source, Status};
 use crate::sources::{Folder, Found};
@@ -113,7 +113,10 @@ impl OpenMetrics {
         let mut wanted: Vec<u32> = match request.why() {
             Why::Fetch => request
                 .clusters()
-                .filter(|cluster| self.sources.get(cluster).is_some_and(|source| !source.is_gone))
+                .filter(|cluster| {
+                    let source = self.sources.get(cluster);
+                    source.is_some_and(|source| !source.is_gone && source.may_be_asked(now))
+                })
                 .collect(),
             _ => Vec::new(),
         };
@@ -121,6 +124,7 @@ impl OpenMetrics {
         let is_due = |source: &Source| {
             let age = source.fetched.map(|fetched| now.saturating_duration_since(fetched));
             !source.is_gone
+                && source.may_be_asked(now)
                 && (self.generation.forgets() || source.metrics().is_empty())
                 && age.is_none_or(|age| age > self.refresh)
         };
@@ -208,6 +212,7 @@ impl OpenMetrics {
             if source.is_gone {
                 source.come_back();
             }
+            source.see_change();
             return;
         }
         let Some(cluster) = self.clusters.number(&found.name) else {
@@ -229,8 +234,9 @@ impl OpenMetrics {
     /// there now, and saves the numbers of sources.
     fn show_sources(&mut self) {
         self.clusters.save();
-        for (inst, name) in (0_i32..).zip(self.clusters.names()) {
-            let source = self.sources.get(&inst.unsigned_abs());
+        for (cluster, name) in self.clusters.names() {
+            let Ok(inst) = i32::try_from(cluster) else { continue };
+            let source = self.sources.get(&cluster);
             let is_there = inst == 0 || source.is_some_and(|source| !source.is_gone);
             if self.control.get(inst).is_some_and(|shown| shown.is_some() == is_there) {
                 continue;
@@ -253,9 +259,8 @@ impl OpenMetrics {
         }
     }
 
-    /// Fetches sources side by side, and takes their documents as they come. `limit` is the time
-    /// that they have.
-    /// Fetches sources, and waits so long for those that usually come in time.
+    /// Fetches sources side by side, and takes their documents as they come. It waits so long for
+    /// those that usually come in time.
     fn fetch(&mut self, clusters: Vec<u32>, now: Instant, limit: Duration) {
         let mut arrived = HashSet::new();
         while let Some(outcome) = self.fetcher.arrived() {
@@ -278,7 +283,7 @@ impl OpenMetrics {
                         self.changes.sources.push(cluster);
                     }
                     log::debug!("fetch of source {} (cluster {cluster}): {target}", source.name);
-                    self.fetcher.begin(cluster, target);
+                    self.fetcher.begin(cluster, target, source.config.timeout);
                     if !source.is_slow || source.document_is_old(now) {
                         awaited.push(cluster);
                     }
@@ -376,8 +381,9 @@ impl OpenMetrics {
                 );
                 log::debug!("{text}");
                 if let Some(status) = self.status(cluster) {
-                    // What the agent's user may not read or run is said once.
-                    if failure.reason.contains(DENIED) && status.status != text {
+                    // What this host has to put right is said once.
+                    let is_here = failure.reason.contains(DENIED) || is_about_a_file(&failure.reason);
+                    if is_here && status.status != text {
                         log::error!("{text}");
                     }
                     status.status = text;

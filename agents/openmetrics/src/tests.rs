@@ -14,7 +14,9 @@ use pmda_core::ident::MetricId;
 
 use crate::OpenMetrics;
 
+mod forget;
 mod labels;
+mod lines;
 mod slow;
 
 /// A folder with sources, and the agent.

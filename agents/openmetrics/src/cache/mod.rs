@@ -4,6 +4,7 @@
 //! of instance domains are. The files are the ones that PCP's agent reads and writes, so that a
 //! host may run either one.
 
+mod names;
 mod pickle;
 
 use std::collections::hash_map::RandomState;
@@ -15,6 +16,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use hashbrown::HashTable;
+use names::Names;
 use pmda_core::dir_entry::DirEntry;
 use rustix::fs::OFlags;
 
@@ -67,6 +69,8 @@ pub struct Table {
     limit: u32,
     has_prefix: bool,
     is_changed: bool,
+    /// The length of the names that were forgotten since the file was written as a whole, in bytes.
+    forgotten: usize,
     /// The file has what could be neither read nor moved: it is not written to.
     is_kept_out: bool,
     /// Why the file could not be written the last time.
@@ -102,34 +106,6 @@ struct Written {
     has_prefix: bool,
 }
 
-/// Names, one behind the other.
-#[derive(Debug, Default)]
-struct Names {
-    text: String,
-    /// Where each one ends.
-    ends: Vec<usize>,
-}
-
-impl Names {
-    fn get(&self, number: u32) -> Option<&str> {
-        let number = number as usize;
-        let begin = match number.checked_sub(1) {
-            Some(before) => *self.ends.get(before)?,
-            None => 0,
-        };
-        self.text.get(begin..*self.ends.get(number)?)
-    }
-
-    fn push(&mut self, name: &str) {
-        self.text.push_str(name);
-        self.ends.push(self.text.len());
-    }
-
-    fn len(&self) -> u32 {
-        u32::try_from(self.ends.len()).unwrap_or(u32::MAX)
-    }
-}
-
 impl Table {
     /// The table with a serial, as its file has it.
     #[must_use]
@@ -142,6 +118,7 @@ impl Table {
             limit,
             has_prefix: false,
             is_changed: false,
+            forgotten: 0,
             is_kept_out: false,
             unsaved: None,
             written: None,
@@ -174,11 +151,13 @@ impl Table {
     /// Takes the names of a file.
     fn fill(&mut self, names: pickle::Names) {
         self.has_prefix = names.has_prefix;
-        self.names.ends.reserve_exact(names.list.len());
-        self.names
-            .text
-            .reserve_exact(names.list.iter().map(|name| name.len()).sum());
+        let known = || names.list.iter().flatten();
+        self.names.reserve(known().count(), known().map(String::len).sum());
         for name in names.list {
+            let Some(name) = name else {
+                self.names.skip();
+                continue;
+            };
             // Of a name that is there twice the first number counts.
             let is_known = self.find(&name).is_some();
             self.add(&name, !is_known);
@@ -213,8 +192,7 @@ impl Table {
 
     /// Adds a name under the next number, by which it is found or not.
     fn add(&mut self, name: &str, is_found: bool) -> u32 {
-        let number = self.names.len();
-        self.names.push(name);
+        let number = self.names.push(name);
         if is_found {
             let (names, hasher) = (&self.names, &self.files.hasher);
             let hash_of = |number: &u32| hasher.hash_one(names.get(*number).unwrap_or_default());
@@ -228,22 +206,52 @@ impl Table {
         if let Some(number) = self.find(name) {
             return Some(number);
         }
-        if self.names.len() >= self.limit {
+        if self.names.next() >= self.limit {
             return None;
         }
         self.is_changed = true;
         Some(self.add(name, true))
     }
 
-    /// The names, by their numbers.
-    pub fn names(&self) -> impl Iterator<Item = &str> {
-        (0..self.names.len()).filter_map(|number| self.names.get(number))
+    /// Forgets the names of numbers: who has one of them later gets another number. The file is
+    /// written when most of it is forgotten.
+    pub fn forget(&mut self, mut is_forgotten: impl FnMut(u32) -> bool) {
+        let before = self.names.bytes();
+        if !self.names.forget(&mut is_forgotten) {
+            return;
+        }
+        self.forgotten += before - self.names.bytes();
+        let (names, hasher) = (&self.names, &self.files.hasher);
+        let hash_of = |number: &u32| hasher.hash_one(names.get(*number).unwrap_or_default());
+        self.numbers.retain(|number| names.get(*number).is_some());
+        self.numbers.shrink_to_fit(hash_of);
+        if self.forgotten > self.names.bytes() + SMALL as usize {
+            self.is_changed = true;
+            self.written = None;
+        }
     }
 
-    /// How many names there are.
+    /// The names with their numbers.
+    pub fn names(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.names.iter()
+    }
+
+    /// The number that the next new name gets.
     #[must_use]
     pub fn count(&self) -> u32 {
-        self.names.len()
+        self.names.next()
+    }
+
+    /// The name of a number, unless it is forgotten.
+    #[must_use]
+    pub fn name(&self, number: u32) -> Option<&str> {
+        self.names.get(number)
+    }
+
+    /// The names of these numbers and all behind them, as the file has them.
+    fn from(&self, first: u32) -> impl Iterator<Item = &str> {
+        let numbers = first..self.count();
+        numbers.map(|number| self.names.get(number).unwrap_or(pickle::FORGOTTEN))
     }
 
     /// Whether the names of instances begin with their numbers.
@@ -276,8 +284,8 @@ impl Table {
         if written.has_prefix != self.has_prefix {
             return None;
         }
-        let new = (written.count..self.count()).filter_map(|number| self.names.get(number));
-        extend(path, &written.stamp, &pickle::more(written.count, new, self.has_prefix))
+        let new = pickle::more(written.count, self.from(written.count), self.has_prefix);
+        extend(path, &written.stamp, &new)
     }
 
     /// Writes the file if something is new. What goes wrong again is logged once.
@@ -286,12 +294,14 @@ impl Table {
             return;
         }
         // No more are to be expected: documents bring the same ones again.
-        self.names.text.shrink_to_fit();
-        self.names.ends.shrink_to_fit();
+        self.names.shrink_to_fit();
         let path = self.path();
         let saved = match self.add_to(&path) {
             Some(stamp) => Ok(stamp),
-            None => replace(&path, &pickle::write(self.names(), self.has_prefix)),
+            None => {
+                self.forgotten = 0;
+                replace(&path, &pickle::write(self.from(0), self.has_prefix))
+            }
         };
         self.written = None;
         match saved {

@@ -27,6 +27,10 @@ const STACK: usize = 4096;
 /// ASCII, and of those that are meant once more.
 const MORE: usize = 1 << 20;
 
+/// The name of a number whose own name was forgotten: no document has it, and for programs in C it
+/// is empty.
+pub const FORGOTTEN: &str = "\0\0";
+
 /// How a file that [`write()`] makes begins.
 const BEGIN: &[u8] = b"(lp0\n";
 
@@ -36,8 +40,8 @@ pub const END: usize = 6;
 /// What a file has: names, and how clients see those of instances.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Names {
-    /// In the order of their numbers, from 0.
-    pub list: Vec<String>,
+    /// In the order of their numbers, from 0; `None` for one that was forgotten.
+    pub list: Vec<Option<String>>,
     /// Whether clients see the number of each instance in front of its name.
     pub has_prefix: bool,
 }
@@ -59,7 +63,15 @@ pub fn more<'n>(count: u32, names: impl IntoIterator<Item = &'n str>, has_prefix
 }
 
 fn add<'n>(out: &mut Vec<u8>, count: u32, names: impl IntoIterator<Item = &'n str>, has_prefix: bool) {
+    let mut forgotten = None;
     for (number, name) in (count + 1..).zip(names) {
+        if name == FORGOTTEN {
+            if let Some(first) = forgotten {
+                out.extend_from_slice(format!("g{first}\na").as_bytes());
+                continue;
+            }
+            forgotten = Some(number);
+        }
         out.push(b'V');
         escape(out, name);
         out.extend_from_slice(format!("\np{number}\na").as_bytes());
@@ -117,7 +129,11 @@ pub fn read(file: &[u8]) -> Result<Names, String> {
     if size.is_none_or(|size| size > file.len().saturating_mul(2).saturating_add(MORE)) {
         return Err("its texts are meant again too often".to_owned());
     }
-    let list = list.iter().map(|text| text.to_string()).collect();
+    let list = list.iter().map(|text| match &**text {
+        FORGOTTEN => None,
+        text => Some(text.to_owned()),
+    });
+    let list = list.collect();
     if reader.rest.is_empty() {
         return Ok(Names {
             list,
@@ -327,7 +343,7 @@ mod tests {
 
     fn names(list: &[&str], has_prefix: bool) -> Names {
         Names {
-            list: list.iter().map(|name| (*name).to_owned()).collect(),
+            list: list.iter().map(|name| Some((*name).to_owned())).collect(),
             has_prefix,
         }
     }
@@ -339,7 +355,7 @@ mod tests {
     fn as_python_writes_it() {
         let expected = names(&["control", "a\\b\nc", "\u{e4}\u{20ac}\u{1f600}"], true);
         assert_eq!(read(PYTHON), Ok(expected.clone()));
-        let list = expected.list.iter().map(String::as_str);
+        let list = expected.list.iter().flatten().map(String::as_str);
         assert_eq!(write(list, true), PYTHON);
     }
 
@@ -352,6 +368,21 @@ mod tests {
         assert_eq!(read(four), Ok(names(&["a", "b"], true)));
         assert_eq!(read(b"(lp0\nVx\np1\nag1\na."), Ok(names(&["x", "x"], false)));
         assert_eq!(read(b"(lp0\n.I00\n."), Ok(names(&[], false)));
+    }
+
+    /// OM-72: numbers stay where they are, however many names were forgotten in front of them.
+    #[test]
+    fn forgotten_names() {
+        let list = ["a", FORGOTTEN, "b", FORGOTTEN, FORGOTTEN, "c"];
+        let file = write(list, false);
+        assert_eq!(
+            file,
+            b"(lp0\nVa\np1\naV\\u0000\\u0000\np2\naVb\np3\nag2\nag2\naVc\np6\na.I00\n."
+        );
+        let expected = list.map(|name| (name != FORGOTTEN).then(|| name.to_owned()));
+        assert_eq!(read(&file).expect("a file").list, expected);
+        let many = write(std::iter::repeat_n(FORGOTTEN, 3_000_000), true);
+        assert_eq!(read(&many).expect("a file").list.len(), 3_000_000);
     }
 
     /// OM-72: a file does not take much more memory than it has bytes.

@@ -15,6 +15,10 @@ fn files() -> (tempfile::TempDir, Files) {
     (directory, files)
 }
 
+fn list(table: &Table) -> Vec<&str> {
+    table.names().map(|(_, name)| name).collect()
+}
+
 #[test]
 fn numbers_stay() {
     let (_directory, files) = files();
@@ -32,7 +36,7 @@ fn numbers_stay() {
         (again.number("c"), again.number("d"), again.count()),
         (Some(2), None, 3)
     );
-    assert_eq!(again.names().collect::<Vec<_>>(), ["a", "b", "c"]);
+    assert_eq!(list(&again), ["a", "b", "c"]);
 }
 
 /// PCP's agent has written files with one name twice; what an agent that was killed has left is
@@ -50,10 +54,7 @@ fn names_that_are_there_twice() {
     );
     assert_eq!(table.shown(2).as_deref(), Some("a"));
     table.save();
-    assert_eq!(
-        Table::load(&files, 6, 10).names().collect::<Vec<_>>(),
-        ["a", "b", "a", "c"]
-    );
+    assert_eq!(list(&Table::load(&files, 6, 10)), ["a", "b", "a", "c"]);
     assert!(!path.with_extension("new").exists());
 }
 
@@ -105,7 +106,7 @@ fn a_file_grows_by_what_is_new() {
         }
         table.save();
         if save % 13 == 0 || save == 400 {
-            let whole = pickle::write(table.names(), false);
+            let whole = pickle::write(table.from(0), false);
             assert!(fs::read(&path).expect("there") == whole, "after {save} saves");
         }
     }
@@ -116,7 +117,7 @@ fn a_file_grows_by_what_is_new() {
     table.save();
     let again = Table::load(&files, 9, 50_000);
     assert_eq!((again.count(), again.has_prefix()), (40_000, true));
-    assert!(again.names().zip(0..).all(|(name, number)| name == series(number)));
+    assert!(again.names().all(|(number, name)| name == series(number)));
 }
 
 /// A file of more than [`SMALL`] bytes, and how many names it has.
@@ -142,7 +143,7 @@ fn a_file_that_has_changed_meanwhile() {
         let name = series(table.count());
         table.number(&name);
         table.save();
-        assert!(fs::read(&path).expect("there") == pickle::write(table.names(), false));
+        assert!(fs::read(&path).expect("there") == pickle::write(table.from(0), false));
     }
     fs::remove_file(&path).expect("ours");
     table.number("last");
@@ -164,11 +165,11 @@ fn a_file_that_was_being_extended() {
     let mut again = Table::load(&files, 11, 50_000);
     assert_eq!((again.count(), again.number("other")), (count, Some(count)));
     again.save();
-    assert!(fs::read(&path).expect("there") == pickle::write(again.names(), false));
+    assert!(fs::read(&path).expect("there") == pickle::write(again.from(0), false));
 
     table.number("new");
     table.number("newer");
-    let after = pickle::write(table.names(), false);
+    let after = pickle::write(table.from(0), false);
     for length in before.len() - pickle::END..after.len() - pickle::END {
         fs::write(&path, &after[..length]).expect("ours");
         let mut again = Table::load(&files, 11, 50_000);
@@ -217,4 +218,38 @@ fn nothing_is_written_where_nothing_is_new() {
     table.number("a");
     table.save();
     assert!(!files.path(1).exists());
+}
+
+/// OM-73: no name gets a number that another one had, now or after the next start.
+#[test]
+fn names_are_forgotten() {
+    let (_directory, files) = files();
+    let mut table = Table::load(&files, 12, 200_000);
+    let mut last = 0;
+    let mut lengths = Vec::new();
+    for round in 0..20 {
+        for name in 0..1000 {
+            let number = table.number(&series(round * 1000 + name)).expect("there may be more");
+            assert!(number >= last, "{number} was given before");
+            last = number + 1;
+        }
+        assert_eq!(table.number("stays"), Some(1000));
+        table.save();
+        last = table.count();
+        table.forget(|number| number != 1000);
+        assert_eq!(list(&table), ["stays"]);
+        table.save();
+        lengths.push(fs::metadata(files.path(12)).expect("there").len());
+    }
+    // Of a number whose name is forgotten the file keeps some bytes.
+    let grown = lengths[19] - lengths[1];
+    assert!(grown < 18 * 1000 * 8, "{lengths:?}");
+    assert!(table.names.bytes() < 100);
+    let mut again = Table::load(&files, 12, 200_000);
+    assert_eq!(list(&again), ["stays"]);
+    assert_eq!((again.count(), again.number("stays")), (20_001, Some(1000)));
+    assert_eq!(again.number("new"), Some(20_001));
+    assert_eq!(again.name(5), None);
+    again.save();
+    assert_eq!(list(&Table::load(&files, 12, 200_000)), ["stays", "new"]);
 }

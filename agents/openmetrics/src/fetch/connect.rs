@@ -16,6 +16,7 @@ use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::legacy::connect::{Connected, Connection, HttpConnector};
 use hyper_util::rt::TokioIo;
+use openssl::error::ErrorStack;
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
@@ -23,7 +24,7 @@ use tower_service::Service;
 
 use super::address::{Address, Origin};
 use super::proxy::Proxies;
-use super::tls::{Refused, Trust};
+use super::tls::{self, Refused, Trust};
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 type Error = Box<dyn std::error::Error + Send + Sync>;
@@ -118,11 +119,13 @@ pub(super) struct Connector {
     plain: HttpConnector<Resolver>,
     proxies: Arc<Proxies>,
     trust: Arc<Trust>,
+    /// For proxies.
+    common: Arc<Trust>,
 }
 
 impl Connector {
-    /// One with these proxies and certificates.
-    pub fn new(proxies: Arc<Proxies>, trust: Arc<Trust>, places: Places) -> Connector {
+    /// One with these proxies and certificates; those for the proxies are `common`.
+    pub fn new(proxies: Arc<Proxies>, trust: Arc<Trust>, common: Arc<Trust>, places: Places) -> Connector {
         let mut plain = HttpConnector::new_with_resolver(Resolver::default());
         plain.enforce_http(false);
         plain.set_nodelay(true);
@@ -131,6 +134,7 @@ impl Connector {
             plain,
             proxies,
             trust,
+            common,
         }
     }
 
@@ -146,7 +150,10 @@ impl Connector {
             return self.direct(origin).await;
         };
         let first = ToProxy {
-            connector: self.clone(),
+            connector: Connector {
+                trust: Arc::clone(&self.common),
+                ..self.clone()
+            },
             origin: proxy.origin.clone(),
         };
         if !origin.is_secure {
@@ -290,6 +297,9 @@ pub(super) fn words(error: &(dyn std::error::Error + 'static)) -> String {
     loop {
         if let Some(refused) = innermost.downcast_ref::<Refused>() {
             return refused.0.clone();
+        }
+        if let Some(stack) = innermost.downcast_ref::<ErrorStack>() {
+            return tls::reasons(stack);
         }
         match innermost.source() {
             Some(source) => innermost = source,

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::error::Error as _;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use cookie_store::{CookieStore, RawCookie};
 use http_body_util::{BodyExt, Empty};
@@ -27,6 +27,7 @@ use super::descriptors::connections;
 use super::document::{Document, Failure, Memory};
 use super::netrc::Netrc;
 use super::proxy::Proxies;
+use super::secure::Secure;
 use super::tls::Trust;
 use crate::limits;
 
@@ -44,12 +45,26 @@ const SMALL: usize = 64 << 10;
 
 type Pool = legacy::Client<Connector, Empty<Bytes>>;
 
+/// How long connections of sources with certificates of their own are remembered without a use.
+const REMEMBERED: Duration = Duration::from_secs(3600);
+
+/// The connections of sources that have the same certificates.
+#[derive(Clone)]
+struct Pools {
+    /// Keeps connections; if there are too many, it makes no others.
+    kept: Pool,
+    /// Asks in the place of the other then, and closes each connection, so that others have it.
+    once: Pool,
+}
+
 /// A client that keeps its connections and cookies.
 pub(super) struct Client {
-    /// Keeps connections; if there are too many, it makes no others.
-    pool: Pool,
-    /// Asks in the place of the pool then, and closes each connection, so that others have it.
-    once: Pool,
+    pools: Pools,
+    /// Those with certificates of their own, each with its last use.
+    own: Mutex<HashMap<Secure, (Pools, Instant)>>,
+    /// The places of connections that are kept, and of the others.
+    places: [Arc<Semaphore>; 2],
+    trust: Arc<Trust>,
     proxies: Arc<Proxies>,
     netrc: Netrc,
     cookies: Mutex<CookieStore>,
@@ -65,12 +80,42 @@ struct Step {
     is_at_home: bool,
 }
 
+/// A source that is asked.
+struct Asked<'s> {
+    first: Step,
+    headers: &'s [(String, String)],
+    pools: Pools,
+}
+
 /// A reply that leads nowhere else.
 struct Reply {
     response: Response<Incoming>,
     address: Address,
     /// The last address that may be asked first the next time.
     moved: Option<Step>,
+}
+
+impl Pools {
+    fn new(proxies: &Arc<Proxies>, trust: &Arc<Trust>, common: &Arc<Trust>, places: &[Arc<Semaphore>; 2]) -> Pools {
+        let pool = |places: Places, idle: usize| {
+            let connector = Connector::new(Arc::clone(proxies), Arc::clone(trust), Arc::clone(common), places);
+            legacy::Client::builder(TokioExecutor::new())
+                .pool_timer(TokioTimer::new())
+                .pool_idle_timeout(KEPT)
+                .pool_max_idle_per_host(idle)
+                .http1_title_case_headers(true)
+                .http1_max_buf_size(BUFFER)
+                .http1_allow_obsolete_multiline_headers_in_responses(true)
+                .http1_allow_spaces_after_header_name_in_responses(true)
+                .http1_ignore_invalid_headers_in_responses(true)
+                .build(connector)
+        };
+        let [kept, once] = places.each_ref().map(Arc::clone);
+        Pools {
+            kept: pool(Places::Refuse(kept), usize::MAX),
+            once: pool(Places::Wait(once), 0),
+        }
+    }
 }
 
 impl Client {
@@ -87,26 +132,12 @@ impl Client {
     /// One that has at most so many connections at a time.
     pub fn limited(proxies: Proxies, trust: Trust, connections: usize) -> Client {
         let (proxies, trust) = (Arc::new(proxies), Arc::new(trust));
-        let places = || Arc::new(Semaphore::new((connections / 2).max(1)));
-        let pool = |places: Places, idle: usize| {
-            legacy::Client::builder(TokioExecutor::new())
-                .pool_timer(TokioTimer::new())
-                .pool_idle_timeout(KEPT)
-                .pool_max_idle_per_host(idle)
-                .http1_title_case_headers(true)
-                .http1_max_buf_size(BUFFER)
-                .http1_allow_obsolete_multiline_headers_in_responses(true)
-                .http1_allow_spaces_after_header_name_in_responses(true)
-                .http1_ignore_invalid_headers_in_responses(true)
-                .build(Connector::new(Arc::clone(&proxies), Arc::clone(&trust), places))
-        };
-        let (once, pool) = (
-            pool(Places::Wait(places()), 0),
-            pool(Places::Refuse(places()), usize::MAX),
-        );
+        let places = [(); 2].map(|()| Arc::new(Semaphore::new((connections / 2).max(1))));
         Client {
-            pool,
-            once,
+            pools: Pools::new(&proxies, &trust, &trust, &places),
+            own: Mutex::default(),
+            places,
+            trust,
             proxies,
             netrc: Netrc::of_the_user(),
             cookies: Mutex::default(),
@@ -114,11 +145,30 @@ impl Client {
         }
     }
 
+    /// The connections of a source. None goes to a source that shows another certificate, or trusts
+    /// others.
+    fn pools(&self, secure: Option<&Secure>) -> Pools {
+        let Some(secure) = secure else {
+            return self.pools.clone();
+        };
+        let mut own = self.own.lock();
+        if let Some((pools, used)) = own.get_mut(secure) {
+            *used = Instant::now();
+            return pools.clone();
+        }
+        own.retain(|_, (_, used)| used.elapsed() < REMEMBERED);
+        let trust = Arc::new(self.trust.with(secure));
+        let pools = Pools::new(&self.proxies, &trust, &self.trust, &self.places);
+        own.insert(secure.clone(), (pools.clone(), Instant::now()));
+        pools
+    }
+
     /// Gets a document.
     pub async fn get(
         &self,
         url: &str,
         headers: &[(String, String)],
+        secure: Option<&Secure>,
         memory: &Arc<Memory>,
     ) -> Result<(u16, Document), Failure> {
         let failure = |reason: String| Failure { status: 0, reason };
@@ -126,10 +176,15 @@ impl Client {
             address: Address::parse(url).map_err(failure)?,
             is_at_home: true,
         };
+        let asked = Asked {
+            first: first.clone(),
+            headers,
+            pools: self.pools(secure),
+        };
         let moved = self.moved.lock().get(url).cloned();
         let mut reply = None;
         if let Some(moved) = moved {
-            reply = self.follow(&first, moved.clone(), headers).await.ok();
+            reply = self.follow(&asked, moved.clone()).await.ok();
             let is_good = reply
                 .as_ref()
                 .is_some_and(|reply| reply.response.status().as_u16() < 400);
@@ -147,7 +202,7 @@ impl Client {
             moved,
         } = match reply {
             Some(reply) => reply,
-            None => self.follow(&first, first.clone(), headers).await.map_err(failure)?,
+            None => self.follow(&asked, first).await.map_err(failure)?,
         };
         let status = response.status().as_u16();
         let failure = |reason: String| Failure {
@@ -175,12 +230,12 @@ impl Client {
     }
 
     /// Asks an address of a source, and those that it leads to.
-    async fn follow(&self, source: &Step, start: Step, headers: &[(String, String)]) -> Result<Reply, String> {
+    async fn follow(&self, asked: &Asked<'_>, start: Step) -> Result<Reply, String> {
         let mut step = start;
         let mut moved = None;
         let mut is_permanent = true;
         for _ in 0..=limits::REDIRECTS {
-            let response = self.ask(source, &step, headers).await?;
+            let response = self.ask(asked, &step).await?;
             let status = response.status().as_u16();
             let location = response
                 .headers()
@@ -197,7 +252,7 @@ impl Client {
             drain(response.into_body()).await;
             is_permanent &= matches!(status, 301 | 308);
             step = Step {
-                is_at_home: step.is_at_home && address.origin == source.address.origin,
+                is_at_home: step.is_at_home && address.origin == asked.first.address.origin,
                 address,
             };
             if is_permanent {
@@ -208,12 +263,7 @@ impl Client {
     }
 
     /// Asks for one address.
-    async fn ask(
-        &self,
-        source: &Step,
-        step: &Step,
-        headers: &[(String, String)],
-    ) -> Result<Response<Incoming>, String> {
+    async fn ask(&self, asked: &Asked<'_>, step: &Step) -> Result<Response<Incoming>, String> {
         let address = &step.address;
         let mut request = Request::new(Empty::new());
         *request.uri_mut() = address.uri()?;
@@ -226,8 +276,8 @@ impl Client {
         sent.insert(ACCEPT_ENCODING, HeaderValue::from_static(coding::ACCEPTED));
         let mut proof = None;
         if step.is_at_home {
-            add(sent, headers);
-            proof = source.address.user.clone();
+            add(sent, asked.headers);
+            proof = asked.first.address.user.clone();
         }
         let proof = proof.or_else(|| self.netrc.login(address.origin.bare_host()));
         if let Some((user, password)) = proof {
@@ -247,9 +297,11 @@ impl Client {
                 );
             }
         }
-        let mut response = self.pool.request(request.clone()).await;
+        // Elsewhere nobody is shown the certificate of the source.
+        let pools = if step.is_at_home { &asked.pools } else { &self.pools };
+        let mut response = pools.kept.request(request.clone()).await;
         if response.as_ref().is_err_and(is_full) {
-            response = self.once.request(request).await;
+            response = pools.once.request(request).await;
         }
         let response = response.map_err(|error| format!("{} for url: {address}", words(&error)))?;
         self.keep_cookies(address, response.headers());

@@ -14,6 +14,7 @@ mod http;
 mod local;
 mod netrc;
 mod proxy;
+mod secure;
 mod tls;
 
 use std::collections::{HashSet, VecDeque};
@@ -34,6 +35,7 @@ use complaints::Complaints;
 use descriptors::Descriptors;
 pub use document::{Document, Failure, Memory};
 pub(crate) use http::is_header;
+pub use secure::{Secure, is_about_a_file};
 
 use crate::limits;
 
@@ -58,6 +60,8 @@ pub enum Target {
         url: String,
         /// Names and values.
         headers: Vec<(String, String)>,
+        /// What connections with TLS have of their own.
+        secure: Option<Arc<Secure>>,
     },
     /// A file of this host.
     File(PathBuf),
@@ -70,7 +74,7 @@ impl fmt::Display for Target {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Target::File(path) | Target::Script(path) => write!(out, "{}", path.display()),
-            Target::Http { url, headers } => {
+            Target::Http { url, headers, .. } => {
                 write!(out, "{url} HEADERS:")?;
                 for (name, value) in headers {
                     let is_secret = ["authorization", "cookie", "token", "key"]
@@ -103,6 +107,8 @@ struct Job {
     source: u32,
     target: Arc<Target>,
     begun: Instant,
+    /// How long it may take.
+    bound: Duration,
     results: Option<Sender<Outcome>>,
 }
 
@@ -144,7 +150,7 @@ struct Shared {
     descriptors: Descriptors,
     /// Files that nobody has begun to read.
     files: Mutex<VecDeque<Job>>,
-    /// How long a source may take.
+    /// How long a source may take that says nothing else.
     bound: Duration,
 }
 
@@ -248,8 +254,9 @@ impl Fetcher {
         self.under_way.contains(&source)
     }
 
-    /// Begins to fetch a source, unless that is under way.
-    pub fn begin(&mut self, source: u32, target: Arc<Target>) {
+    /// Begins to fetch a source, unless that is under way. `bound` is how long it may take, if that
+    /// is not as long as all may.
+    pub fn begin(&mut self, source: u32, target: Arc<Target>, bound: Option<Duration>) {
         if !self.under_way.insert(source) {
             return;
         }
@@ -257,6 +264,7 @@ impl Fetcher {
             source,
             target,
             begun: Instant::now(),
+            bound: bound.unwrap_or(self.shared.bound),
             results: Some(self.sender.clone()),
         };
         let work = match &mut self.work {
@@ -352,19 +360,17 @@ impl Shared {
 
     async fn run(self: Arc<Shared>, job: Job) {
         let result = match &*job.target {
-            Target::Http { url, headers } => {
+            Target::Http { url, headers, secure } => {
                 let client = self.client.get_or_init(http::Client::of_the_environment);
-                self.within(client.get(url, headers, &self.memory), || {
-                    format!("no answer in time from {url}")
-                })
-                .await
+                let answer = client.get(url, headers, secure.as_deref(), &self.memory);
+                within(job.bound, answer, || format!("no answer in time from {url}")).await
             }
             Target::Script(path) => {
                 let run = async {
                     let document = local::script(path, &self.memory, &self.complaints, &self.descriptors).await;
                     document.map(|document| (0, document)).map_err(failure)
                 };
-                self.within(run, || {
+                within(job.bound, run, || {
                     format!("Command '{}' has not ended in time and was killed", path.display())
                 })
                 .await
@@ -375,15 +381,15 @@ impl Shared {
         };
         job.end(result);
     }
+}
 
-    async fn within<T>(
-        &self,
-        work: impl Future<Output = Result<T, Failure>>,
-        late: impl Fn() -> String,
-    ) -> Result<T, Failure> {
-        let done = tokio::time::timeout(self.bound, work).await;
-        done.unwrap_or_else(|_| Err(failure(late())))
-    }
+async fn within<T>(
+    bound: Duration,
+    work: impl Future<Output = Result<T, Failure>>,
+    late: impl Fn() -> String,
+) -> Result<T, Failure> {
+    let done = tokio::time::timeout(bound, work).await;
+    done.unwrap_or_else(|_| Err(failure(late())))
 }
 
 #[cfg(test)]

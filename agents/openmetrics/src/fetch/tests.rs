@@ -7,11 +7,11 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use openssl::ssl::{SslAcceptor, SslFiletype, SslMethod};
-
 use super::proxy::Proxies;
 use super::tls::Trust;
 use super::*;
+
+mod tls;
 
 const LIMIT: Duration = Duration::from_millis(600);
 
@@ -85,13 +85,14 @@ fn target(url: &str) -> Arc<Target> {
     Arc::new(Target::Http {
         url: url.to_owned(),
         headers: Vec::new(),
+        secure: None,
     })
 }
 
 fn all(fetcher: &mut Fetcher, targets: &[Arc<Target>]) -> Vec<Result<(u16, String), Failure>> {
     let mut results: Vec<_> = targets.iter().map(|_| None).collect();
     for (number, target) in (0..).zip(targets) {
-        fetcher.begin(number, Arc::clone(target));
+        fetcher.begin(number, Arc::clone(target), None);
     }
     fetcher.wait_for(0..targets.len() as u32, LIMIT * 10);
     while let Some(outcome) = fetcher.next() {
@@ -132,6 +133,7 @@ fn http_with_headers_on_one_connection() {
     let target = [Arc::new(Target::Http {
         url: server.url(),
         headers,
+        secure: None,
     })];
     let mut fetcher = Fetcher::new(Memory::new());
     for _ in 0..3 {
@@ -314,76 +316,6 @@ fn too_much_is_refused() {
         reason(result),
         format!("the document has more than 1048576 bytes for url: {}", server.url())
     );
-}
-
-/// A key and a certificate for `localhost`, which is no authority's, as `openssl` makes it.
-fn certificate(directory: &Path) -> (PathBuf, PathBuf) {
-    let (key, certificate) = (directory.join("key"), directory.join("certificate"));
-    let made = std::process::Command::new("openssl")
-        .args([
-            "req",
-            "-x509",
-            "-nodes",
-            "-newkey",
-            "rsa:2048",
-            "-subj",
-            "/CN=localhost",
-            "-keyout",
-        ])
-        .arg(&key)
-        .arg("-out")
-        .arg(&certificate)
-        .output();
-    assert!(made.expect("openssl is there").status.success());
-    (key, certificate)
-}
-
-#[test]
-fn https_with_a_certificate_that_is_trusted() {
-    let directory = tempfile::tempdir().expect("a directory");
-    let (key, certificate) = certificate(directory.path());
-    let mut acceptor = SslAcceptor::mozilla_intermediate(SslMethod::tls()).expect("OpenSSL");
-    acceptor.set_private_key_file(&key, SslFiletype::PEM).expect("a key");
-    acceptor
-        .set_certificate_file(&certificate, SslFiletype::PEM)
-        .expect("a certificate");
-    let acceptor = acceptor.build();
-    let server = Server::wrapping(
-        |_, out| respond(out, "200 OK", b"x 1\n"),
-        move |stream| acceptor.accept(stream).ok(),
-    );
-    let url = format!("https://localhost:{}/", server.port);
-    let location = format!("302 Found\r\nLocation: {url}");
-    let leading_there = Server::new(move |_, out| respond(out, &location, b"moved"));
-    let get = |trust: Trust, url: &str| {
-        let client = http::Client::with(Proxies::default(), trust);
-        let runtime = runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .expect("a runtime");
-        let got = runtime.block_on(client.get(url, &[], &Memory::new()));
-        got.map(|(status, document)| (status, document.bytes().to_vec()))
-    };
-    for url in [&url, &leading_there.url()] {
-        assert_eq!(get(Trust::of_file(&certificate), url), Ok((200, b"x 1\n".to_vec())));
-    }
-    let address = url.replace("localhost", "127.0.0.1");
-    for (trust, url, words) in [
-        (
-            Trust::of_the_environment(),
-            &url,
-            "the certificate of localhost is refused: self-signed certificate; put it",
-        ),
-        (
-            Trust::of_file(&certificate),
-            &address,
-            "IP address mismatch; put a name into the address",
-        ),
-        (Trust::of_file(&key), &url, "no certificates can be read there"),
-    ] {
-        let refused = get(trust, url).expect_err("not trusted");
-        assert!(refused.reason.contains(words), "{}", refused.reason);
-    }
 }
 
 /// A program. Another one writes it: while this process has it open, a child of another test has it

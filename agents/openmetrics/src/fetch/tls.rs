@@ -1,27 +1,34 @@
 //! TLS by the host's OpenSSL: its certificates, its policy, its FIPS mode (OM-98).
 
 use std::fmt;
-#[cfg(test)]
-use std::path::Path;
-use std::path::PathBuf;
+use std::os::fd::AsRawFd;
+use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 
 use openssl::error::ErrorStack;
-use openssl::ssl::{Ssl, SslContext, SslMethod, SslOptions, SslVerifyMode};
-use openssl::x509::X509VerifyResult;
+use openssl::pkey::{PKey, Private};
+use openssl::ssl::{Ssl, SslContext, SslContextBuilder, SslMethod, SslOptions, SslVerifyMode};
 use openssl::x509::verify::{X509CheckFlags, X509VerifyFlags};
+use openssl::x509::{X509, X509VerifyResult};
+use pmda_core::dir_entry::DirEntry;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 use tokio_openssl::SslStream;
 
 use super::address;
+use super::secure::Secure;
+use crate::limits;
+use crate::sources::Changed;
 
 /// Certificates are read again when one was refused, but not more often.
 const AGAIN: Duration = Duration::from_secs(60);
 
 /// The variables that name other certificates than the system's, of which the first counts.
 const BUNDLES: [&str; 2] = ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"];
+
+/// The line of a source that does so, without its colon.
+const AUTHORITIES: &str = "CA";
 
 /// Why a connection cannot be had, in words for the user.
 #[derive(Debug)]
@@ -35,10 +42,21 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// What is trusted. It is read when an address wants it: that takes a tenth of a second.
+/// What is trusted, and by what this host shows who it is. It is read when an address wants it:
+/// that takes a tenth of a second.
 pub(super) struct Trust {
+    /// The file or folder with the certificates that are trusted, in the place of the system's, and
+    /// what names it.
     bundle: Option<(&'static str, PathBuf)>,
-    context: Mutex<Option<(Instant, SslContext)>>,
+    own: Secure,
+    context: Mutex<Option<Kept>>,
+}
+
+/// A context, and the times of the files of a source that it was made of.
+struct Kept {
+    read: Instant,
+    files: Vec<Option<Changed>>,
+    context: SslContext,
 }
 
 impl Trust {
@@ -49,20 +67,27 @@ impl Trust {
             let path = std::env::var_os(name).filter(|path| !path.is_empty())?;
             Some((name, PathBuf::from(path)))
         });
-        Trust::of(named)
+        Trust::of(named, Secure::default())
     }
 
-    fn of(bundle: Option<(&'static str, PathBuf)>) -> Trust {
+    fn of(bundle: Option<(&'static str, PathBuf)>, own: Secure) -> Trust {
         Trust {
             bundle,
+            own,
             context: Mutex::default(),
         }
+    }
+
+    /// The same, but for what a source has of its own.
+    pub fn with(&self, own: &Secure) -> Trust {
+        let named = own.authorities.clone().map(|path| (AUTHORITIES, path));
+        Trust::of(named.or_else(|| self.bundle.clone()), own.clone())
     }
 
     /// The certificates of a file alone.
     #[cfg(test)]
     pub fn of_file(path: &Path) -> Trust {
-        Trust::of(Some((BUNDLES[0], path.to_owned())))
+        Trust::of(Some((BUNDLES[0], path.to_owned())), Secure::default())
     }
 
     /// Begins TLS with a host on a connection.
@@ -81,7 +106,7 @@ impl Trust {
             Ok(()) => Ok(stream),
             Err(error) => {
                 let result = stream.ssl().verify_result();
-                if result == X509VerifyResult::OK {
+                if result == X509VerifyResult::OK || self.own.is_unverified {
                     return Err(Refused(format!("TLS with {host} failed: {}", plain(&error))));
                 }
                 self.forget().await;
@@ -92,19 +117,27 @@ impl Trust {
 
     async fn context(&self) -> Result<SslContext, Refused> {
         let mut kept = self.context.lock().await;
-        if let Some((_, context)) = &*kept {
-            return Ok(context.clone());
+        // Certificates of sources are renewed without a word to the agent.
+        let files = match self.own.files() {
+            files if files.is_empty() => Vec::new(),
+            files => on_another_thread(move || Ok(files.iter().map(|path| Changed::if_there(path)).collect())).await?,
+        };
+        if let Some(kept) = kept.as_ref().filter(|kept| kept.files == files) {
+            return Ok(kept.context.clone());
         }
-        let bundle = self.bundle.clone();
-        let made = tokio::task::spawn_blocking(move || build(bundle.as_ref())).await;
-        let context = made.unwrap_or_else(|error| Err(error.to_string())).map_err(Refused)?;
-        *kept = Some((Instant::now(), context.clone()));
+        let (bundle, own) = (self.bundle.clone(), self.own.clone());
+        let context = on_another_thread(move || build(bundle.as_ref(), &own)).await?;
+        *kept = Some(Kept {
+            read: Instant::now(),
+            files,
+            context: context.clone(),
+        });
         Ok(context)
     }
 
     async fn forget(&self) {
         let mut kept = self.context.lock().await;
-        if kept.as_ref().is_some_and(|(read, _)| read.elapsed() > AGAIN) {
+        if kept.as_ref().is_some_and(|kept| kept.read.elapsed() > AGAIN) {
             *kept = None;
         }
     }
@@ -131,29 +164,122 @@ impl Trust {
     }
 }
 
-fn build(bundle: Option<&(&'static str, PathBuf)>) -> Result<SslContext, String> {
+/// Does work that may wait for a disk.
+async fn on_another_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, Refused> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(error.to_string())).map_err(Refused)
+}
+
+fn build(bundle: Option<&(&'static str, PathBuf)>, own: &Secure) -> Result<SslContext, String> {
     let words = |error: ErrorStack| error.to_string();
+    if let Some(fault) = &own.fault {
+        return Err(fault.clone());
+    }
     let mut context = SslContext::builder(SslMethod::tls_client()).map_err(words)?;
-    context.set_verify(SslVerifyMode::PEER);
     // As Python has it: servers that close without saying so are many.
     context.set_options(SslOptions::IGNORE_UNEXPECTED_EOF);
-    // A certificate of the store is trusted, whoever has signed it.
-    context
-        .verify_param_mut()
-        .set_flags(X509VerifyFlags::PARTIAL_CHAIN | X509VerifyFlags::TRUSTED_FIRST)
-        .map_err(words)?;
-    match bundle {
-        None => context.set_default_verify_paths().map_err(words)?,
-        Some((name, path)) => {
-            let loaded = if path.is_dir() {
-                context.load_verify_locations(None, Some(path))
-            } else {
-                context.load_verify_locations(Some(path), None)
-            };
-            loaded.map_err(|_| format!("{name} names {}, and no certificates can be read there", path.display()))?;
+    if own.is_unverified {
+        context.set_verify(SslVerifyMode::NONE);
+    } else {
+        context.set_verify(SslVerifyMode::PEER);
+        // A certificate of the store is trusted, whoever has signed it.
+        context
+            .verify_param_mut()
+            .set_flags(X509VerifyFlags::PARTIAL_CHAIN | X509VerifyFlags::TRUSTED_FIRST)
+            .map_err(words)?;
+        match bundle {
+            None => context.set_default_verify_paths().map_err(words)?,
+            Some((name, path)) => load_authorities(&mut context, path).map_err(|reason| {
+                let path = path.display();
+                match *name {
+                    AUTHORITIES => format!("{AUTHORITIES}: {path}: {reason}"),
+                    name => format!("{name} names {path}, and no certificates can be read there: {reason}"),
+                }
+            })?,
         }
     }
+    load_certificate(&mut context, own)?;
     Ok(context.build())
+}
+
+/// Trusts the certificates of a file or a folder, which is opened as all files of an agent of root
+/// are: a FIFO would be waited for for ever.
+fn load_authorities(context: &mut SslContextBuilder, path: &Path) -> Result<(), String> {
+    let said = |error: std::io::Error| error.to_string();
+    let none = |error: ErrorStack| match reasons(&error) {
+        reasons if reasons.is_empty() => "it has no certificate".to_owned(),
+        reasons => reasons,
+    };
+    if path.is_dir() {
+        // OpenSSL opens the files there, when it wants them.
+        let entry = DirEntry::target_at(&path.join("certificate")).map_err(said)?;
+        if entry.is_exposed().map_err(said)? {
+            return Err("other users than root may write to the folder".to_owned());
+        }
+        return context.load_verify_locations(None, Some(path)).map_err(none);
+    }
+    let file = DirEntry::target_at(path).and_then(|entry| entry.read()).map_err(said)?;
+    if file.metadata().map_err(said)?.len() > limits::BUNDLE {
+        return Err(format!("it has more than {} bytes", limits::BUNDLE));
+    }
+    // The very file that was opened, by OpenSSL's own reader, which knows more than one form.
+    let opened = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
+    context.load_verify_locations(Some(&opened), None).map_err(none)
+}
+
+/// Shows a server the certificate of the source, if it has one.
+fn load_certificate(context: &mut SslContextBuilder, own: &Secure) -> Result<(), String> {
+    let Some(path) = &own.certificate else {
+        return match own.key {
+            Some(_) => Err("KEY: there is no line CERT: for it".to_owned()),
+            None => Ok(()),
+        };
+    };
+    let named = |name: &'static str, path: &Path| {
+        let path = path.display().to_string();
+        move |reason: &str| format!("{name}: {path}: {reason}")
+    };
+    let read = |name: &'static str, path: &Path| {
+        let content = DirEntry::target_at(path).and_then(|entry| entry.content(limits::CONFIG));
+        content.map_err(|error| named(name, path)(&error.to_string()))
+    };
+    let wrong = named("CERT", path);
+    let text = read("CERT", path)?;
+    let chain = X509::stack_from_pem(&text).map_err(|error| wrong(&reasons(&error)))?;
+    let mut chain = chain.into_iter();
+    let certificate = chain.next().ok_or_else(|| wrong("it has no certificate in PEM"))?;
+    context
+        .set_certificate(&certificate)
+        .map_err(|error| wrong(&reasons(&error)))?;
+    for authority in chain {
+        context
+            .add_extra_chain_cert(authority)
+            .map_err(|error| wrong(&reasons(&error)))?;
+    }
+    let (wrong, text) = match &own.key {
+        Some(path) => (named("KEY", path), read("KEY", path)?),
+        None => (wrong, text),
+    };
+    let key = private_key(&text).map_err(&wrong)?;
+    let fits = context.set_private_key(&key).and_then(|()| context.check_private_key());
+    fits.map_err(|_| wrong("it has another key than the certificate"))
+}
+
+/// The key of a file. Nothing of the file is in what is wrong with it.
+fn private_key(text: &[u8]) -> Result<PKey<Private>, &'static str> {
+    let mut is_locked = false;
+    let key = PKey::private_key_from_pem_callback(text, |_| {
+        // Without this OpenSSL would ask on a terminal.
+        is_locked = true;
+        Ok(0)
+    });
+    match key {
+        Ok(key) => Ok(key),
+        Err(_) if is_locked => Err("the key has a passphrase, which nobody can give: write it without one"),
+        Err(_) => Err("it has no key in PEM"),
+    }
 }
 
 /// What a connection with this host has to show.
@@ -173,22 +299,27 @@ fn prepare(context: &SslContext, host: &str) -> Result<Ssl, ErrorStack> {
 }
 
 /// What OpenSSL says, without its numbers and function names.
+pub(super) fn reasons(stack: &ErrorStack) -> String {
+    let errors = stack.errors().iter();
+    let reasons: Vec<_> = errors.filter_map(openssl::error::Error::reason).collect();
+    let reasons = reasons.join(", ");
+    match reasons.as_str() {
+        "wrong version number" | "packet length too long" | "http request" => {
+            format!("{reasons} (is the server one of http:?)")
+        }
+        // Before TLS 1.3 a server has no other word for it.
+        _ if reasons.contains("certificate required") || reasons.contains("handshake failure") => {
+            format!("{reasons} (if the server wants a certificate of this host, a line CERT: names it)")
+        }
+        _ => reasons,
+    }
+}
+
+/// What has gone wrong, in words.
 fn plain(error: &openssl::ssl::Error) -> String {
-    let reasons = error.ssl_error().map(|stack| {
-        let reasons: Vec<_> = stack
-            .errors()
-            .iter()
-            .filter_map(openssl::error::Error::reason)
-            .collect();
-        reasons.join(", ")
-    });
-    match (reasons, error.io_error()) {
-        (Some(reasons), _) if !reasons.is_empty() => match reasons.as_str() {
-            "wrong version number" | "packet length too long" | "http request" => {
-                format!("{reasons} (is the server one of http:?)")
-            }
-            _ => reasons,
-        },
+    let said = error.ssl_error().map(reasons).filter(|said| !said.is_empty());
+    match (said, error.io_error()) {
+        (Some(said), _) => said,
         (_, Some(error)) => error.to_string(),
         _ => "the server has closed the connection".to_owned(),
     }

@@ -1,15 +1,29 @@
-//! The file of a source's address, `*.url`: the address, and HEADER:, FILTER: and METADATA: lines
-//! (docs/spec/openmetrics.md, OM-15 to OM-20).
+//! The file of a source: an address, and HEADER:, FILTER:, METADATA: and further lines
+//! (docs/spec/openmetrics.md, OM-15 to OM-22). A script has some of them in comments at its head.
 //!
 //! Regular expressions match at the beginning of a name and need not reach its end. They may look
 //! ahead and behind, as those of PCP's agent in Python may.
 
+mod own;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use fancy_regex::Regex;
 
-use crate::fetch::is_header;
+use crate::exposition::Excerpt;
+use crate::fetch::{Secure, is_header};
+
+/// How the lines of a script begin, in comments before its first line that is none.
+const IN_SCRIPT: &str = "#OPENMETRICS ";
+
+/// The most lines of one file that its status names.
+const UNUSED: usize = 3;
+
+/// The most lines of one file that are named in the log.
+const FAULTS: usize = 50;
 
 /// What is done with a metric or a label.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -22,13 +36,25 @@ pub enum Action {
     Optional,
 }
 
-/// The file of a source's address. The default is that of a script: no address, nothing filtered.
+/// The lines of a source. The default is those of a script without any: no address, nothing
+/// filtered.
 #[derive(Clone, Default, Debug)]
 pub struct Config {
     /// The address, as the first line has it.
     pub url: String,
     /// Headers of the request, with names and values; of two with one name the last counts.
     pub headers: Vec<(String, String)>,
+    /// What connections with TLS have of their own, and who is trusted.
+    pub secure: Option<Arc<Secure>>,
+    /// How long the source may take altogether, in the place of [`crate::limits::BACKGROUND`].
+    pub timeout: Option<Duration>,
+    /// How long its document serves requests before it is fetched again.
+    pub interval: Option<Duration>,
+    /// How long series are remembered that documents do not have any more; `None` is for ever.
+    pub forget: Option<Duration>,
+    /// Lines of the agent's own that have no effect, each with the reason: PCP's agent has none of
+    /// these.
+    pub unused: Vec<String>,
     metrics: Vec<Filter>,
     labels: Vec<Filter>,
     metadata: Vec<(Pattern, String)>,
@@ -66,20 +92,65 @@ impl Pattern {
 }
 
 impl Config {
-    /// Reads the text of a file. The second value is what the log is to say: a line for each of the
-    /// file that cannot be used, and has no effect.
+    /// Reads the text of the file of an address. The second value is what the log is to say: a line
+    /// for each of the file that cannot be used, and has no effect.
     #[must_use]
     pub fn read(text: &str) -> (Config, Vec<String>) {
         let mut config = Config::default();
-        let mut faults = Vec::new();
         let mut lines = text.trim().split('\n').map(|line| line.trim_end_matches('\r'));
         config.url = lines.next().unwrap_or_default().to_owned();
-        for line in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
-            if let Err(reason) = config.take(line) {
-                faults.push(format!("{} ignored {reason} \"{line}\"", config.url));
+        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let name = config.url.clone();
+        let faults = config.take_all(&name, lines, Config::take);
+        (config, faults)
+    }
+
+    /// Reads the lines at the head of a script with this name, as [`Config::read`]. What does not
+    /// begin with `#!` is a program, which has none.
+    #[must_use]
+    pub fn of_script(name: &str, text: &str) -> (Config, Vec<String>) {
+        let mut config = Config::default();
+        if !text.starts_with("#!") {
+            return (config, Vec::new());
+        }
+        let head = text.split('\n').map(str::trim_end);
+        let head = head.take_while(|line| line.is_empty() || line.starts_with('#'));
+        let lines = head.filter_map(|line| line.strip_prefix(IN_SCRIPT).map(str::trim_start));
+        let faults = config.take_all(name, lines, Config::take_of_script);
+        (config, faults)
+    }
+
+    fn take_all<'l>(
+        &mut self,
+        name: &str,
+        lines: impl Iterator<Item = &'l str>,
+        take: impl Fn(&mut Config, &str) -> Result<(), String>,
+    ) -> Vec<String> {
+        let mut faults = Vec::new();
+        let mut more = 0;
+        for line in lines {
+            if let Err(reason) = take(self, line) {
+                if faults.len() < FAULTS {
+                    faults.push(format!("{name} ignored {reason} \"{}\"", without_secret(line)));
+                } else {
+                    more += 1;
+                }
             }
         }
-        (config, faults)
+        if more > 0 {
+            faults.push(format!("{name} ignored {more} more config entries"));
+        }
+        faults
+    }
+
+    fn take_of_script(&mut self, line: &str) -> Result<(), String> {
+        let has_network = ["HEADER", "CERT", "KEY", "CA", "VERIFY"];
+        match line.split_once(':') {
+            Some((word, _)) if has_network.contains(&word) => {
+                Err("config entry, which is for addresses, not for scripts:".to_owned())
+            }
+            _ => self.take(line),
+        }
     }
 
     fn take(&mut self, line: &str) -> Result<(), String> {
@@ -92,6 +163,14 @@ impl Config {
         } else if let Some(metadata) = line.strip_prefix("METADATA:") {
             self.take_metadata(metadata)
                 .map_err(|reason| format!("config entry, {reason}:"))
+        } else if let Some(outcome) = self.take_own(line) {
+            outcome.map_err(|reason| {
+                if self.unused.len() < UNUSED {
+                    self.unused
+                        .push(format!("\"{}\" has no effect: {reason}", Excerpt(line)));
+                }
+                format!("config entry, {reason}:")
+            })
         } else {
             Err("unrecognised config entry".to_owned())
         }
@@ -154,6 +233,15 @@ impl Config {
     pub fn metadata(&self, name: &str) -> Option<(&str, &str)> {
         let found = self.metadata.iter().find(|(pattern, _)| pattern.matches(name));
         found.map(|(pattern, words)| (pattern.text.as_str(), words.as_str()))
+    }
+}
+
+/// A line for the log: the values of headers prove who asks.
+fn without_secret(line: &str) -> String {
+    match line.strip_prefix("HEADER:").map(|header| header.split_once(':')) {
+        None => line.to_owned(),
+        Some(Some((name, _))) => format!("HEADER:{name}: ..."),
+        Some(None) => "HEADER: ...".to_owned(),
     }
 }
 

@@ -121,3 +121,112 @@ fn hostile_expressions() {
     assert_eq!(config.label(&name), Action::Include);
     assert!(start.elapsed().as_secs() < 10);
 }
+
+/// OM-22.
+#[test]
+fn lines_of_this_agent() {
+    let config = good(
+        "https://x\nCERT: /a b.pem\nKEY:/k\nCA: /c\nVERIFY: no\nTIMEOUT: 0.5\nINTERVAL:60\nFORGET: 3600\nTIMEOUT: 7\n",
+    );
+    let secure = config.secure.expect("it has some");
+    assert_eq!(secure.certificate, Some("/a b.pem".into()));
+    assert_eq!(
+        (&secure.key, &secure.authorities),
+        (&Some("/k".into()), &Some("/c".into()))
+    );
+    assert!(secure.is_unverified && secure.fault.is_none());
+    let seconds = |time: Option<Duration>| time.map(|time| time.as_secs_f64());
+    assert_eq!(seconds(config.timeout), Some(7.0));
+    assert_eq!(
+        (seconds(config.interval), seconds(config.forget)),
+        (Some(60.0), Some(3600.0))
+    );
+    let none = good("https://x\nHEADER: a: b\n");
+    assert!(none.secure.is_none() && none.timeout.is_none() && none.unused.is_empty());
+}
+
+/// OM-22: each is named once, in the log and in the status, and who is trusted is never guessed.
+#[test]
+fn wrong_lines_of_this_agent() {
+    for line in [
+        "TIMEOUT: 0",
+        "TIMEOUT:",
+        "TIMEOUT: -1",
+        "TIMEOUT: 1e3",
+        "TIMEOUT: nan",
+        "TIMEOUT: inf",
+        "TIMEOUT: 5 s",
+        "TIMEOUT: 3601",
+        "TIMEOUT: 99999999999999999999999999",
+        "INTERVAL: 1.2.3",
+        "INTERVAL: \u{661}",
+        "FORGET: 0.5",
+        "FORGET: +5",
+    ] {
+        let (config, faults) = Config::read(&format!("https://x\n{line}\n"));
+        assert!(faults[0].starts_with("https://x ignored config entry, no number of seconds from "));
+        assert!(
+            faults[0].ends_with(&format!(": \"{line}\"")) && faults.len() == 1,
+            "{faults:?}"
+        );
+        assert!(config.unused[0].starts_with(&format!("\"{line}\" has no effect: no number")));
+        assert!(config.timeout.is_none() && config.interval.is_none() && config.forget.is_none());
+    }
+    for (line, why) in [
+        ("VERIFY:", "neither yes nor no"),
+        ("VERIFY: No", "neither yes nor no"),
+        ("CA:", "no absolute path"),
+        ("KEY: key.pem", "no absolute path"),
+        ("CERT: ~/cert", "no absolute path"),
+    ] {
+        let (config, faults) = Config::read(&format!("https://x\n{line}\nVERIFY: no\n"));
+        assert!(faults[0].contains(why) && faults.len() == 1, "{faults:?}");
+        let fault = config
+            .secure
+            .expect("it has some")
+            .fault
+            .clone()
+            .expect("nobody is asked");
+        assert!(fault.starts_with("config entry ") && fault.contains(why), "{fault}");
+    }
+    let (config, faults) = Config::read(&format!("u\n{}", "TIMEOUT: x\n".repeat(100_000)));
+    assert_eq!((config.unused.len(), faults.len()), (3, 51));
+    assert_eq!(faults[50], "u ignored 99950 more config entries");
+    let (config, _) = Config::read(&format!("u\nTIMEOUT: {}", "9".repeat(900_000)));
+    assert!(config.unused[0].len() < 1000);
+}
+
+/// The values of headers are secrets, also of one that cannot be sent.
+#[test]
+fn the_log_has_no_secret() {
+    for line in [
+        "HEADER: Author ization: se\u{1}cret",
+        "HEADER: a\u{1}: secret",
+        "HEADER: \u{1}secret",
+    ] {
+        let faults = faults(&format!("http://x\n{line}\n"));
+        assert!(faults.len() == 1 && !faults[0].contains("cret"), "{faults:?}");
+    }
+}
+
+/// OM-22: lines of scripts are comments at their head.
+#[test]
+fn lines_of_scripts() {
+    let of = |text: &str| Config::of_script("/x.sh", text);
+    let head =
+        "#!/bin/sh\n# FILTER: EXCLUDE METRIC b\n#OPENMETRICS FILTER: EXCLUDE METRIC a\r\n\n#OPENMETRICS   TIMEOUT: 5\n";
+    let (config, faults) = of(&format!("{head}echo a 1\n#OPENMETRICS FILTER: EXCLUDE METRIC c\n"));
+    assert_eq!(faults, [""; 0]);
+    assert!(!config.includes_metric("a") && config.includes_metric("b") && config.includes_metric("c"));
+    assert_eq!(config.timeout, Some(Duration::from_secs(5)));
+    // A program has none, wherever such a text is in it.
+    let (config, faults) = of(&format!("\x7fELF\n{head}"));
+    assert!(config.includes_metric("a") && faults.is_empty());
+    let (config, faults) = of("#!/bin/sh\n#OPENMETRICS CA: /x\n#OPENMETRICS JUNK\n#OPENMETRICS INTERVAL: x\n");
+    assert!(config.secure.is_none(), "a script has no connection");
+    assert_eq!(faults.len(), 3, "{faults:?}");
+    assert!(
+        faults.iter().all(|fault| fault.starts_with("/x.sh ignored ")),
+        "{faults:?}"
+    );
+}

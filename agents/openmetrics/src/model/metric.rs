@@ -1,127 +1,19 @@
-//! A metric of a source: its instances, and their values in the last document.
-//!
-//! Each fetch brings the same series, nearly always in the same order. So a metric remembers them
-//! in that order by the text of their labels, and expects the next one there. Only the labels of a
-//! new series are parsed.
+//! A metric of a source: its definition, its instances or its value, and its labels.
 
-use std::borrow::Cow;
 use std::cell::Cell;
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher;
 use std::rc::Rc;
 
-use hashbrown::HashTable;
 use pmda::{Atom, Error, Indom, Labels, MetricRef, Result, Semantics, Type, Unit};
 
-use super::labels::{Fitting, Merged, labels_of};
+use super::instances::{Common, Instances, Refusal, Row};
+use super::labels::{Fitting, Merged};
 use super::value::Value;
-use crate::cache::{Files, Table};
+use crate::cache::Files;
 use crate::exposition::{Excerpt, Sample};
 use crate::filter::Config;
 use crate::generation::Generation;
 use crate::limits;
 use crate::names::{self, Definition, LabelSet};
-
-/// State that the instances of a metric share, each by an [`Rc`].
-#[derive(Debug, Default)]
-struct Common {
-    /// The number of the last document: a [`Row`] with another one is not in it.
-    document: Cell<u64>,
-    /// Whether that document has a value.
-    has_values: Cell<bool>,
-    /// Whether names begin with numbers.
-    has_prefix: Cell<bool>,
-    /// The filters of the source, as they were when the metric was new.
-    config: Rc<Config>,
-    generation: Generation,
-    /// Hashes the texts of series.
-    hasher: RandomState,
-}
-
-/// An instance.
-#[derive(Clone, Debug)]
-pub struct Row {
-    number: u32,
-    value: Value,
-    /// The number of the last document that has it.
-    document: u64,
-    common: Rc<Common>,
-    /// The text of its last series' labels.
-    labels: Option<Rc<str>>,
-}
-
-impl Row {
-    /// Its value.
-    ///
-    /// # Errors
-    /// `PM_ERR_AGAIN` if no instance of the metric has one (OM-63).
-    pub fn atom(&self) -> Result<Atom<'_>> {
-        if self.document == self.common.document.get() {
-            return match self.value {
-                Value::None => Err(Error::AGAIN),
-                _ => Ok(self.value.atom()),
-            };
-        }
-        if self.common.has_values.get() {
-            Ok(Atom::None)
-        } else {
-            Err(Error::AGAIN)
-        }
-    }
-
-    /// Its labels (OM-67); `shown` is its name for clients.
-    #[must_use]
-    pub fn labels(&self, shown: &str) -> Labels {
-        let text = self.labels.as_deref().unwrap_or_default();
-        let naming = labels_of(text, &self.common.config);
-        let mut fitting = Fitting::new();
-        if self.common.generation < Generation::V6_1 {
-            let number = if self.common.has_prefix.get() {
-                Cow::Borrowed(shown)
-            } else {
-                Cow::Owned(format!("{} {shown}", self.number))
-            };
-            fitting.add("instname", &number, true);
-        }
-        for (name, value) in naming.iter().filter(|(name, _)| name != "instname") {
-            fitting.add(name, value, false);
-        }
-        fitting.labels
-    }
-}
-
-/// Samples with the same labels, written in the same way, and the instance that they belong to.
-#[derive(Debug)]
-struct Series {
-    /// The text of the labels.
-    text: Rc<str>,
-    /// The number of the instance.
-    number: u32,
-    /// Whether the labels name the instance.
-    is_of_labels: bool,
-}
-
-/// The instances of a metric, and the series that have values for them.
-#[derive(Debug)]
-struct Instances {
-    table: Table,
-    rows: Indom<Row>,
-    /// Instances that are not in the rows yet, numbered behind those.
-    new: Vec<Row>,
-    /// The number of the first of them.
-    shown: usize,
-    series: Vec<Series>,
-    /// Their places by the hash of their texts.
-    by_text: HashTable<u32>,
-    /// The series that is expected next.
-    next: usize,
-    /// The series of the last document, in their order there.
-    order: Vec<u32>,
-    /// So many of them are those of this document, too.
-    same: usize,
-    /// This document has others.
-    has_other_order: bool,
-}
 
 /// A metric.
 #[derive(Debug)]
@@ -155,17 +47,6 @@ pub struct Metric {
     optional: LabelSet,
     /// Labels that cannot be shown were logged.
     has_told: Cell<bool>,
-}
-
-/// Why a sample has no place.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Refusal {
-    /// It has no label, and the metric has instances.
-    NoLabels,
-    /// The metric has as many instances as there may be.
-    Instances,
-    /// The names of the source take as much memory as they may.
-    Memory,
 }
 
 impl Metric {
@@ -216,7 +97,7 @@ impl Metric {
         self.common.has_values.set(false);
         self.value = Value::None;
         if let Some(instances) = &mut self.instances {
-            (instances.next, instances.same, instances.has_other_order) = (0, 0, false);
+            instances.begin();
         }
     }
 
@@ -254,13 +135,18 @@ impl Metric {
             return false;
         };
         instances.show_new(&self.common);
-        instances.table.save();
-        // The next documents bring the same series: the list hardly grows any more.
-        instances.series.shrink_to_fit();
+        instances.save();
         let config = &self.common.config;
         instances
             .ends_in_another_order()
             .is_some_and(|series| self.labels.merge(series, config))
+    }
+
+    /// Forgets the series that were not in documents for some time, of which this is a look.
+    /// Returns the bytes that they have taken.
+    pub(super) fn forget(&mut self) -> usize {
+        let instances = self.instances.as_mut();
+        instances.map_or(0, |instances| instances.forget(&self.common))
     }
 
     /// Whether the last document has a sample of it.
@@ -317,164 +203,5 @@ impl Metric {
             );
         }
         fitting.labels
-    }
-}
-
-impl Instances {
-    /// The instances that the file of the domain has.
-    fn load(files: &Files, serial: u32, common: &Rc<Common>) -> Instances {
-        let table = Table::load(files, serial, limits::INSTANCES);
-        common.has_prefix.set(table.has_prefix());
-        let mut instances = Instances {
-            rows: Indom::new().whole_names(),
-            new: (0..table.count()).map(|number| Row::absent(number, common)).collect(),
-            shown: 0,
-            table,
-            series: Vec::new(),
-            by_text: HashTable::new(),
-            next: 0,
-            order: Vec::new(),
-            same: 0,
-            has_other_order: false,
-        };
-        instances.show_new(common);
-        instances
-    }
-
-    /// The series with these labels, if it is known.
-    #[inline]
-    fn series(&mut self, text: &str, common: &Common) -> Option<usize> {
-        let is_same = |place: usize| self.series.get(place).is_some_and(|series| *series.text == *text);
-        let found = if is_same(self.next) {
-            self.next
-        } else {
-            let hash = common.hasher.hash_one(text);
-            *self.by_text.find(hash, |place| is_same(*place as usize))? as usize
-        };
-        self.next = found + 1;
-        Some(found)
-    }
-
-    /// Adds a new series, whose instance may be known by another one, and returns its place.
-    ///
-    /// # Errors
-    /// The reason why it has no place.
-    fn add(
-        &mut self,
-        sample: &Sample<'_, '_>,
-        config: &Config,
-        has_pcp_line: bool,
-        common: &Rc<Common>,
-        memory: &mut usize,
-    ) -> std::result::Result<usize, Refusal> {
-        let labels = names::Labels::of(sample, config);
-        if labels.is_empty() {
-            return Err(Refusal::NoLabels);
-        }
-        let naming = if common.generation >= Generation::V6_1 && sample.label_text.contains('\\') {
-            names::Labels::with_backslashes(sample, config).naming
-        } else {
-            labels.naming
-        };
-        let (name, is_of_labels) = names::instance_name(&naming, has_pcp_line);
-        // Roughly: the text, the name twice, the labels, and their overhead.
-        let size = 2 * (sample.label_text.len() + name.len()) + 400;
-        *memory = memory.checked_sub(size).ok_or(Refusal::Memory)?;
-        let number = self.table.number(&name).ok_or(Refusal::Instances)?;
-        if is_of_labels {
-            self.table.set_prefix();
-        }
-        if number as usize >= self.shown + self.new.len() {
-            self.new.push(Row::absent(number, common));
-        }
-        let text: Rc<str> = sample.label_text.into();
-        let place = self.series.len();
-        let hasher = &common.hasher;
-        let hash_of = |place: &u32| hasher.hash_one(self.series.get(*place as usize).map_or("", |series| &series.text));
-        let short = u32::try_from(place).map_err(|_| Refusal::Instances)?;
-        self.by_text.insert_unique(hasher.hash_one(&*text), short, hash_of);
-        self.series.push(Series {
-            text,
-            number,
-            is_of_labels,
-        });
-        self.next = place + 1;
-        Ok(place)
-    }
-
-    /// Sets the value of the instance of a series, by the place of the series.
-    fn set(&mut self, place: usize, value: Value, document: u64) {
-        let Some(series) = self.series.get(place) else { return };
-        let row = match (series.number as usize).checked_sub(self.shown) {
-            Some(new) => self.new.get_mut(new),
-            None => i32::try_from(series.number)
-                .ok()
-                .and_then(|number| self.rows.get_mut(number)),
-        };
-        let Some(row) = row else { return };
-        row.value = value;
-        row.document = document;
-        if !row.labels.as_ref().is_some_and(|text| Rc::ptr_eq(text, &series.text)) {
-            row.labels = Some(Rc::clone(&series.text));
-        }
-        let place = u32::try_from(place).unwrap_or(u32::MAX);
-        if self.order.get(self.same) != Some(&place) {
-            self.order.truncate(self.same);
-            self.order.push(place);
-            self.has_other_order = true;
-        }
-        self.same += 1;
-    }
-
-    /// The texts of the series that labels name, if they or their order are others than in the
-    /// document before.
-    fn ends_in_another_order(&mut self) -> Option<impl Iterator<Item = &str>> {
-        if self.order.len() > self.same {
-            self.order.truncate(self.same);
-            self.has_other_order = true;
-        }
-        self.order.shrink_to_fit();
-        let series = self.order.iter().filter_map(|place| self.series.get(*place as usize));
-        let series = series.filter(|series| series.is_of_labels);
-        self.has_other_order.then(|| series.map(|series| &*series.text))
-    }
-
-    /// Shows the new instances, and all under other names if these have numbers now (OM-62).
-    fn show_new(&mut self, common: &Rc<Common>) {
-        self.shown += self.new.len();
-        let has_prefix = self.table.has_prefix();
-        if has_prefix != common.has_prefix.replace(has_prefix) {
-            let rows = std::mem::take(&mut self.rows);
-            let rows = rows.iter().map(|(_, row)| row.clone());
-            self.new.splice(0..0, rows);
-        }
-        if self.new.is_empty() {
-            return;
-        }
-        let new = std::mem::take(&mut self.new);
-        let mut change = self.rows.change();
-        for row in new {
-            let (number, shown) = (row.number, self.table.shown(row.number).unwrap_or_default());
-            let inst = i32::try_from(number).unwrap_or(i32::MAX);
-            // Clients see a name up to its first NUL.
-            let shown = shown.split('\0').next().unwrap_or_default();
-            if let Err(error) = change.set_at(inst, shown, row) {
-                log::error!("instance {number} \"{}\": {error}", Excerpt(shown));
-            }
-        }
-    }
-}
-
-impl Row {
-    /// An instance that no document has had yet.
-    fn absent(number: u32, common: &Rc<Common>) -> Row {
-        Row {
-            number,
-            value: Value::None,
-            // Documents are counted from 1.
-            document: u64::MAX,
-            common: Rc::clone(common),
-            labels: None,
-        }
     }
 }

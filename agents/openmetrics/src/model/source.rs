@@ -2,16 +2,18 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use pmda_core::dir_entry::DirEntry;
 use rustix::io::Errno;
 
-use super::metric::{Metric, Refusal};
+use super::instances::Refusal;
+use super::metric::Metric;
 use crate::cache::{Files, Table};
 use crate::exposition::{Excerpt, Parser, Sample, text};
 use crate::fetch::Target;
@@ -23,6 +25,15 @@ use crate::sources::{Changed, EXECUTABLE, Found, Kind};
 
 /// One more than the greatest serial of an instance domain.
 const SERIALS: u32 = 1 << 22;
+
+/// So much of a script is searched for lines, in bytes.
+const HEAD: u64 = 64 << 10;
+
+/// So much before its time a source may be asked again, and a tenth of that time at most.
+const EARLY: Duration = Duration::from_secs(1);
+
+/// Series are looked at so often in the time after which they are forgotten.
+const LOOKS: u32 = 4;
 
 /// What a name of samples stands for.
 #[derive(Clone, Copy, Debug)]
@@ -44,6 +55,20 @@ pub struct News {
     pub labels: Vec<usize>,
     /// How many samples were read.
     pub samples: usize,
+}
+
+/// The beginning of a script, as far as whole lines of it are read. A script that cannot be read
+/// is run anyway, as without this agent's lines.
+fn head(path: &Path) -> String {
+    let mut head = Vec::new();
+    let file = DirEntry::target_at(path).and_then(|entry| entry.read());
+    if let Err(error) = file.and_then(|file| file.take(HEAD).read_to_end(&mut head)) {
+        log::warn!("cannot read {}: {error}; it is run without its lines", path.display());
+    }
+    if head.len() as u64 == HEAD {
+        head.truncate(head.iter().rposition(|byte| *byte == b'\n').unwrap_or(0));
+    }
+    String::from_utf8_lossy(&head).into_owned()
 }
 
 /// A source.
@@ -77,6 +102,8 @@ pub struct Source {
     is_faulty: bool,
     /// What names of series may still take, in bytes.
     memory: usize,
+    /// When series were looked at that have gone.
+    looked: Option<Instant>,
     /// How many names and series of the last document are not shown, as there are too many.
     beyond: (usize, usize),
     /// Limits that were met, each logged once.
@@ -105,6 +132,7 @@ impl Source {
             is_gone: false,
             is_faulty: false,
             memory: limits::NAMES,
+            looked: None,
             beyond: (0, 0),
             met: Vec::new(),
             generation,
@@ -155,6 +183,23 @@ impl Source {
         (self.is_gone, self.fetched) = (false, None);
     }
 
+    /// Whether so much time has gone by since it was last asked as a line INTERVAL: wants, or
+    /// nearly so much: requests that come at that interval are not all on time.
+    #[must_use]
+    pub fn may_be_asked(&self, now: Instant) -> bool {
+        let (Some(interval), Some(fetched)) = (self.config.interval, self.fetched) else {
+            return true;
+        };
+        now.saturating_duration_since(fetched) >= interval - (interval / 10).min(EARLY)
+    }
+
+    /// Lets it be asked at once if its file has changed, whose lines may say something else now.
+    pub fn see_change(&mut self) {
+        if self.config.interval.is_some() && self.read != Changed::if_there(&self.path) {
+            self.fetched = None;
+        }
+    }
+
     /// Forgets the last document.
     pub fn begin(&mut self) {
         self.document = None;
@@ -183,7 +228,12 @@ impl Source {
             Kind::Script if metadata.mode() & EXECUTABLE == 0 => {
                 return Err(format!("cannot execute '{}': its owner may not", self.path.display()));
             }
-            Kind::Script => Target::Script(self.path.clone()),
+            Kind::Script => {
+                let name = self.path.display().to_string();
+                let (config, faults) = Config::of_script(&name, &head(&self.path));
+                self.take_config(config, &faults);
+                Target::Script(self.path.clone())
+            }
             Kind::Url => {
                 // Neither a FIFO nor a device is read, and root follows no link of others.
                 let content = DirEntry::target_at(&self.path).and_then(|entry| entry.content(limits::CONFIG));
@@ -196,15 +246,13 @@ impl Source {
                     _ => told(error),
                 })?;
                 let (config, faults) = Config::read(&String::from_utf8_lossy(&file));
-                for fault in faults {
-                    log::error!("{}", Excerpt(&fault));
-                }
-                self.config = Rc::new(config);
+                self.take_config(config, &faults);
                 match self.config.url.strip_prefix("file://") {
                     Some(path) => Target::File(path.into()),
                     None => Target::Http {
                         url: self.config.url.clone(),
                         headers: self.config.headers.clone(),
+                        secure: self.config.secure.clone(),
                     },
                 }
             }
@@ -214,6 +262,15 @@ impl Source {
         let target = Arc::new(target);
         self.target = Some(Arc::clone(&target));
         Ok((target, true))
+    }
+
+    fn take_config(&mut self, config: Config, faults: &[String]) {
+        for fault in faults {
+            log::error!("{}", Excerpt(fault));
+        }
+        // Other filters may include what these have excluded.
+        self.by_name.retain(|_, known| matches!(known, Known::Metric(_)));
+        self.config = Rc::new(config);
     }
 
     /// Takes the samples of a document.
@@ -344,7 +401,10 @@ impl Source {
             Err(Refusal::Instances) => {
                 self.beyond.1 += 1;
                 self.meet_limit(
-                    &format!("a metric has more than {} instances", limits::INSTANCES),
+                    &format!(
+                        "a metric has had more than {} instances; new ones are not shown",
+                        limits::INSTANCES
+                    ),
                     "instances",
                 );
                 Ok(())
@@ -354,6 +414,24 @@ impl Source {
                 self.meet_memory();
                 Ok(())
             }
+        }
+    }
+
+    /// Forgets series that have gone for long, if a line says how long that is.
+    fn forget(&mut self, now: Instant) {
+        let Some(time) = self.config.forget else {
+            self.looked = None;
+            return;
+        };
+        let looked = *self.looked.get_or_insert(now);
+        if now.saturating_duration_since(looked) < time / LOOKS {
+            return;
+        }
+        self.looked = Some(now);
+        let freed: usize = self.metrics.iter_mut().map(Metric::forget).sum();
+        if freed > 0 {
+            self.memory += freed;
+            self.met.retain(|limit| *limit != "memory");
         }
     }
 
@@ -370,15 +448,19 @@ impl Source {
         }
         if series > 0 {
             parts.push(format!(
-                "{series} series are not shown (their names take more than a source may)"
+                "{series} series are not shown (there are more than a source may have; a line FORGET: makes room)"
             ));
         }
+        parts.extend(self.config.unused.iter().cloned());
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
     fn meet_memory(&mut self) {
         self.meet_limit(
-            &format!("the names of its series take more than {} bytes", limits::NAMES),
+            &format!(
+                "the names of its series take more than {} bytes; new ones are not shown until a line FORGET: makes room",
+                limits::NAMES
+            ),
             "memory",
         );
     }
@@ -386,10 +468,7 @@ impl Source {
     /// Logs, once for each limit, that what is beyond it is not shown.
     fn meet_limit(&mut self, what: &str, limit: &'static str) {
         if !self.met.contains(&limit) {
-            log::error!(
-                "source {}: {what}; the others are not shown until the agent is started again",
-                self.name
-            );
+            log::error!("source {}: {what}", self.name);
             self.met.push(limit);
         }
     }
@@ -411,6 +490,7 @@ impl Source {
             }
         }
         self.numbers.save();
+        self.forget(Instant::now());
         // The next documents bring the same metrics: the list hardly grows any more.
         self.metrics.shrink_to_fit();
     }

@@ -6,6 +6,7 @@
 
 mod differences;
 mod host;
+mod lines;
 mod network;
 mod questions;
 mod scenes;

@@ -322,13 +322,15 @@ fn proxies() {
 }
 
 /// `openssl s_server`, which serves the files of its folder.
-struct SecureServer {
+pub(crate) struct SecureServer {
     process: Child,
-    port: u16,
+    /// Its port.
+    pub port: u16,
 }
 
 impl SecureServer {
-    fn start(folder: &Path, name: &str, options: &[&str]) -> SecureServer {
+    /// One with the key and the certificate of this name in the folder.
+    pub fn start(folder: &Path, name: &str, options: &[&str]) -> SecureServer {
         let mut process = Command::new("openssl")
             .args([
                 "s_server",
@@ -365,14 +367,20 @@ impl Drop for SecureServer {
     }
 }
 
-/// OM-98: certificates of the store are trusted, of any kind, and others are not.
-#[test]
-fn certificates() {
+/// A folder with keys and certificates, and a page that a [`SecureServer`] of it serves.
+pub(crate) fn certified() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a directory");
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/comparison/certificates.sh");
     let made = Command::new("sh").arg(script).arg(folder.path()).status();
     assert!(made.is_ok_and(|status| status.success()));
     fs::write(folder.path().join("page"), "x 1\n").expect("written");
+    folder
+}
+
+/// OM-98: certificates of the store are trusted, of any kind, and others are not.
+#[test]
+fn certificates() {
+    let folder = certified();
     let servers: Vec<_> = [
         ("own", "own", "localhost", &[][..]),
         ("address", "address", "127.0.0.1", &[]),

@@ -1,0 +1,34 @@
+//! What a source's connections with TLS have of their own (OM-22).
+
+use std::path::PathBuf;
+
+/// Certificates and trust of a source. The default is that of all others.
+#[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Secure {
+    /// The file with the certificate by which the source is told who asks.
+    pub certificate: Option<PathBuf>,
+    /// The file with its key; without one the key is beside the certificate.
+    pub key: Option<PathBuf>,
+    /// The file or folder with the certificates that are trusted, in the place of all others.
+    pub authorities: Option<PathBuf>,
+    /// Whoever answers is trusted.
+    pub is_unverified: bool,
+    /// Why nobody is to be asked: a line about the above cannot be used.
+    pub fault: Option<String>,
+}
+
+impl Secure {
+    /// The files that it names.
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        let files = [&self.certificate, &self.key, &self.authorities];
+        files.into_iter().flatten().cloned().collect()
+    }
+}
+
+/// Whether the reason of a failure is a file of this host that a line names.
+#[must_use]
+pub fn is_about_a_file(reason: &str) -> bool {
+    ["CERT: /", "KEY: ", "CA: /"]
+        .iter()
+        .any(|begin| reason.starts_with(begin))
+}

@@ -1,0 +1,268 @@
+//! Certificates: those of servers, and those of this host.
+
+use std::os::unix::fs::chown;
+use std::process::Command;
+
+use openssl::ssl::{SslAcceptor, SslFiletype, SslMethod, SslVerifyMode};
+
+use super::super::secure::Secure;
+use super::*;
+
+/// A key and a certificate for `localhost`, which is no authority's, as `openssl` makes it.
+fn certificate(directory: &Path, name: &str) -> (PathBuf, PathBuf) {
+    let (key, certificate) = (
+        directory.join(format!("{name}.key")),
+        directory.join(format!("{name}.pem")),
+    );
+    let made = Command::new("openssl")
+        .args([
+            "req",
+            "-x509",
+            "-nodes",
+            "-newkey",
+            "rsa:2048",
+            "-subj",
+            "/CN=localhost",
+            "-keyout",
+        ])
+        .arg(&key)
+        .arg("-out")
+        .arg(&certificate)
+        .output();
+    assert!(made.expect("openssl is there").status.success());
+    (key, certificate)
+}
+
+/// A server with this key and certificate; if `client` is there, for those alone who show the
+/// certificate of that file.
+fn server(key: &Path, certificate: &Path, client: Option<&Path>) -> Server {
+    let mut acceptor = SslAcceptor::mozilla_intermediate_v5(SslMethod::tls()).expect("OpenSSL");
+    acceptor.set_private_key_file(key, SslFiletype::PEM).expect("a key");
+    acceptor
+        .set_certificate_file(certificate, SslFiletype::PEM)
+        .expect("a certificate");
+    if let Some(client) = client {
+        acceptor.set_ca_file(client).expect("a certificate");
+        acceptor.set_verify(SslVerifyMode::PEER | SslVerifyMode::FAIL_IF_NO_PEER_CERT);
+    }
+    let acceptor = acceptor.build();
+    Server::wrapping(
+        |_, out| respond(out, "200 OK", b"x 1\n"),
+        move |stream| acceptor.accept(stream).ok(),
+    )
+}
+
+type Got = Result<(u16, Vec<u8>), Failure>;
+
+fn get(client: &http::Client, url: &str, secure: Option<&Secure>) -> Got {
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let got = runtime.block_on(async {
+        let memory = Memory::new();
+        let got = client.get(url, &[], secure, &memory);
+        // A file that is waited for would be for ever.
+        tokio::time::timeout(Duration::from_secs(20), got).await
+    });
+    got.expect("nothing hangs")
+        .map(|(status, document)| (status, document.bytes().to_vec()))
+}
+
+#[test]
+fn https_with_a_certificate_that_is_trusted() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (key, certificate) = certificate(directory.path(), "server");
+    let server = server(&key, &certificate, None);
+    let url = format!("https://localhost:{}/", server.port);
+    let location = format!("302 Found\r\nLocation: {url}");
+    let leading_there = Server::new(move |_, out| respond(out, &location, b"moved"));
+    let get = |trust: Trust, url: &str| get(&http::Client::with(Proxies::default(), trust), url, None);
+    for url in [&url, &leading_there.url()] {
+        assert_eq!(get(Trust::of_file(&certificate), url), Ok((200, b"x 1\n".to_vec())));
+    }
+    let address = url.replace("localhost", "127.0.0.1");
+    for (trust, url, words) in [
+        (
+            Trust::of_the_environment(),
+            &url,
+            "the certificate of localhost is refused: self-signed certificate; put it",
+        ),
+        (
+            Trust::of_file(&certificate),
+            &address,
+            "IP address mismatch; put a name into the address",
+        ),
+        (Trust::of_file(&key), &url, "no certificates can be read there"),
+    ] {
+        let refused = get(trust, url).expect_err("not trusted");
+        assert!(refused.reason.contains(words), "{}", refused.reason);
+    }
+}
+
+/// A client as the agent has it, with the system's certificates.
+fn client() -> http::Client {
+    http::Client::with(Proxies::default(), Trust::of_the_environment())
+}
+
+fn refused(client: &http::Client, url: &str, secure: &Secure) -> String {
+    get(client, url, Some(secure)).expect_err("no answer").reason
+}
+
+/// OM-22: one source trusts a certificate, or anybody, and the others do not.
+#[test]
+fn authorities_of_a_source() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| directory.path().join(name);
+    let (key, certificate) = certificate(directory.path(), "server");
+    let server = server(&key, &certificate, None);
+    let url = format!("https://localhost:{}/", server.port);
+    let trusting = |path: PathBuf| Secure {
+        authorities: Some(path),
+        ..Secure::default()
+    };
+    let unverified = Secure {
+        is_unverified: true,
+        ..Secure::default()
+    };
+    let client = client();
+    let good = Ok((200, b"x 1\n".to_vec()));
+    assert_eq!(get(&client, &url, Some(&trusting(certificate.clone()))), good);
+    assert_eq!(get(&client, &url, Some(&unverified)), good);
+    // The connections that are kept now are no other source's.
+    get(&client, &url, None).expect_err("not trusted");
+    // Nor is the next host trusted.
+    let location = format!("302 Found\r\nLocation: {url}");
+    let leading_there = Server::new(move |_, out| respond(out, &location, b"moved"));
+    get(&client, &leading_there.url(), Some(&unverified)).expect_err("not trusted");
+    let address = url.replace("localhost", "127.0.0.1");
+    assert_eq!(get(&client, &address, Some(&unverified)), good);
+    let why = refused(&client, &address, &trusting(certificate.clone()));
+    assert!(why.contains("IP address mismatch"), "{why}");
+    // A folder, as `openssl rehash` makes it.
+    fs::create_dir(at("folder")).expect("made");
+    fs::copy(&certificate, at("folder/server.pem")).expect("copied");
+    let hashed = Command::new("openssl").arg("rehash").arg(at("folder")).status();
+    assert!(hashed.is_ok_and(|status| status.success()));
+    assert_eq!(get(&client, &url, Some(&trusting(at("folder")))), good);
+    let is_root = nix::unistd::geteuid().is_root();
+    if is_root {
+        chown(at("folder"), Some(65534), None).expect("root");
+        let why = refused(&client, &url, &trusting(at("folder")));
+        assert!(why.contains("other users than root may write to the folder"), "{why}");
+    }
+    nix::unistd::mkfifo(&at("pipe"), nix::sys::stat::Mode::S_IRWXU).expect("ours");
+    fs::write(at("text"), "no certificate").expect("written");
+    fs::File::create(at("large"))
+        .expect("ours")
+        .set_len(1 << 40)
+        .expect("a hole");
+    symlink("/dev/zero", at("zero")).expect("ours");
+    for (name, why) in [
+        ("none", "No such file or directory"),
+        ("pipe", "Invalid argument"),
+        ("zero", "Invalid argument"),
+        ("text", "no certificate or crl found"),
+        ("large", "it has more than 67108864 bytes"),
+    ] {
+        let reason = refused(&client, &url, &trusting(at(name)));
+        let begin = format!("CA: {}: {why}", at(name).display());
+        assert!(reason.starts_with(&begin) && is_about_a_file(&reason), "{reason}");
+        let variable = get(
+            &http::Client::with(Proxies::default(), Trust::of_file(&at(name))),
+            &url,
+            None,
+        );
+        let reason = variable.expect_err("not trusted").reason;
+        assert!(
+            reason.starts_with("REQUESTS_CA_BUNDLE names ") && reason.contains(why),
+            "{reason}"
+        );
+    }
+}
+
+/// OM-22: a server that wants to know who asks, and what may be wrong with the files that say so.
+#[test]
+fn certificates_of_a_source() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| directory.path().join(name);
+    let (key, own) = certificate(directory.path(), "server");
+    let (client_key, client_certificate) = certificate(directory.path(), "client");
+    let (other_key, other_certificate) = certificate(directory.path(), "other");
+    let server = server(&key, &own, Some(&client_certificate));
+    let url = format!("https://localhost:{}/", server.port);
+    let showing = |certificate: &Path, key: Option<&Path>| Secure {
+        authorities: Some(own.clone()),
+        certificate: Some(certificate.to_owned()),
+        key: key.map(Path::to_owned),
+        ..Secure::default()
+    };
+    let both = at("both.pem");
+    let write_both = |key: &Path, certificate: &Path| {
+        let [key, certificate] = [key, certificate].map(|path| fs::read(path).expect("made"));
+        fs::write(&both, [key, certificate].concat()).expect("written");
+    };
+    write_both(&client_key, &client_certificate);
+    let client = client();
+    let good = Ok((200, b"x 1\n".to_vec()));
+    assert_eq!(
+        get(&client, &url, Some(&showing(&client_certificate, Some(&client_key)))),
+        good
+    );
+    assert_eq!(get(&client, &url, Some(&showing(&both, None))), good);
+    let nobody = Secure {
+        authorities: Some(own.clone()),
+        ..Secure::default()
+    };
+    let why = refused(&client, &url, &nobody);
+    assert!(why.contains("a line CERT: names it"), "{why}");
+    refused(&client, &url, &showing(&other_certificate, Some(&other_key)));
+    // It is renewed while the agent runs: the next connection shows the new one.
+    write_both(&other_key, &other_certificate);
+    let other = http::Client::with(Proxies::default(), Trust::of_the_environment());
+    refused(&other, &url, &showing(&both, None));
+    write_both(&client_key, &client_certificate);
+    assert_eq!(get(&other, &url, Some(&showing(&both, None))), good);
+
+    let locked = at("locked.key");
+    let made = Command::new("openssl")
+        .args(["pkey", "-aes256", "-passout", "pass:secret word", "-in"])
+        .arg(&client_key)
+        .arg("-out")
+        .arg(&locked)
+        .status();
+    assert!(made.is_ok_and(|status| status.success()));
+    nix::unistd::mkfifo(&at("pipe"), nix::sys::stat::Mode::S_IRWXU).expect("ours");
+    fs::write(at("text"), "secret word").expect("written");
+    fs::write(at("large"), vec![b'x'; limits::CONFIG + 1]).expect("written");
+    for (name, why) in [
+        ("none", "No such file or directory"),
+        ("pipe", "Invalid argument"),
+        ("text", "it has no key in PEM"),
+        ("large", "File too large"),
+        ("locked.key", "the key has a passphrase"),
+        ("other.key", "it has another key than the certificate"),
+        ("", "Is a directory"),
+    ] {
+        let path = at(name);
+        let reason = refused(&client, &url, &showing(&client_certificate, Some(&path)));
+        let begin = format!("KEY: {}: {why}", path.display());
+        assert!(reason.starts_with(&begin) && is_about_a_file(&reason), "{reason}");
+        assert!(!reason.contains("secret word"), "{reason}");
+    }
+    for (name, why) in [
+        ("pipe", "Invalid argument"),
+        ("text", "it has no certificate in PEM"),
+        ("client.key", "it has no certificate in PEM"),
+        ("client.pem", "it has no key in PEM"),
+    ] {
+        let path = at(name);
+        let reason = refused(&client, &url, &showing(&path, None));
+        let begin = format!("CERT: {}: {why}", path.display());
+        assert!(reason.starts_with(&begin) && is_about_a_file(&reason), "{reason}");
+    }
+    let mut keyless = showing(&own, Some(&client_key));
+    keyless.certificate = None;
+    let why = refused(&client, &url, &keyless);
+    assert!(why.starts_with("KEY: there is no line CERT: for it"), "{why}");
+}

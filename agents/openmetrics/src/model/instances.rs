@@ -1,0 +1,378 @@
+//! The instances of a metric, and their values in the last document.
+//!
+//! Each fetch brings the same series, nearly always in the same order. So a metric remembers them
+//! in that order by the text of their labels, and expects the next one there. Only the labels of a
+//! new series are parsed.
+
+use std::borrow::Cow;
+use std::cell::Cell;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::rc::Rc;
+
+use hashbrown::HashTable;
+use pmda::{Atom, Error, Indom, Labels, Result};
+
+use super::labels::{Fitting, labels_of};
+use super::value::Value;
+use crate::cache::{Files, Table};
+use crate::exposition::{Excerpt, Sample};
+use crate::filter::Config;
+use crate::generation::Generation;
+use crate::limits;
+use crate::names;
+
+/// What was not there for so many looks is forgotten at the next one.
+const IDLE: u8 = 4;
+
+/// State that the instances of a metric share, each by an [`Rc`].
+#[derive(Debug, Default)]
+pub(super) struct Common {
+    /// The number of the last document: a [`Row`] with another one is not in it.
+    pub(super) document: Cell<u64>,
+    /// Whether that document has a value.
+    pub(super) has_values: Cell<bool>,
+    /// Whether names begin with numbers.
+    pub(super) has_prefix: Cell<bool>,
+    /// The filters of the source, as they were when the metric was new.
+    pub(super) config: Rc<Config>,
+    pub(super) generation: Generation,
+    /// Hashes the texts of series.
+    pub(super) hasher: RandomState,
+}
+
+/// An instance.
+#[derive(Clone, Debug)]
+pub struct Row {
+    number: u32,
+    value: Value,
+    /// The number of the last document that has it.
+    document: u64,
+    common: Rc<Common>,
+    /// The text of its last series' labels.
+    labels: Option<Rc<str>>,
+    /// At how many looks it was not there since it was last seen.
+    idle: u8,
+}
+
+impl Row {
+    /// Its value.
+    ///
+    /// # Errors
+    /// `PM_ERR_AGAIN` if no instance of the metric has one (OM-63).
+    pub fn atom(&self) -> Result<Atom<'_>> {
+        if self.document == self.common.document.get() {
+            return match self.value {
+                Value::None => Err(Error::AGAIN),
+                _ => Ok(self.value.atom()),
+            };
+        }
+        if self.common.has_values.get() {
+            Ok(Atom::None)
+        } else {
+            Err(Error::AGAIN)
+        }
+    }
+
+    /// Its labels (OM-67); `shown` is its name for clients.
+    #[must_use]
+    pub fn labels(&self, shown: &str) -> Labels {
+        let text = self.labels.as_deref().unwrap_or_default();
+        let naming = labels_of(text, &self.common.config);
+        let mut fitting = Fitting::new();
+        if self.common.generation < Generation::V6_1 {
+            let number = if self.common.has_prefix.get() {
+                Cow::Borrowed(shown)
+            } else {
+                Cow::Owned(format!("{} {shown}", self.number))
+            };
+            fitting.add("instname", &number, true);
+        }
+        for (name, value) in naming.iter().filter(|(name, _)| name != "instname") {
+            fitting.add(name, value, false);
+        }
+        fitting.labels
+    }
+}
+
+/// Samples with the same labels, written in the same way, and the instance that they belong to.
+#[derive(Debug)]
+struct Series {
+    /// The text of the labels.
+    text: Rc<str>,
+    /// The number of the instance.
+    number: u32,
+    /// Whether the labels name the instance.
+    is_of_labels: bool,
+    /// As that of its instance, which may have others.
+    idle: u8,
+}
+
+/// The instances of a metric, and the series that have values for them.
+#[derive(Debug)]
+pub(super) struct Instances {
+    table: Table,
+    pub(super) rows: Indom<Row>,
+    /// Instances that are not in the rows yet, numbered behind those.
+    new: Vec<Row>,
+    /// The number of the first of them.
+    shown: usize,
+    series: Vec<Series>,
+    /// Their places by the hash of their texts.
+    by_text: HashTable<u32>,
+    /// The series that is expected next.
+    next: usize,
+    /// The series of the last document, in their order there.
+    order: Vec<u32>,
+    /// So many of them are those of this document, too.
+    same: usize,
+    /// This document has others.
+    has_other_order: bool,
+}
+
+/// Why a sample has no place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Refusal {
+    /// It has no label, and the metric has instances.
+    NoLabels,
+    /// The metric has as many instances as there may be.
+    Instances,
+    /// The names of the source take as much memory as they may.
+    Memory,
+}
+
+impl Instances {
+    /// The instances that the file of the domain has.
+    pub(super) fn load(files: &Files, serial: u32, common: &Rc<Common>) -> Instances {
+        let table = Table::load(files, serial, limits::INSTANCES);
+        common.has_prefix.set(table.has_prefix());
+        let mut instances = Instances {
+            rows: Indom::new().whole_names(),
+            new: (0..table.count()).map(|number| Row::absent(number, common)).collect(),
+            shown: 0,
+            table,
+            series: Vec::new(),
+            by_text: HashTable::new(),
+            next: 0,
+            order: Vec::new(),
+            same: 0,
+            has_other_order: false,
+        };
+        instances.show_new(common);
+        instances
+    }
+
+    /// Begins a document.
+    pub(super) fn begin(&mut self) {
+        (self.next, self.same, self.has_other_order) = (0, 0, false);
+    }
+
+    /// Saves the numbers of new instances.
+    pub(super) fn save(&mut self) {
+        self.table.save();
+        // The next documents bring the same series: the list hardly grows any more.
+        self.series.shrink_to_fit();
+    }
+
+    /// The series with these labels, if it is known.
+    #[inline]
+    pub(super) fn series(&mut self, text: &str, common: &Common) -> Option<usize> {
+        let is_same = |place: usize| self.series.get(place).is_some_and(|series| *series.text == *text);
+        let found = if is_same(self.next) {
+            self.next
+        } else {
+            let hash = common.hasher.hash_one(text);
+            *self.by_text.find(hash, |place| is_same(*place as usize))? as usize
+        };
+        self.next = found + 1;
+        Some(found)
+    }
+
+    /// Adds a new series, whose instance may be known by another one, and returns its place.
+    ///
+    /// # Errors
+    /// The reason why it has no place.
+    pub(super) fn add(
+        &mut self,
+        sample: &Sample<'_, '_>,
+        config: &Config,
+        has_pcp_line: bool,
+        common: &Rc<Common>,
+        memory: &mut usize,
+    ) -> std::result::Result<usize, Refusal> {
+        let labels = names::Labels::of(sample, config);
+        if labels.is_empty() {
+            return Err(Refusal::NoLabels);
+        }
+        let naming = if common.generation >= Generation::V6_1 && sample.label_text.contains('\\') {
+            names::Labels::with_backslashes(sample, config).naming
+        } else {
+            labels.naming
+        };
+        let (name, is_of_labels) = names::instance_name(&naming, has_pcp_line);
+        let left = memory
+            .checked_sub(size(sample.label_text, &name))
+            .ok_or(Refusal::Memory)?;
+        let number = self.table.number(&name).ok_or(Refusal::Instances)?;
+        *memory = left;
+        if is_of_labels {
+            self.table.set_prefix();
+        }
+        if number as usize >= self.shown + self.new.len() {
+            self.new.push(Row::absent(number, common));
+        }
+        let text: Rc<str> = sample.label_text.into();
+        let place = self.series.len();
+        let hasher = &common.hasher;
+        let hash_of = |place: &u32| hasher.hash_one(self.series.get(*place as usize).map_or("", |series| &series.text));
+        let short = u32::try_from(place).map_err(|_| Refusal::Instances)?;
+        self.by_text.insert_unique(hasher.hash_one(&*text), short, hash_of);
+        self.series.push(Series {
+            text,
+            number,
+            is_of_labels,
+            idle: 0,
+        });
+        self.next = place + 1;
+        Ok(place)
+    }
+
+    /// Sets the value of the instance of a series, by the place of the series.
+    pub(super) fn set(&mut self, place: usize, value: Value, document: u64) {
+        let Some(series) = self.series.get_mut(place) else {
+            return;
+        };
+        series.idle = 0;
+        let row = match (series.number as usize).checked_sub(self.shown) {
+            Some(new) => self.new.get_mut(new),
+            None => i32::try_from(series.number)
+                .ok()
+                .and_then(|number| self.rows.get_mut(number)),
+        };
+        let Some(row) = row else { return };
+        row.value = value;
+        row.document = document;
+        row.idle = 0;
+        if !row.labels.as_ref().is_some_and(|text| Rc::ptr_eq(text, &series.text)) {
+            row.labels = Some(Rc::clone(&series.text));
+        }
+        let place = u32::try_from(place).unwrap_or(u32::MAX);
+        if self.order.get(self.same) != Some(&place) {
+            self.order.truncate(self.same);
+            self.order.push(place);
+            self.has_other_order = true;
+        }
+        self.same += 1;
+    }
+
+    /// The texts of the series that labels name, if they or their order are others than in the
+    /// document before.
+    pub(super) fn ends_in_another_order(&mut self) -> Option<impl Iterator<Item = &str>> {
+        if self.order.len() > self.same {
+            self.order.truncate(self.same);
+            self.has_other_order = true;
+        }
+        self.order.shrink_to_fit();
+        let series = self.order.iter().filter_map(|place| self.series.get(*place as usize));
+        let series = series.filter(|series| series.is_of_labels);
+        self.has_other_order.then(|| series.map(|series| &*series.text))
+    }
+
+    /// Forgets the series and the instances that were not there for [`IDLE`] looks, of which this
+    /// is one. Returns the bytes that they have taken.
+    pub(super) fn forget(&mut self, common: &Common) -> usize {
+        let mut freed = 0;
+        let mut places = Vec::with_capacity(self.series.len());
+        let mut kept = 0;
+        self.series.retain_mut(|series| {
+            let is_kept = series.idle < IDLE;
+            series.idle += 1;
+            places.push(kept);
+            kept += u32::from(is_kept);
+            if !is_kept {
+                let name = self.table.name(series.number).unwrap_or_default();
+                freed += size(&series.text, name);
+            }
+            is_kept
+        });
+        if kept as usize != places.len() {
+            self.series.shrink_to_fit();
+            // The last document has none of those that are forgotten.
+            for place in &mut self.order {
+                *place = places.get(*place as usize).copied().unwrap_or_default();
+            }
+            self.by_text.clear();
+            let (all, hasher) = (&self.series, &common.hasher);
+            let hash_of = |place: &u32| hasher.hash_one(all.get(*place as usize).map_or("", |series| &series.text));
+            self.by_text.shrink_to(all.len(), hash_of);
+            for place in 0..kept {
+                self.by_text.insert_unique(hash_of(&place), place, hash_of);
+            }
+        }
+        let mut gone = 0;
+        for row in self.rows.rows_mut() {
+            gone += usize::from(row.idle >= IDLE);
+            row.idle += 1;
+        }
+        if gone > 0 {
+            let rows = std::mem::replace(&mut self.rows, Indom::new().whole_names());
+            let rows = rows.iter().filter(|(_, row)| row.idle <= IDLE);
+            self.new = rows.map(|(_, row)| row.clone()).collect();
+            self.show();
+            let rows = &self.rows;
+            self.table
+                .forget(|number| i32::try_from(number).is_ok_and(|number| rows.get(number).is_none()));
+        }
+        freed
+    }
+
+    /// Shows the new instances, and all under other names if these have numbers now (OM-62).
+    pub(super) fn show_new(&mut self, common: &Rc<Common>) {
+        self.shown += self.new.len();
+        let has_prefix = self.table.has_prefix();
+        if has_prefix != common.has_prefix.replace(has_prefix) {
+            let rows = std::mem::replace(&mut self.rows, Indom::new().whole_names());
+            let rows = rows.iter().map(|(_, row)| row.clone());
+            self.new.splice(0..0, rows);
+        }
+        self.show();
+    }
+
+    fn show(&mut self) {
+        if self.new.is_empty() {
+            return;
+        }
+        let new = std::mem::take(&mut self.new);
+        let mut change = self.rows.change();
+        for row in new {
+            let (number, shown) = (row.number, self.table.shown(row.number).unwrap_or_default());
+            let inst = i32::try_from(number).unwrap_or(i32::MAX);
+            // Clients see a name up to its first NUL.
+            let shown = shown.split('\0').next().unwrap_or_default();
+            if let Err(error) = change.set_at(inst, shown, row) {
+                log::error!("instance {number} \"{}\": {error}", Excerpt(shown));
+            }
+        }
+    }
+}
+
+/// Roughly what a series takes in bytes: the text of its labels, the name of its instance twice,
+/// the labels, and their overhead.
+fn size(text: &str, name: &str) -> usize {
+    2 * (text.len() + name.len()) + 400
+}
+
+impl Row {
+    /// An instance that no document has had yet.
+    fn absent(number: u32, common: &Rc<Common>) -> Row {
+        Row {
+            number,
+            value: Value::None,
+            // Documents are counted from 1.
+            document: u64::MAX,
+            common: Rc::clone(common),
+            labels: None,
+            idle: 0,
+        }
+    }
+}

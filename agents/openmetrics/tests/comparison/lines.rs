@@ -1,0 +1,107 @@
+//! Lines that ours alone knows: what they do behind a pmcd, and that PCP's agent takes no harm.
+
+use std::thread;
+use std::time::Duration;
+
+use pcp_pmda_test::pcp::{Pmcd, text};
+
+use crate::host::{Host, Which};
+use crate::network::{SecureServer, certified};
+
+fn answer(pmcd: &Pmcd<'_>, metric: &str) -> String {
+    text(&pmcd.tool("pminfo", &["-f", &format!("openmetrics.{metric}")]))
+}
+
+/// The status of each source, without what is in front of it.
+fn status(pmcd: &Pmcd<'_>, source: &str) -> String {
+    let answer = answer(pmcd, "control.status");
+    let line = answer.lines().find(|line| line.contains(&format!("\"{source}\"]")));
+    let (_, value) = line.and_then(|line| line.split_once(" value ")).unwrap_or_default();
+    value.to_owned()
+}
+
+/// OM-22, over TLS with `openssl s_server`: one server whose certificate nobody knows, and one that
+/// wants a certificate itself.
+#[test]
+fn certificates_of_sources() {
+    let folder = certified();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (unknown, ca) = (at("unknown.pem"), at("own.pem"));
+    let open = SecureServer::start(folder.path(), "unknown", &[]);
+    let closed = SecureServer::start(
+        folder.path(),
+        "unknown",
+        &["-Verify", "1", "-verify_return_error", "-CAfile", &ca],
+    );
+    let sources = [
+        ("nothing", open.port, String::new(), false),
+        ("ca", open.port, format!("CA: {unknown}\n"), true),
+        ("other_ca", open.port, format!("CA: {ca}\n"), false),
+        ("unverified", open.port, "VERIFY: no\n".to_owned(), true),
+        ("anonymous", closed.port, format!("CA: {unknown}\n"), false),
+        (
+            "certified",
+            closed.port,
+            format!("CA: {unknown}\nCERT: {ca}\nKEY: {}\n", at("own.key")),
+            true,
+        ),
+        (
+            "wrong",
+            closed.port,
+            format!("CA: {unknown}\nCERT: {unknown}\nKEY: {}\n", at("unknown.key")),
+            false,
+        ),
+        (
+            "no_key",
+            closed.port,
+            format!("CA: {unknown}\nCERT: {ca}\nKEY: {}\n", at("none.key")),
+            false,
+        ),
+    ];
+    for which in [Which::Python, Which::Ours] {
+        let host = Host::new("lines", which);
+        for (name, port, lines, _) in &sources {
+            host.add_url(name, &format!("https://localhost:{port}/page\n{lines}"));
+        }
+        let pmcd = host.pmcd();
+        for (name, _, lines, is_good) in &sources {
+            let is_good = *is_good && which == Which::Ours;
+            let status = status(&pmcd, name);
+            assert_eq!(status == "\"success\"", is_good, "{which:?} {name}: {status}");
+            assert_eq!(
+                answer(&pmcd, &format!("{name}.x")).contains("value 1\n"),
+                is_good,
+                "{which:?} {name}"
+            );
+            if which == Which::Python {
+                for line in lines.lines() {
+                    assert!(host.log().contains(line), "{line}");
+                }
+            }
+        }
+        if which == Which::Ours {
+            let why = status(&pmcd, "no_key");
+            let expected = format!("KEY: {}: No such file or directory", at("none.key"));
+            assert!(why.contains(&expected), "{why}");
+            assert_eq!(host.log().matches(&expected).count(), 1, "{}", host.log());
+        }
+    }
+}
+
+/// OM-22: a script's own filters and interval; and an address that is asked once.
+#[test]
+fn intervals_and_filters() {
+    let host = Host::new("intervals", Which::Ours);
+    let script = "#OPENMETRICS FILTER: EXCLUDE METRIC b\n#OPENMETRICS INTERVAL: 3600\necho a $(date +%s%N); echo b 1";
+    host.add_script("script.sh", script);
+    // A file that has just changed may change once more.
+    thread::sleep(Duration::from_millis(200));
+    let pmcd = host.pmcd();
+    let first = answer(&pmcd, "script");
+    assert!(
+        first.contains("openmetrics.script.a\n    value ") && !first.contains("script.b"),
+        "{first}"
+    );
+    assert_eq!(answer(&pmcd, "script"), first);
+    assert!(answer(&pmcd, "control.calls").contains("\"script\"] value 1\n"));
+}
