@@ -22,11 +22,15 @@ mod help;
 mod instances;
 mod labels;
 mod mainloop;
-mod methods;
+mod methods {
+    pub(crate) mod exports;
+}
 mod open;
 mod queues;
 mod root;
 mod state;
 pub mod sys;
-mod tree;
+mod tree {
+    pub(crate) mod exports;
+}
 pub mod view;

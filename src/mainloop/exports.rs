@@ -11,7 +11,7 @@ use std::{io, ptr};
 use crate::boundary::{Guarded, NoDropCell, guard, guarded, returned};
 use crate::fetch::exports::{self, pmdaFetch};
 use crate::mainloop::connection::{Incoming, IoResult, Outgoing, SendPurpose, WriteStep};
-use crate::mainloop::{Agent, MainLoop, is_supported, requests};
+use crate::mainloop::{self, Agent, MainLoop, is_supported};
 use crate::state;
 use crate::sys::blocking;
 use crate::sys::libpcp::free_result_values;
@@ -196,8 +196,11 @@ fn transferred(count: isize) -> IoResult {
 /// Those of [`guarded`], as of all functions for requests.
 fn profile(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut profile = NoDropCell::none();
-    let Ok((method, place)) =
-        guarded(|token| main.find(token, |_, agent, pdu| requests::profile(agent, pdu, &mut profile)))?
+    let Ok((method, place)) = guarded(|token| {
+        main.find(token, |_, agent, pdu| {
+            mainloop::profile_request(agent, pdu, &mut profile)
+        })
+    })?
     else {
         return Ok(());
     };
@@ -215,7 +218,7 @@ fn attribute(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut value = NoDropCell::none();
     let Ok((method, key, place, length)) = guarded(|token| {
         main.find(token, |token, agent, pdu| {
-            requests::attribute(token, agent, pdu, &mut value)
+            mainloop::attribute_request(token, agent, pdu, &mut value)
         })
     })?
     else {
@@ -251,12 +254,13 @@ fn end_context(main: &mut MainLoop<'_>) -> Guarded<()> {
 /// As [`profile`].
 fn store(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut values = NoDropCell::none();
-    let status = match guarded(|token| main.find(token, |_, agent, pdu| requests::store(agent, pdu, &mut values)))? {
-        // SAFETY: the store method of the agent, see `serve_next`. The result stays until the next
-        // step.
-        Ok((method, place)) => unsafe { method(place, Some(main.agent.ext)) },
-        Err(error) => error.code(),
-    };
+    let status =
+        match guarded(|token| main.find(token, |_, agent, pdu| mainloop::store_request(agent, pdu, &mut values)))? {
+            // SAFETY: the store method of the agent, see `serve_next`. The result stays until the
+            // next step.
+            Ok((method, place)) => unsafe { method(place, Some(main.agent.ext)) },
+            Err(error) => error.code(),
+        };
     guarded(|token| {
         drop(values.take());
         main.send_status(token, status);
@@ -283,7 +287,7 @@ fn has_own_fetch(agent: Agent<'_>) -> bool {
 fn fetch<'call>(main: &mut MainLoop<'call>) -> Guarded<Option<MethodResult<'call>>> {
     let (mut metrics, mut arena) = (NoDropCell::none(), NoDropCell::none());
     let found = guarded(|token| {
-        let found = main.ask(token, |_, agent, pdu| requests::fetch(agent, pdu, &mut metrics))?;
+        let found = main.ask(token, |_, agent, pdu| mainloop::fetch_request(agent, pdu, &mut metrics))?;
         if has_own_fetch(main.agent) {
             arena.set(main.agent.loop_state.take_arena(token));
         }
@@ -327,7 +331,8 @@ fn fetch<'call>(main: &mut MainLoop<'call>) -> Guarded<Option<MethodResult<'call
 /// # Errors
 /// As [`profile`].
 fn desc(main: &mut MainLoop<'_>) -> Guarded<()> {
-    let Some((method, metric)) = guarded(|token| main.ask(token, |_, agent, pdu| requests::desc(agent, pdu)))? else {
+    let Some((method, metric)) = guarded(|token| main.ask(token, |_, agent, pdu| mainloop::desc_request(agent, pdu)))?
+    else {
         return Ok(());
     };
     let mut desc = pmDesc::zeroed();
@@ -348,7 +353,7 @@ fn desc(main: &mut MainLoop<'_>) -> Guarded<()> {
 fn instance(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut name = NoDropCell::none();
     let Some((method, indom, inst, place)) =
-        guarded(|token| main.ask(token, |_, agent, pdu| requests::instance(agent, pdu, &mut name)))?
+        guarded(|token| main.ask(token, |_, agent, pdu| mainloop::instance_request(agent, pdu, &mut name)))?
     else {
         return Ok(());
     };
@@ -382,7 +387,7 @@ fn instance(main: &mut MainLoop<'_>) -> Guarded<()> {
 /// As [`profile`].
 fn text(main: &mut MainLoop<'_>) -> Guarded<()> {
     let Some((method, About { ident, kind })) =
-        guarded(|token| main.ask(token, |_, agent, pdu| requests::text(agent, pdu)))?
+        guarded(|token| main.ask(token, |_, agent, pdu| mainloop::text_request(agent, pdu)))?
     else {
         return Ok(());
     };
@@ -405,7 +410,7 @@ fn text(main: &mut MainLoop<'_>) -> Guarded<()> {
 fn pmid(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut name = NoDropCell::none();
     let Some((method, place)) =
-        guarded(|token| main.ask(token, |_, agent, pdu| requests::pmid(agent, pdu, &mut name)))?
+        guarded(|token| main.ask(token, |_, agent, pdu| mainloop::pmid_request(agent, pdu, &mut name)))?
     else {
         return Ok(());
     };
@@ -423,7 +428,7 @@ fn pmid(main: &mut MainLoop<'_>) -> Guarded<()> {
 /// # Errors
 /// As [`profile`].
 fn name(main: &mut MainLoop<'_>) -> Guarded<()> {
-    let Some((method, metric)) = guarded(|token| main.ask(token, requests::name))? else {
+    let Some((method, metric)) = guarded(|token| main.ask(token, mainloop::name_request))? else {
         return Ok(());
     };
     let mut names = ptr::null_mut();
@@ -446,7 +451,7 @@ fn children(main: &mut MainLoop<'_>, all: bool) -> Guarded<()> {
     let mut below = NoDropCell::none();
     let Some((method, place, with_states)) = guarded(|token| {
         main.ask(token, |token, agent, pdu| {
-            requests::children(token, agent, pdu, all, &mut below)
+            mainloop::children_request(token, agent, pdu, all, &mut below)
         })
     })?
     else {
@@ -470,7 +475,7 @@ fn children(main: &mut MainLoop<'_>, all: bool) -> Guarded<()> {
 /// # Errors
 /// As [`profile`].
 fn label(main: &mut MainLoop<'_>) -> Guarded<()> {
-    let Some((method, About { ident, kind })) = guarded(|token| main.ask(token, requests::label))? else {
+    let Some((method, About { ident, kind })) = guarded(|token| main.ask(token, mainloop::label_request))? else {
         return Ok(());
     };
     let mut first = ptr::null_mut();

@@ -17,7 +17,7 @@ use crate::mainloop::exports::{receive, send};
 use crate::methods::exports::{pmdaAttribute, pmdaChildren, pmdaDesc, pmdaName, pmdaPMID, pmdaProfile, pmdaStore};
 use crate::open;
 use crate::open::connect::{Connect, Connection};
-use crate::open::options::{END, OptionSearch};
+use crate::open::{END, OptionSearch};
 use crate::open::{init, is_refused, log_file, set_callback, set_up, stand_in};
 use crate::state;
 use crate::sys::libpcp::{self, log};

@@ -1,3 +1,0 @@
-//! Trees of names: `pmdaTree*` and `pmdaNodeLookup`.
-
-pub(crate) mod exports;
