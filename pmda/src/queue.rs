@@ -3,7 +3,7 @@
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
 use pmda_core::queue::{End, Ending, FetchSession, FetchState, Payload, Queues};
@@ -21,6 +21,7 @@ const HANDLE: i32 = 0;
 /// holds: then the oldest go, and clients that have missed them are told how many.
 pub struct Queue<P> {
     queues: Arc<Mutex<Queues<Waiting<P>, usize>>>,
+    losses: Arc<Mutex<Losses>>,
     /// Filters of clients, by the number that the queue knows them by.
     filters: Vec<Option<Filter<P>>>,
     readable_by: Option<Access>,
@@ -44,6 +45,33 @@ struct Waiting<P> {
 /// the queue is read when clients ask.
 pub struct QueueSender<P> {
     queues: Arc<Mutex<Queues<Waiting<P>, usize>>>,
+    losses: Arc<Mutex<Losses>>,
+}
+
+/// The events that a queue could not take: for them the log has a line a minute.
+#[derive(Default)]
+struct Losses {
+    /// The number of those that no line has told yet.
+    untold: u64,
+    told: Option<Instant>,
+}
+
+/// The least time between two lines about lost events.
+const PAUSE: Duration = Duration::from_secs(60);
+
+impl Losses {
+    /// Counts an event. Returns how many a line should tell of, if one is due.
+    fn count(&mut self, now: Instant) -> Option<u64> {
+        self.untold += 1;
+        if self
+            .told
+            .is_some_and(|told| now.saturating_duration_since(told) < PAUSE)
+        {
+            return None;
+        }
+        self.told = Some(now);
+        Some(std::mem::take(&mut self.untold))
+    }
 }
 
 impl<P> QueueSender<P> {
@@ -60,7 +88,12 @@ impl<P> QueueSender<P> {
             .lock()
             .append(HANDLE, weight, |_| Ok(Waiting { time, event }));
         if let Err(error) = outcome {
-            log::warn!("an event is lost: {error}");
+            let due = self.losses.lock().count(Instant::now());
+            match due {
+                Some(1) => log::warn!("an event is lost: {error}"),
+                Some(events) => log::warn!("{events} events are lost, the last one: {error}"),
+                None => {}
+            }
         }
     }
 }
@@ -69,6 +102,7 @@ impl<P> Clone for QueueSender<P> {
     fn clone(&self) -> QueueSender<P> {
         QueueSender {
             queues: Arc::clone(&self.queues),
+            losses: Arc::clone(&self.losses),
         }
     }
 }
@@ -98,6 +132,7 @@ impl<P> Queue<P> {
         }
         Queue {
             queues: Arc::new(Mutex::new(queues)),
+            losses: Arc::default(),
             filters: Vec::new(),
             readable_by: None,
         }
@@ -117,7 +152,7 @@ impl<P> Queue<P> {
 
     /// Adds an event of some weight, such as its size in bytes, that has happened at a time. The
     /// limit of the queue is for the weights of its events together; an event that is heavier than
-    /// the limit is dropped, with a line in the log.
+    /// the limit is dropped; the log has at most one line a minute for such events.
     pub fn push_weighing(&mut self, weight: usize, time: SystemTime, event: P) {
         self.sender().push_weighing(weight, time, event);
     }
@@ -127,6 +162,7 @@ impl<P> Queue<P> {
     pub fn sender(&self) -> QueueSender<P> {
         QueueSender {
             queues: Arc::clone(&self.queues),
+            losses: Arc::clone(&self.losses),
         }
     }
 
@@ -298,5 +334,21 @@ impl<S: 'static> Metrics<S> {
         let ended = move |state: &mut S, client| queue_to_end(state).end(client);
         let kind = <Events<HIGHRES> as Value>::TYPE;
         self.define_events(name, kind, Box::new(fetch), Box::new(ended))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The first loss is told at once, those of the next minute together, by the one that follows
+    /// it.
+    #[test]
+    fn losses() {
+        let mut losses = Losses::default();
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let told = [0, 0, 1, 59, 60, 61, 200].map(|seconds| losses.count(at(seconds)));
+        assert_eq!(told, [Some(1), None, None, None, Some(4), None, Some(2)]);
     }
 }

@@ -116,6 +116,21 @@ fn queues_of_either_resolution() -> Result<()> {
     Ok(())
 }
 
+/// Events that a queue never takes make one line of the log a minute, however many they are.
+#[test]
+fn lost_events() -> Result<()> {
+    let mut pmcd = Harness::<Doors>::new()?;
+    for number in 0..1000 {
+        pmcd.agent().opened.push_weighing(3, time(), number);
+    }
+    let sender = pmcd.agent().opened.sender();
+    sender.push_weighing(3, time(), 7);
+    assert_eq!(pmcd.agent().opened.count(), 1001);
+    let log = pmcd.log();
+    assert_eq!(log.lines().filter(|line| line.contains("lost")).count(), 1, "{log}");
+    Ok(())
+}
+
 /// An agent that finds its queues at run time.
 struct Logs {
     queues: Vec<Queue<String>>,
