@@ -125,7 +125,7 @@ impl Expected {
     pub(crate) fn finish(self, token: &mut Token, buffer: CBuffer<'_>, received: Received) -> Result<c_int> {
         let length = self.arrived(token, &received)?;
         self.check(buffer.filled(length))
-            .inspect_err(|_| received.1.into_iter().for_each(socket::close))?;
+            .inspect_err(|_| close(token, received.1))?;
         if self.with_descriptors() {
             for (offset, descriptor) in START_DESCRIPTORS.into_iter().zip(received.1) {
                 buffer.write(offset, &descriptor.to_ne_bytes());
@@ -184,15 +184,15 @@ impl RootAnswer<'_> {
         let message = &reply[..expected.arrived(token, &received)?];
         expected
             .check(message)
-            .and_then(|()| self.take(message, received.1))
-            .inspect_err(|_| received.1.into_iter().for_each(socket::close))
+            .and_then(|()| self.take(token, message, received.1))
+            .inspect_err(|_| close(token, received.1))
     }
 
     /// Decodes an answer that was checked, and stores its content.
     ///
     /// # Errors
     /// `-EINVAL` for a message that is too short; those of [`store_name`].
-    fn take(self, message: &[u8], descriptors: [RawFd; 2]) -> Result<c_int> {
+    fn take(self, token: &mut Token, message: &[u8], descriptors: [RawFd; 2]) -> Result<c_int> {
         match self {
             RootAnswer::Text(_, buffer) => store_name(ContainerPdu::decode(message)?.name, buffer),
             RootAnswer::Process => Ok(ContainerPdu::decode(message)?.pid),
@@ -200,7 +200,7 @@ impl RootAnswer<'_> {
                 pid.set(StartPdu::decode(message)?.pid);
                 for (place, descriptor) in places.into_iter().zip(descriptors) {
                     if place.is_null() {
-                        socket::close(descriptor);
+                        close(token, [descriptor, -1]);
                     }
                     place.set(descriptor);
                 }
@@ -220,6 +220,12 @@ impl RootAnswer<'_> {
             }
         }
     }
+}
+
+/// Closes descriptors that nobody gets: apart from the lock, as they may be of any file, and the
+/// close of some waits.
+fn close(token: &mut Token, descriptors: [RawFd; 2]) {
+    token.apart(|| descriptors.into_iter().for_each(socket::close));
 }
 
 /// Stores a name and a NUL in a buffer, if there is one, and returns the length of the name. An

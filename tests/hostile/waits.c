@@ -1,6 +1,6 @@
 /*
  * While a call waits for a disk or for a stream, others go on: a thread whose reads and writes are stopped saves and loads a
- * cache; threads write to a stream that another one has locked. Meanwhile a second thread looks up, stores
+ * cache, or closes descriptors that pmdaroot has sent; threads write to a stream that another one has locked. Meanwhile a second thread looks up, stores
  * and dumps. A signal handler on top of what waits is refused as on top of any other call. CACHE-7 H-8
  */
 
@@ -12,10 +12,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
+#include <pcp/pmdaroot.h>
 
 #define DOMAIN	245
 #define OWN	pmInDom_build(DOMAIN, 1)	/* of the thread that does not wait */
@@ -82,6 +84,13 @@ read(int fd, void *bytes, size_t size)
     return syscall(SYS_read, fd, bytes, size);
 }
 
+int
+close(int fd)
+{
+    stop();
+    return (int)syscall(SYS_close, fd);
+}
+
 /* What waits for a disk. */
 static void
 save(void)
@@ -98,6 +107,45 @@ static void
 load(void)
 {
     expect(pmdaCacheOp(SLOW, PMDA_CACHE_LOAD) > NAMES, "load");
+}
+
+/* Descriptors of any file may come beside a message of pmdaroot; the close of some waits. */
+static int pair[2];
+
+static void
+pass(int status)
+{
+    char control[CMSG_SPACE(2 * sizeof(int))];
+    __pmdaRootPDUStart start;
+    struct iovec part = { &start, 104 };
+    struct msghdr header = { .msg_iov = &part, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof(control) };
+    struct cmsghdr *first;
+
+    memset(control, 0, sizeof(control));
+    memset(&start, 0, sizeof(start));
+    start.hdr = (__pmdaRootPDUHdr){ PDUROOT_STARTPMDA, 104, status, 2 };
+    first = CMSG_FIRSTHDR(&header);
+    first->cmsg_level = SOL_SOCKET;
+    first->cmsg_type = SCM_RIGHTS;
+    first->cmsg_len = CMSG_LEN(2 * sizeof(int));
+    ((int *)CMSG_DATA(first))[1] = 1;
+    expect(sendmsg(pair[1], &header, 0) == 104, "a message");
+}
+
+static void
+refuse_descriptors(void)
+{
+    __pmdaRootPDUStart start;
+
+    expect(__pmdaRecvRootPDUStart(pair[0], &start, sizeof(start)) < 0, "a message with an error");
+}
+
+static void
+drop_descriptors(void)
+{
+    int pid;
+
+    expect(pmdaRootProcessStart(pair[0], 1, "a", 1, "b", 1, &pid, NULL, NULL) == 0, "a process");
 }
 
 /* What waits for a stream. */
@@ -266,6 +314,11 @@ main(void)
     alone = 0;
     beside_disk(save);
     beside_disk(load);
+    expect(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, pair) == 0, "sockets");
+    pass(-4);
+    beside_disk(refuse_descriptors);
+    pass(0);
+    beside_disk(drop_descriptors);
     for (i = 0; i < sizeof(of_streams) / sizeof(of_streams[0]); i++)
 	beside_stream(of_streams[i], 1);
     beside_stream(dump, MANY);
