@@ -17,6 +17,7 @@ use crate::OpenMetrics;
 mod forget;
 mod labels;
 mod lines;
+mod many;
 mod slow;
 
 /// A folder with sources, and the agent.

@@ -1,0 +1,99 @@
+//! A thousand sources at once, of which not all are well.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::Host;
+
+const SOURCES: u32 = 1000;
+
+/// How long the slow source takes, and how long a request waits.
+const SLOW: Duration = Duration::from_secs(12);
+const WAIT: Duration = Duration::from_secs(6);
+
+/// Answers `/NUMBER` by that number, `/slow` late, and `/silent` never.
+fn serve() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
+    let port = listener.local_addr().expect("bound").port();
+    thread::spawn(move || {
+        for connection in listener.incoming().flatten() {
+            let small = thread::Builder::new().stack_size(256 << 10);
+            small.spawn(move || answer(connection)).expect("a thread");
+        }
+    });
+    port
+}
+
+fn answer(connection: TcpStream) {
+    let mut out = connection.try_clone().expect("a descriptor");
+    let mut lines = BufReader::new(connection).lines().map_while(Result::ok);
+    while let Some(request) = lines.next() {
+        lines.by_ref().take_while(|line| !line.is_empty()).for_each(drop);
+        let path = request.split(' ').nth(1).unwrap_or_default();
+        let text = match path {
+            "/silent" => continue,
+            "/slow" => {
+                thread::sleep(SLOW);
+                "x 1\n".to_owned()
+            }
+            number => format!("x {}\n", &number[1..]),
+        };
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", text.len());
+        if out.write_all((head + &text).as_bytes()).is_err() {
+            return;
+        }
+    }
+}
+
+/// OM-90: a tenth is dead, of which some refuse a connection and others say nothing, and one is
+/// slow. All others have values by the second request, which waits for none of those.
+#[test]
+fn a_thousand_sources_of_which_a_tenth_is_dead() {
+    let port = serve();
+    // A port that nobody listens at any more.
+    let closed = TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let closed = closed.expect("loopback").port();
+    let host = Host::new();
+    let mut pmcd = host.agent();
+    pmcd.agent().timeout = WAIT;
+    let is_dead = |number: u32| number % 10 == 0;
+    for number in 0..SOURCES {
+        let url = match number {
+            1 => format!("http://127.0.0.1:{port}/slow"),
+            _ if !is_dead(number) => format!("http://127.0.0.1:{port}/{number}"),
+            _ if number % 100 == 0 => format!("http://127.0.0.1:{port}/silent"),
+            _ => format!("http://127.0.0.1:{closed}/dead"),
+        };
+        fs::write(host.at(&format!("config.d/s{number}.url")), url + "\n").expect("written");
+    }
+    let names: Vec<String> = (0..SOURCES).map(|number| format!("openmetrics.s{number}.x")).collect();
+    let well: Vec<&str> = (2..SOURCES)
+        .filter(|number| !is_dead(*number))
+        .map(|number| &*names[number as usize])
+        .collect();
+    let begun = Instant::now();
+    drop(pmcd.fetch("openmetrics.control.calls"));
+    let first = begun.elapsed();
+    let values = pmcd.fetch_all(&well).expect("their names are known");
+    let both = begun.elapsed();
+    for (name, values) in well.iter().zip(values) {
+        let number = name
+            .trim_matches(|letter: char| !letter.is_ascii_digit())
+            .parse::<f64>()
+            .ok();
+        assert_eq!(values.expect(name).value::<f64>(), number, "{name}");
+    }
+    assert!(first < WAIT * 2 && both < WAIT * 3, "{first:?}, {both:?}");
+    // The slow one has values later, too, and delays nobody.
+    let deadline = Instant::now() + SLOW * 2;
+    while !pmcd
+        .fetch("openmetrics.s1.x")
+        .is_ok_and(|values| values.value::<f64>() == Some(1.0))
+    {
+        assert!(Instant::now() < deadline, "the slow source has no values");
+        thread::sleep(Duration::from_millis(100));
+    }
+}
