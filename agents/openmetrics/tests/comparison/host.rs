@@ -161,15 +161,21 @@ impl Host {
         self.environment.directory.join(name)
     }
 
-    fn page(&self, name: &str) -> PathBuf {
+    /// The file of a document.
+    pub fn page(&self, name: &str) -> PathBuf {
         self.at("pages").join(format!("{name}.txt"))
     }
 
     fn source(&self, name: &str, text: &str, mode: u32) {
-        let file = self.at("sources").join(name);
+        let file = self.source_file(name);
         fs::create_dir_all(file.parent().expect("below the folder")).expect("target is writable");
         fs::write(&file, text).expect("target is writable");
         fs::set_permissions(&file, fs::Permissions::from_mode(mode)).expect("our own file");
+    }
+
+    /// The file of a source.
+    pub fn source_file(&self, name: &str) -> PathBuf {
+        self.at("sources").join(name)
     }
 
     /// Adds or changes a source with this document.
@@ -196,7 +202,7 @@ impl Host {
 
     /// Takes the file of a source away.
     pub fn remove_source(&self, file: &str) {
-        fs::remove_file(self.at("sources").join(file)).expect("it was there");
+        fs::remove_file(self.source_file(file)).expect("it was there");
     }
 
     /// Takes a document away.

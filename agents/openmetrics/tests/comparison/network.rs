@@ -321,6 +321,42 @@ fn proxies() {
     });
 }
 
+/// OM-90: a server that needs longer than the timeout has no values in PCP's agent after the start,
+/// and in ours those of the request before.
+#[test]
+fn slow_servers() {
+    let slow = Server::new(|request: &Request| {
+        if request.target() == "/slow" {
+            std::thread::sleep(std::time::Duration::from_secs(3));
+        }
+        ("200 OK".to_owned(), b"x 1\n".to_vec())
+    });
+    let rows: &[Row] = &[
+        ("values", "slow", "OM-90"),
+        ("status", "\"slow\"", "OM-90"),
+        ("status_code", "\"slow\"", "OM-90"),
+    ];
+    compare(rows, |which| {
+        let host = Host::new("slow", which);
+        for name in ["slow", "quick"] {
+            host.add_url(name, &format!("http://127.0.0.1:{}/{name}\n", slow.port));
+        }
+        let mut answers = Answers::new();
+        let pmcd = host.pmcd();
+        for round in ["first", "again"] {
+            for name in ["slow", "quick"] {
+                let values = text(&pmcd.tool("pminfo", &["-f", &format!("openmetrics.{name}.x")]));
+                if which == Which::Ours && round == "again" {
+                    assert!(values.contains("value 1\n"), "{values}");
+                }
+                answers.insert(("values".to_owned(), format!("{name} {round}")), values);
+            }
+        }
+        outcomes(&pmcd, &[slow.port], &mut answers);
+        answers
+    });
+}
+
 /// `openssl s_server`, which serves the files of its folder.
 pub(crate) struct SecureServer {
     process: Child,

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::Path;
 use std::thread;
 use std::time::Duration;
@@ -105,6 +105,80 @@ fn sources_come_change_and_go() {
             questions::about(&pmcd, &host, source, "no document", &mut answers);
         }
         control(&pmcd, &host, "end", &mut answers);
+        answers
+    });
+}
+
+/// OM-18, OM-52, OM-66: labels follow each document, more of them than clients can be shown cost no
+/// value, of two sources with one name the older one has it, and filters that change include what
+/// they have excluded.
+#[test]
+fn labels_names_and_filters() {
+    compare(|which| {
+        let host = Host::new("labels", which);
+        let labelled = |value: &str| format!("m{{x=\"{value}\"}} 1\nother 1\n");
+        host.add_document("turns", &labelled("y"));
+        let pods: String = (0..300)
+            .map(|pod| format!("kube_pod_labels{{pod=\"p{pod}\",label_{pod}=\"x\"}} {pod}\n"))
+            .collect();
+        host.add_document("pods", &pods);
+        host.add_document("a", "b:good 1\nown 1\n");
+        host.add_document("a.b", "good 2\nbetter 3\n");
+        host.add_document("filtered", "in 1\nout 2\n");
+        let filtered = |filter: &str| {
+            let page = host.page("filtered");
+            host.add_url("filtered", &format!("file://{}\n{filter}", page.display()));
+        };
+        filtered("FILTER: EXCLUDE METRIC out\n");
+        let mut answers = Answers::new();
+        let pmcd = host.pmcd();
+        let mut ask = |question: &str, arguments: &[&str]| {
+            let answer = host.steady(&text(&pmcd.tool("pminfo", arguments)));
+            answers.insert(("labels".to_owned(), question.to_owned()), answer);
+        };
+        for (turn, value) in ["y", "x", "x", "y"].into_iter().enumerate() {
+            host.add_document("turns", &labelled(value));
+            ask(&format!("values in turn {turn}"), &["-f", "openmetrics.turns.m"]);
+            ask(&format!("labels in turn {turn}"), &["-l", "openmetrics.turns.m"]);
+        }
+        ask("pods", &["-f", "openmetrics.pods"]);
+        for name in ["a.b.good", "a.own", "a.b.better"] {
+            ask(name, &["-f", &format!("openmetrics.{name}")]);
+        }
+        for (round, filter) in ["", "FILTER: EXCLUDE METRIC in\n"].into_iter().enumerate() {
+            ask(&format!("included {round}"), &["-f", "openmetrics.filtered.in"]);
+            ask(&format!("excluded {round}"), &["-f", "openmetrics.filtered.out"]);
+            // PCP's agent does not see each change that comes within a second of its last reading.
+            thread::sleep(Duration::from_millis(1100));
+            filtered(filter);
+            ask(&format!("changed {round}"), &["-f", "openmetrics.filtered.in"]);
+        }
+        ask("in, after all", &["-f", "openmetrics.filtered.in"]);
+        ask("out, after all", &["-f", "openmetrics.filtered.out"]);
+        let answer = |question: &str| &answers[&("labels".to_owned(), question.to_owned())];
+        assert_eq!(answer("pods").matches(" value ").count(), 300, "{which:?}");
+        assert!(answer("out, after all").contains("value 2"), "{which:?}");
+        answers
+    });
+}
+
+/// OM-1, OM-92: sources that only their owner may read or run have values, or none, for both agents:
+/// it depends on the user that either one becomes.
+#[test]
+fn sources_of_their_owner_alone() {
+    compare(|which| {
+        let host = Host::new("owner", which);
+        host.add_document("one", "a 1\n");
+        host.add_script("two.sh", "echo 'b 2'");
+        for (name, mode) in [("one.url", 0o600), ("two.sh", 0o700)] {
+            let file = host.source_file(name);
+            fs::set_permissions(file, fs::Permissions::from_mode(mode)).expect("its own");
+        }
+        let mut answers = Answers::new();
+        let pmcd = host.pmcd();
+        for source in ["one", "two"] {
+            questions::about(&pmcd, &host, source, "owner", &mut answers);
+        }
         answers
     });
 }
