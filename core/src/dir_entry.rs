@@ -16,8 +16,8 @@ use std::path::Path;
 
 use rustix::buffer::spare_capacity;
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, fstat, openat, readlinkat_raw, renameat, renameat_with,
-    statat, unlinkat,
+    AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, ResolveFlags, Stat, fstat, openat, openat2, readlinkat_raw,
+    renameat, renameat_with, statat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -38,8 +38,8 @@ const STICKY: u32 = 0o1000;
 
 /// A name in an open directory, whether or not something has that name.
 #[derive(Debug)]
-pub struct DirEntry {
-    directory: OwnedFd,
+pub struct DirEntry<D = OwnedFd> {
+    directory: D,
     name: FilePath,
 }
 
@@ -49,7 +49,7 @@ impl DirEntry {
     /// # Errors
     /// `EACCES` for a link that is not to be followed; what the system says of directories.
     pub fn of(path: &FilePath) -> io::Result<DirEntry> {
-        walk(path, false)
+        Ok(walk(path, false)?.0)
     }
 
     /// The entry that a path of Rust's names, as [`DirEntry::of`].
@@ -73,9 +73,20 @@ impl DirEntry {
     /// # Errors
     /// As [`DirEntry::of`].
     pub fn target(path: &FilePath) -> io::Result<DirEntry> {
-        walk(path, true)
+        Ok(walk(path, true)?.0)
     }
 
+    /// [`DirEntry::target`] with its status, as [`DirEntry::stat`] returns it; `None` if nothing
+    /// has the name. Who needs both saves a system call.
+    ///
+    /// # Errors
+    /// As [`DirEntry::of`].
+    pub fn target_stat(path: &FilePath) -> io::Result<(DirEntry, Option<Stat>)> {
+        walk(path, true)
+    }
+}
+
+impl<D: AsFd> DirEntry<D> {
     /// The name in the directory.
     #[must_use]
     pub fn name(&self) -> &FilePath {
@@ -83,12 +94,10 @@ impl DirEntry {
     }
 
     /// The entry of another name in the same directory.
-    ///
-    /// # Errors
-    /// What the system says.
-    pub fn beside(&self, name: FilePath) -> io::Result<DirEntry> {
-        let directory = rustix::io::fcntl_dupfd_cloexec(&self.directory, 0)?;
-        Ok(DirEntry { directory, name })
+    #[must_use]
+    pub fn beside(&self, name: FilePath) -> DirEntry<BorrowedFd<'_>> {
+        let directory = self.directory.as_fd();
+        DirEntry { directory, name }
     }
 
     /// Opens the file, close-on-exec: programs that this process starts do not get it. A link is
@@ -111,15 +120,31 @@ impl DirEntry {
     /// `EISDIR` for a directory, `EINVAL` for what else is no regular file; what the system says.
     pub fn file(&self, flags: OFlags, mode: u32) -> io::Result<File> {
         match self.stat() {
-            Ok(stat) => check_regular(&stat)?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound && flags.contains(OFlags::CREATE) => {}
-            Err(error) => return Err(error),
+            Ok(stat) => Ok(self.known_file(&stat, flags, mode)?.0),
+            Err(error) if error.kind() == io::ErrorKind::NotFound && flags.contains(OFlags::CREATE) => {
+                Ok(self.regular(flags, mode)?.0)
+            }
+            Err(error) => Err(error),
         }
-        // Another file may have this name by now: opening a FIFO must not wait, and a terminal must
-        // not become the controlling one of this process.
+    }
+
+    /// [`DirEntry::file`] of a name with this status; returns that of the file as well.
+    ///
+    /// # Errors
+    /// As [`DirEntry::file`].
+    pub fn known_file(&self, stat: &Stat, flags: OFlags, mode: u32) -> io::Result<(File, Stat)> {
+        check_regular(stat)?;
+        self.regular(flags, mode)
+    }
+
+    /// Opens what is known to be a regular file, or to be none yet. Another file may have this name
+    /// by now: opening a FIFO must not wait, and a terminal must not become the controlling one of
+    /// this process.
+    fn regular(&self, flags: OFlags, mode: u32) -> io::Result<(File, Stat)> {
         let file = self.open(flags | OFlags::NONBLOCK | OFlags::NOCTTY, mode)?;
-        check_regular(&fstat(&file)?)?;
-        Ok(file)
+        let stat = fstat(&file)?;
+        check_regular(&stat)?;
+        Ok((file, stat))
     }
 
     /// Opens a regular file for reading, as [`DirEntry::file`].
@@ -168,11 +193,11 @@ impl DirEntry {
     }
 
     /// Gives what has the name another one, `NAME.SUFFIX`, or `NAME.SUFFIX2` to `NAME.SUFFIX9` if
-    /// that is taken: nothing is ever replaced. Returns the new entry.
+    /// that is taken: nothing is ever replaced. Returns the new name.
     ///
     /// # Errors
     /// `ENOENT` if nothing has the name, `EEXIST` if all are taken, `ENOMEM`; what the system says.
-    pub fn keep_aside(&self, suffix: &str) -> io::Result<DirEntry> {
+    pub fn keep_aside(&self, suffix: &str) -> io::Result<FilePath> {
         self.stat()?;
         for number in 1..=9 {
             let parts: &[&[u8]] = &[self.name.bytes()];
@@ -180,17 +205,17 @@ impl DirEntry {
                 1 => FilePath::new(parts, format_args!(".{suffix}")),
                 _ => FilePath::new(parts, format_args!(".{suffix}{number}")),
             };
-            let aside = self.beside(name.map_err(io_error)?)?;
+            let aside = self.beside(name.map_err(io_error)?);
             let (from, to) = (self.name.c_str(), aside.name.c_str());
-            match renameat_with(&self.directory, from, &aside.directory, to, RenameFlags::NOREPLACE) {
-                Ok(()) => return Ok(aside),
+            match renameat_with(&self.directory, from, aside.directory, to, RenameFlags::NOREPLACE) {
+                Ok(()) => return Ok(aside.name),
                 Err(Errno::EXIST) => {}
                 // The file system has no such renaming.
                 Err(Errno::INVAL | Errno::NOSYS) => match aside.stat() {
                     Ok(_) => {}
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {
                         self.rename(&aside)?;
-                        return Ok(aside);
+                        return Ok(aside.name);
                     }
                     Err(error) => return Err(error),
                 },
@@ -255,7 +280,7 @@ impl DirEntry {
     ///
     /// # Errors
     /// What the system says.
-    pub fn rename(&self, to: &DirEntry) -> io::Result<()> {
+    pub fn rename<E: AsFd>(&self, to: &DirEntry<E>) -> io::Result<()> {
         let (from, name) = (&self.directory, self.name.c_str());
         Ok(renameat(from, name, &to.directory, to.name.c_str())?)
     }
@@ -282,33 +307,56 @@ fn check_regular(stat: &Stat) -> io::Result<()> {
     }
 }
 
-/// Goes along a path, component by component, and follows the links that may be followed.
-fn walk(path: &FilePath, follow_last: bool) -> io::Result<DirEntry> {
-    let mut rest = copy(path.bytes())?;
-    let mut directory = start(&rest)?;
+/// Where a walk has ended: the entry and, if it is to be known, the status of what has the name.
+type Found = (DirEntry, Option<Stat>);
+
+/// Goes along a path and follows the links that may be followed.
+fn walk(path: &FilePath, follow_last: bool) -> io::Result<Found> {
+    let (mut directory, mut rest) = match without_links(path)? {
+        Some(directory) => (directory, copy(path.split().1)?),
+        None => (start(path.bytes())?, copy(path.bytes())?),
+    };
     let mut buffer = Vec::new();
     for _ in 0..=LINKS {
-        let (next, name, found) = go(directory, &rest, follow_last, &mut buffer)?;
-        match found {
-            None => return Ok(DirEntry { directory: next, name }),
-            Some(link) => {
-                rest = link;
-                directory = if rest.starts_with(b"/") { start(&rest)? } else { next };
+        match go(directory, &rest, follow_last, &mut buffer)? {
+            Step::End(found) => return Ok(found),
+            Step::Link(at, leads_to) => {
+                rest = leads_to;
+                directory = if rest.starts_with(b"/") { start(&rest)? } else { at };
             }
         }
     }
     Err(Errno::LOOP.into())
 }
 
-/// Goes on to the end of the path or to the first link: returns the directory and the name there
-/// and, for a link, the path from that directory on: the link's target with the rest of the path
-/// after it.
-fn go(
-    mut directory: OwnedFd,
-    path: &[u8],
-    follow_last: bool,
-    buffer: &mut Vec<u8>,
-) -> io::Result<(OwnedFd, FilePath, Option<Vec<u8>>)> {
+/// The directory of a path, opened by one system call (Linux 5.6) if no link is on the way. `None`
+/// if there is one, or for another reason: going component by component finds it.
+fn without_links(path: &FilePath) -> io::Result<Option<OwnedFd>> {
+    let (directory, name) = path.split();
+    if directory.is_empty() || name.is_empty() {
+        return Ok(None);
+    }
+    let directory = FilePath::new(&[directory], format_args!("")).map_err(io_error)?;
+    let opened = openat2(
+        CWD,
+        directory.c_str(),
+        DIRECTORY,
+        Mode::empty(),
+        ResolveFlags::NO_SYMLINKS,
+    );
+    Ok(opened.ok())
+}
+
+/// How far [`go`] has come.
+enum Step {
+    End(Found),
+    /// A link: the directory that it is in, and the path from there on: the link's target with the
+    /// rest of the path after it.
+    Link(OwnedFd, Vec<u8>),
+}
+
+/// Goes on, component by component, to the end of the path or to the first link.
+fn go(mut directory: OwnedFd, path: &[u8], follow_last: bool, buffer: &mut Vec<u8>) -> io::Result<Step> {
     let mut rest = path;
     loop {
         let skipped = rest.iter().take_while(|byte| **byte == b'/').count();
@@ -332,16 +380,25 @@ fn go(
             }
         }
         let name = FilePath::new(&[component], format_args!("")).map_err(io_error)?;
+        let entry = DirEntry { directory, name };
         if is_last && !follow_last {
-            return Ok((directory, name, None));
+            return Ok(Step::End((entry, None)));
         }
-        return match link(directory.as_fd(), &name, buffer)? {
-            Some(leads_to) => {
-                let rest = joined(&[leads_to, after]).map_err(io_error)?;
-                Ok((directory, name, Some(rest)))
-            }
-            None if is_last => Ok((directory, name, None)),
-            None => Err(Errno::NOTDIR.into()),
+        let stat = match entry.stat() {
+            Ok(stat) => Some(stat),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let is_link = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
+        if stat.as_ref().is_some_and(is_link) {
+            let leads_to = link(entry.directory.as_fd(), &entry.name, buffer)?;
+            let rest = joined(&[leads_to, after]).map_err(io_error)?;
+            return Ok(Step::Link(entry.directory, rest));
+        }
+        return if is_last {
+            Ok(Step::End((entry, stat)))
+        } else {
+            Err(Errno::NOTDIR.into())
         };
     }
 }
@@ -355,20 +412,20 @@ fn start(path: &[u8]) -> io::Result<OwnedFd> {
     Ok(openat(CWD, directory, DIRECTORY, Mode::empty())?)
 }
 
-/// The target of a link; `None` if the name is no link, or nothing has it.
+/// The target of a link.
 ///
 /// # Errors
 /// `EACCES` for a link that is not to be followed.
-fn link<'r>(directory: BorrowedFd<'_>, name: &FilePath, buffer: &'r mut Vec<u8>) -> io::Result<Option<&'r [u8]>> {
+fn link<'r>(directory: BorrowedFd<'_>, name: &FilePath, buffer: &'r mut Vec<u8>) -> io::Result<&'r [u8]> {
     buffer.clear();
     buffer
         .try_reserve_exact(PATH_MAX)
         .map_err(|_| io_error(Error::ENOMEM))?;
-    match readlinkat_raw(directory, name.c_str(), buffer.spare_capacity_mut()) {
-        Ok((leads_to, _)) if is_trusted(directory, name)? => Ok(Some(leads_to)),
-        Ok(_) => Err(Errno::ACCESS.into()),
-        Err(Errno::INVAL | Errno::NOENT) => Ok(None),
-        Err(error) => Err(error.into()),
+    let (leads_to, _) = readlinkat_raw(directory, name.c_str(), buffer.spare_capacity_mut())?;
+    if is_trusted(directory, name)? {
+        Ok(leads_to)
+    } else {
+        Err(Errno::ACCESS.into())
     }
 }
 
@@ -480,7 +537,7 @@ mod tests {
             } else {
                 format!("a.old{number}")
             };
-            assert_eq!(kept.name().bytes(), expected.as_bytes());
+            assert_eq!(kept.bytes(), expected.as_bytes());
             assert_eq!(fs::read_to_string(path(&expected)).expect("kept"), number.to_string());
             assert!(!path("a").exists());
         }

@@ -9,11 +9,13 @@ use std::cell::OnceCell;
 use std::ffi::CStr;
 use std::fs::{File, Permissions};
 use std::io::{self, ErrorKind, Write};
+use std::os::fd::BorrowedFd;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{
-    AtFlags, FileType, OFlags, RawDir, Stat, fgetxattr, fgetxattr_query, flistxattr, flistxattr_query, statat, unlinkat,
+    AtFlags, FileType, OFlags, RawDir, Stat, fgetxattr, fgetxattr_query, flistxattr, flistxattr_query, fstat, statat,
+    unlinkat,
 };
 use rustix::io::{Errno, Result};
 
@@ -43,38 +45,22 @@ type Same = fn(&File, &File) -> bool;
 ///
 /// With `kept` the old file gets another name, which is put there. What would have to be written in
 /// place is `EEXIST` then.
-pub(super) fn write(path: &FilePath, content: &[u8], kept: Option<&OnceCell<DirEntry>>) -> io::Result<()> {
+pub(super) fn write(path: &FilePath, content: &[u8], kept: Option<&OnceCell<FilePath>>) -> io::Result<()> {
     write_if(same_attributes, path, content, kept)
 }
 
 /// [`write()`] with another comparison of attributes.
-fn write_if(same: Same, path: &FilePath, content: &[u8], kept: Option<&OnceCell<DirEntry>>) -> io::Result<()> {
+fn write_if(same: Same, path: &FilePath, content: &[u8], kept: Option<&OnceCell<FilePath>>) -> io::Result<()> {
     // The file behind a symbolic link is replaced, not the link.
-    let target = DirEntry::target(path)?;
-    let old = look(&target)?;
-    replace(same, &target, old, content, kept)
+    let (target, old) = DirEntry::target_stat(path)?;
+    replace(same, &target, old.as_ref(), content, kept)
 }
 
-/// The kind of file that a path names.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Found {
-    Nothing,
-    /// A regular file that can be replaced.
-    File,
-    /// A file that cannot be replaced.
-    Other,
-}
-
-/// The kind of file that a name has now.
-fn look(target: &DirEntry) -> io::Result<Found> {
-    match target.stat() {
-        Ok(stat) if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile => Ok(Found::Other),
-        // All names of a file show the new content, unless another user may have made one of them.
-        Ok(stat) if stat.st_nlink > 1 && !target.is_exposed()? => Ok(Found::Other),
-        Ok(_) => Ok(Found::File),
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(Found::Nothing),
-        Err(error) => Err(error),
-    }
+/// Returns whether a file can be replaced: a regular one of which all names show the new content
+/// then, unless another user may have made one of them.
+fn is_replaceable(target: &DirEntry, old: &Stat) -> io::Result<bool> {
+    let is_file = FileType::from_raw_mode(old.st_mode) == FileType::RegularFile;
+    Ok(is_file && (old.st_nlink == 1 || target.is_exposed()?))
 }
 
 /// Memory of [`PATH_MAX`] bytes for names: not on the stack, of which agents' threads may have
@@ -95,18 +81,18 @@ fn io_error(error: Error) -> io::Error {
 fn replace(
     same: Same,
     target: &DirEntry,
-    old: Found,
+    old: Option<&Stat>,
     content: &[u8],
-    kept: Option<&OnceCell<DirEntry>>,
+    kept: Option<&OnceCell<FilePath>>,
 ) -> io::Result<()> {
     let in_place = || match kept {
         Some(_) => Err(Errno::EXIST.into()),
         None => in_place(target, content),
     };
     let known = match old {
-        Found::Nothing => None,
-        Found::File => Some(target.file(OFlags::WRONLY, 0)?),
-        Found::Other => return in_place(),
+        None => None,
+        Some(old) if is_replaceable(target, old)? => Some(target.known_file(old, OFlags::WRONLY, 0)?),
+        Some(_) => return in_place(),
     };
     let (temporary, mut file) = match create_beside(target, known.is_some()) {
         Ok(entry) => entry,
@@ -116,8 +102,8 @@ fn replace(
         Err(error) => return Err(error),
     };
     let to_keep = kept.filter(|_| known.is_some());
-    let replaceable = known.is_none_or(|known| take_after(&file, &known, same));
-    let result = match replaceable.then(|| file.write_all(content)) {
+    let is_alike = known.is_none_or(|(known, stat)| take_after(&file, &known, &stat, same));
+    let result = match is_alike.then(|| file.write_all(content)) {
         Some(Ok(())) => keep(target, to_keep).and_then(|()| temporary.rename(target).map(|()| true)),
         Some(Err(error)) => Err(error),
         None => Ok(false),
@@ -135,7 +121,7 @@ fn replace(
 }
 
 /// Gives the old file another name, if it is to be kept.
-fn keep(target: &DirEntry, kept: Option<&OnceCell<DirEntry>>) -> io::Result<()> {
+fn keep(target: &DirEntry, kept: Option<&OnceCell<FilePath>>) -> io::Result<()> {
     if let Some(kept) = kept {
         // It is empty: a snapshot is written once.
         let _ = kept.set(target.keep_aside("unread")?);
@@ -165,7 +151,7 @@ fn is_temporary(name: &[u8]) -> bool {
 
 /// Makes a temporary file in the same directory, with its entry. Where it is to replace an old
 /// file, only we may read it until it has the old one's owner and mode.
-fn create_beside(target: &DirEntry, old: bool) -> io::Result<(DirEntry, File)> {
+fn create_beside(target: &DirEntry, old: bool) -> io::Result<(DirEntry<BorrowedFd<'_>>, File)> {
     // O_EXCL never follows a link that somebody has put there.
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
     let mode = if old { 0o600 } else { 0o666 };
@@ -178,7 +164,7 @@ fn create_beside(target: &DirEntry, old: bool) -> io::Result<(DirEntry, File)> {
             &[b".", target.name().bytes()],
             format_args!(".tmp-{}-{number}", std::process::id()),
         );
-        let temporary = target.beside(name.map_err(io_error)?)?;
+        let temporary = target.beside(name.map_err(io_error)?);
         match temporary.open(flags, mode) {
             Ok(file) => return Ok((temporary, file)),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => last = error,
@@ -218,16 +204,16 @@ fn age(file: &Stat) -> Option<Duration> {
 
 /// Gives the new file the owner and the mode of the old one, and returns whether both have the same
 /// attributes then. `false` means that the old file cannot be replaced.
-fn take_after(new: &File, known: &File, same: Same) -> bool {
-    let (Ok(old), Ok(found)) = (known.metadata(), new.metadata()) else {
+fn take_after(new: &File, known: &File, old: &Stat, same: Same) -> bool {
+    let Ok(found) = fstat(new) else {
         return false;
     };
-    let is_owned = (old.uid(), old.gid()) == (found.uid(), found.gid());
-    if !is_owned && fchown(new, Some(old.uid()), Some(old.gid())).is_err() {
+    let is_owned = (old.st_uid, old.st_gid) == (found.st_uid, found.st_gid);
+    if !is_owned && fchown(new, Some(old.st_uid), Some(old.st_gid)).is_err() {
         return false;
     }
     // After the owner: changing that may clear bits of the mode.
-    let mode = Permissions::from_mode(old.mode() & 0o7777);
+    let mode = Permissions::from_mode(old.st_mode & 0o7777);
     new.set_permissions(mode).is_ok() && same(known, new)
 }
 

@@ -8,6 +8,7 @@ use std::io::{self, ErrorKind};
 
 use rustix::buffer::spare_capacity;
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 
 use super::Cache;
 use super::entry::{EntryState, SmallText, find_byte};
@@ -47,9 +48,10 @@ impl CacheFile {
     /// # Errors
     /// The system's error; `ENOENT` if there is no file.
     pub fn open(path: FilePath) -> io::Result<CacheFile> {
-        let target = DirEntry::target(&path)?;
-        let file = match target.read() {
-            Ok(file) => Some(file),
+        let (target, stat) = DirEntry::target_stat(&path)?;
+        let stat = stat.ok_or(Errno::NOENT)?;
+        let file = match target.known_file(&stat, OFlags::RDONLY, 0) {
+            Ok((file, _)) => Some(file),
             // A directory counts as an empty file: it cannot be read (CACHE-90).
             Err(error) if error.kind() == ErrorKind::IsADirectory => {
                 Some(target.open(OFlags::RDONLY | OFlags::DIRECTORY, 0)?)

@@ -72,7 +72,7 @@ pub struct Snapshot {
     /// True if the old file has numbers that were not loaded: it is kept under another name.
     keeps: bool,
     /// That name.
-    kept: OnceCell<DirEntry>,
+    kept: OnceCell<FilePath>,
 }
 
 impl Snapshot {
@@ -154,7 +154,7 @@ impl<T: Copy + Pointer> Cache<T> {
                 format_args!(
                     "pmdaCacheOp: {}: not loaded before, kept as {}",
                     PathBytes(snapshot.path.bytes()),
-                    PathBytes(kept.name().bytes())
+                    PathBytes(kept.bytes())
                 ),
             );
         }

@@ -169,7 +169,7 @@ impl Table {
     fn keep_aside(&mut self, path: &Path, problem: &str, rescued: usize) {
         let kept = DirEntry::at(path).and_then(|entry| entry.keep_aside("unreadable"));
         let outcome = match &kept {
-            Ok(entry) => format!("the file is kept as {}", entry.name().as_ref().display()),
+            Ok(name) => format!("the file is kept as {}", name.as_ref().display()),
             Err(error) => format!("the file stays, and they are not saved: {error}"),
         };
         self.is_kept_out = kept.is_err();
