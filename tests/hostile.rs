@@ -159,6 +159,12 @@ fn descriptors_run_out() {
     expect_success(&hostile("descriptors", &[amount("descriptors")]));
 }
 
+/// Files whose system calls are interrupted by signals, or fail (CACHE-71, CACHE-90, HELP-20).
+#[test]
+fn files_fail() {
+    println!("{}", expect_success(&hostile("file_faults", &[amount("file_faults")])));
+}
+
 /// A DSO agent is opened and closed again and again (MAIN-41).
 #[test]
 fn dso_opened_and_closed() {

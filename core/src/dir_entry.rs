@@ -19,7 +19,7 @@ use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, ResolveFlags, Stat, fstat, openat, openat2, readlinkat_raw,
     renameat, renameat_with, statat, unlinkat,
 };
-use rustix::io::Errno;
+use rustix::io::{Errno, retry_on_intr};
 
 use crate::error::Error;
 use crate::path::{FilePath, joined};
@@ -109,7 +109,7 @@ impl<D: AsFd> DirEntry<D> {
         let flags = flags | OFlags::CLOEXEC | OFlags::NOFOLLOW;
         let mode = Mode::from_raw_mode(mode);
         let open = || openat(&self.directory, self.name.c_str(), flags, mode);
-        Ok(rustix::io::retry_on_intr(open)?.into())
+        Ok(retry_on_intr(open)?.into())
     }
 
     /// Opens a regular file, or makes it if the flags say so. Whatever else has the name is not
@@ -171,7 +171,7 @@ impl<D: AsFd> DirEntry<D> {
             if content.len() == content.capacity() {
                 reserve(&mut content, 1)?;
             }
-            let count = rustix::io::retry_on_intr(|| rustix::io::read(&mut file, spare_capacity(&mut content)))?;
+            let count = retry_on_intr(|| rustix::io::read(&mut file, spare_capacity(&mut content)))?;
             if content.len() > limit {
                 return Err(Errno::FBIG.into());
             }
@@ -369,7 +369,8 @@ fn go(mut directory: OwnedFd, path: &[u8], follow_last: bool, buffer: &mut Vec<u
             if component.len() > NAME_MAX {
                 return Err(Errno::NAMETOOLONG.into());
             }
-            match openat(&directory, component, DIRECTORY | OFlags::NOFOLLOW, Mode::empty()) {
+            let open = || openat(&directory, component, DIRECTORY | OFlags::NOFOLLOW, Mode::empty());
+            match retry_on_intr(open) {
                 Ok(next) => {
                     (directory, rest) = (next, after);
                     continue;
@@ -409,7 +410,7 @@ const DIRECTORY: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CL
 /// The directory where a path begins.
 fn start(path: &[u8]) -> io::Result<OwnedFd> {
     let directory = if path.starts_with(b"/") { c"/" } else { c"." };
-    Ok(openat(CWD, directory, DIRECTORY, Mode::empty())?)
+    Ok(retry_on_intr(|| openat(CWD, directory, DIRECTORY, Mode::empty()))?)
 }
 
 /// The target of a link.

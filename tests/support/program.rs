@@ -37,14 +37,16 @@ impl Course {
 /// `examples` is what `pdus` does to each agent of `c-examples` and `pmda/examples`.
 ///
 /// Below tools are left out: dso, whose agent is unloaded with all that its variables point to; the
-/// programs that replace malloc as the tools do; descriptors, of which the tools need some; exits,
-/// forks, interrupts and waits, whose signals and children meet the tools' own.
-const HOSTILE: [(&str, [Option<&str>; 4]); 14] = [
+/// programs that replace malloc or the calls of files, as the tools do; descriptors, of which the
+/// tools need some; exits, forks, interrupts and waits, whose signals and children meet the tools'
+/// own.
+const HOSTILE: [(&str, [Option<&str>; 4]); 15] = [
     ("calls", [Some("60"), Some("5000"), Some("100"), Some("1")]),
     ("descriptors", [Some("100"), Some("10000"), None, None]),
     ("dso", [Some("1000"), Some("5000"), None, None]),
     ("examples", [Some("1500"), Some("20000"), None, None]),
     ("exits", [Some("60"), Some("1000"), None, None]),
+    ("file_faults", [Some("50"), Some("5000"), None, None]),
     ("forks", [Some("100"), Some("2000"), None, None]),
     ("interrupts", [Some("10000"), Some("100000"), None, None]),
     ("leaks", [Some("1600"), Some("100000"), Some("1600"), Some("1")]),
