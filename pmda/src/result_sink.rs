@@ -34,12 +34,18 @@ impl ResultSink<'_> {
     }
 
     /// Starts a result of `metrics` value sets, with the changes (`PMCD_*_CHANGE`).
+    ///
+    /// # Errors
+    /// `PM_ERR_TOOBIG`; `-ENOMEM`.
     #[inline]
     pub(crate) fn begin(&mut self, flags: u32, metrics: usize) -> Result<()> {
         either!(self, sink => sink.begin(flags, metrics))
     }
 
     /// Starts the set of a metric.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
     #[inline]
     pub(crate) fn open(&mut self, metric: MetricId) -> Result<()> {
         match self {
@@ -49,24 +55,38 @@ impl ResultSink<'_> {
     }
 
     /// Adds a number of 32 bits.
+    ///
+    /// # Errors
+    /// `PM_ERR_CONV` in a shared object if the set has values of the other form, in blocks or in
+    /// place; `-ENOMEM`.
     #[inline]
     pub(crate) fn word(&mut self, inst: i32, word: u32) -> Result<()> {
         either!(self, sink => sink.word(inst, word))
     }
 
     /// Adds a number of 64 bits, with the header word of its block.
+    ///
+    /// # Errors
+    /// `PM_ERR_CONV` in a shared object if the set has values of the other form, in blocks or in
+    /// place; `-ENOMEM`.
     #[inline]
     pub(crate) fn wide(&mut self, inst: i32, header: u32, value: u64) -> Result<()> {
         either!(self, sink => sink.wide(inst, header, value))
     }
 
     /// Adds a block with data in the byte order of the wire, with its header word.
+    ///
+    /// # Errors
+    /// As [`ResultSink::wide`].
     #[inline]
     pub(crate) fn block(&mut self, inst: i32, header: u32, data: &[u8]) -> Result<()> {
         either!(self, sink => sink.block(inst, header, data))
     }
 
     /// Adds a text and the NUL that ends it, with the header word of its block.
+    ///
+    /// # Errors
+    /// As [`ResultSink::wide`].
     #[inline]
     pub(crate) fn text(&mut self, inst: i32, header: u32, text: &[u8]) -> Result<()> {
         either!(self, sink => sink.text(inst, header, text))

@@ -199,6 +199,10 @@ impl<'e> Encoder<'e> {
         self.block(Type::Aggregate, bytes)
     }
 
+    /// Adds a block of data in the byte order of the wire.
+    ///
+    /// # Errors
+    /// As [`Value::write`].
     pub(crate) fn block(&mut self, kind: Type, data: &[u8]) -> Result<()> {
         let header = kind.header(data.len())?;
         self.add(kind, |sink, inst| sink.block(inst, header, data))

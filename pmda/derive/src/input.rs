@@ -21,6 +21,9 @@ type Tokens = Peekable<IntoIter>;
 
 impl Struct {
     /// Reads the struct below `#[derive(…)]`.
+    ///
+    /// # Errors
+    /// Where it is something else than a struct with named fields, and why that cannot be.
     pub fn parse(item: TokenStream) -> Result<Struct> {
         let mut tokens = item.into_iter().peekable();
         attributes(&mut tokens);

@@ -30,6 +30,9 @@ pub struct Metric {
 
 impl Metric {
     /// The metric of this field; `None` without `#[metric(…)]`.
+    ///
+    /// # Errors
+    /// What is wrong with an attribute, and where.
     pub fn parse(field: Ident, field_type: &[TokenTree], attributes: Vec<TokenStream>) -> Result<Option<Metric>> {
         let mut options = None;
         let mut lines = Vec::new();

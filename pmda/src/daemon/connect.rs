@@ -22,6 +22,9 @@ use crate::options::Connection;
 
 /// Connects with pmcd. Afterwards stdout leads to the log, so that `println!` does not write into
 /// the stream.
+///
+/// # Errors
+/// What could not be connected, and the reason, as it is logged.
 pub(super) fn connect(connection: &Connection) -> Result<Stream, String> {
     match connection {
         Connection::Pipe => pipe().map_err(|error| format!("cannot use the pipe: {}", reason(&error))),

@@ -40,6 +40,9 @@ struct Kept {
 
 impl NotReady {
     /// Starts to answer; `is_awaited` if pmcd waits until the agent is ready.
+    ///
+    /// # Errors
+    /// Those of the system: it has no descriptor or no thread left.
     pub(super) fn start(stream: Stream, receiver: Receiver, is_awaited: bool) -> io::Result<NotReady> {
         let (stopped, stop) = UnixStream::pair()?;
         let kept = Kept {

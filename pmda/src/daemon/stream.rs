@@ -37,6 +37,9 @@ impl Output {
     }
 
     /// Sends a reply, if there is one.
+    ///
+    /// # Errors
+    /// The text that is logged: pmcd has closed the connection, for instance.
     pub(super) fn send(&mut self, reply: &[u8]) -> Result<(), String> {
         if reply.is_empty() {
             return Ok(());
@@ -63,6 +66,9 @@ impl Output {
 }
 
 /// The next request; `None` when pmcd has closed the connection.
+///
+/// # Errors
+/// The text that is logged: a PDU that is none, or an error of the system.
 pub(super) fn next(input: &mut File, receiver: &mut Receiver) -> Result<Option<Pdu>, String> {
     match receiver.next(input, ReadMode::Ahead) {
         Ok(pdu) => Ok(Some(pdu)),

@@ -40,6 +40,9 @@ impl<A: Agent> Dso<A> {
     }
 
     /// Sends a request of a client to the agent and gives its reply to `read`.
+    ///
+    /// # Errors
+    /// That of the request, such as a list that is too long for a PDU; those of `read`.
     pub(super) fn ask<R>(
         &mut self,
         client: ClientId,
@@ -54,6 +57,9 @@ impl<A: Agent> Dso<A> {
     }
 
     /// Sends a request that is whole.
+    ///
+    /// # Errors
+    /// Those of `read`.
     pub(super) fn send<R>(&mut self, pdu: &[u8], read: impl FnOnce(Reply<'_>) -> Result<R>) -> Result<R> {
         read(Reply {
             pdu: self.session.request(pdu),
@@ -190,11 +196,17 @@ pub(super) struct Reply<'d> {
 
 impl Reply<'_> {
     /// Checks that the reply is of this kind; the status of an ERROR is a failure.
+    ///
+    /// # Errors
+    /// That status; `PM_ERR_IPC` for another kind.
     pub(super) fn expect(&self, kind: Kind) -> Result<()> {
         Ok(client::expect(self.pdu, kind)?)
     }
 
     /// The status in the reply to a store.
+    ///
+    /// # Errors
+    /// The status itself if it is negative; `PM_ERR_IPC` for another kind of reply.
     pub(super) fn status(&self) -> Result<c_int> {
         Error::check(decode::error(self.pdu)?)
     }

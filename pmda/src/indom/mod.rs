@@ -371,6 +371,9 @@ impl<T> Indom<T> {
 /// As a list of names with numbers, without rows.
 impl Indom<()> {
     /// Makes a name active; returns its number.
+    ///
+    /// # Errors
+    /// As [`Cache::store`]: `PM_ERR_GENERIC` when no number is left, for instance.
     pub(crate) fn keep(&mut self, name: &str) -> core::Result<i32> {
         let number = self.cache.store(PMDA_CACHE_ADD, Some(name.as_bytes()), Some(Slot(0)));
         // A failure is not logged: it is tried again.
@@ -379,6 +382,9 @@ impl Indom<()> {
     }
 
     /// Makes a name active with this number.
+    ///
+    /// # Errors
+    /// As [`Indom::store_at`].
     pub(crate) fn keep_at(&mut self, inst: i32, name: &str) -> core::Result<()> {
         let outcome = self.store_at(inst, name.as_bytes(), 0);
         self.cache.journal.messages.clear();

@@ -175,6 +175,10 @@ impl Reactor {
         Timer(self.add(|sources| &mut sources.timers, state))
     }
 
+    /// Lets a descriptor wake the agent while it can be read; it does not block from now on.
+    ///
+    /// # Errors
+    /// Those of `fcntl`: no descriptor is left, for instance.
     pub(crate) fn watch<F: AsFd>(&self, source: F) -> io::Result<Watch<F>> {
         let fd = source.as_fd().try_clone_to_owned()?;
         let flags = OFlag::from_bits_retain(fcntl(&fd, FcntlArg::F_GETFL)?);

@@ -16,6 +16,10 @@ use crate::{Agent, ClientId, Error, Labels, Result, Why, guard};
 const MODIFIERS: i32 = PM_LABEL_COMPOUND | PM_LABEL_OPTIONAL;
 
 impl<A: Agent> Handler<A> {
+    /// DESC_REQ: the description of a metric.
+    ///
+    /// # Errors
+    /// `PM_ERR_PMID` for an unknown metric; `PM_ERR_IPC`.
     pub(super) fn desc(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
         let id = decode::desc_request(pdu)?;
         if !self.state.has(id, self.clients.get(from)) {
@@ -37,6 +41,11 @@ impl<A: Agent> Handler<A> {
         Ok(self.reply.reply().desc(words)?)
     }
 
+    /// TEXT_REQ: a help text.
+    ///
+    /// # Errors
+    /// `PM_ERR_PMID` and `PM_ERR_INDOM` for something unknown; `PM_ERR_TEXT` without a text;
+    /// `PM_ERR_IPC`.
     pub(super) fn text(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
         let about = decode::text_request(pdu)?;
         let help = if about.kind & PM_TEXT_PMID != 0 {
@@ -58,6 +67,11 @@ impl<A: Agent> Handler<A> {
         Ok(self.reply.reply().text(about.ident, text.as_bytes())?)
     }
 
+    /// INSTANCE_REQ: the instances of a domain, or one of them.
+    ///
+    /// # Errors
+    /// `PM_ERR_INDOM` for an unknown domain; `PM_ERR_INST` for an unknown instance; as
+    /// [`AgentState::refresh_instances`]; `PM_ERR_IPC`.
     pub(super) fn instances(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
         let asked = decode::instance_request(pdu)?;
         let client = self.clients.get(from);
@@ -108,6 +122,11 @@ impl<A: Agent> Handler<A> {
         })
     }
 
+    /// LABEL_REQ: the labels of one level.
+    ///
+    /// # Errors
+    /// `PM_ERR_TYPE` for an unknown level; for instances as [`AgentState::refresh_instances`];
+    /// `PM_ERR_IPC`.
     pub(super) fn labels(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
         let about = decode::label_request(pdu)?;
         let level = about.kind & !MODIFIERS;

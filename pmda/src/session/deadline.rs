@@ -42,6 +42,10 @@ pub(super) struct AgentThread {
 }
 
 impl AgentThread {
+    /// Starts the agent on a thread of its own.
+    ///
+    /// # Errors
+    /// As [`Handler::start`]; `-ENOMEM`, and those of the system, if there is no thread for it.
     pub(super) fn start<A: Agent>(env: &Env, deadline: Duration) -> Result<AgentThread> {
         let (messages, requests) = channel();
         let (answers, replies) = channel();

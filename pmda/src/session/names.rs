@@ -6,6 +6,10 @@ use super::handler::Handler;
 use crate::{Agent, ClientId, Error, Result};
 
 impl<A: Agent> Handler<A> {
+    /// PMNS_NAMES: the number of the metric with a name.
+    ///
+    /// # Errors
+    /// `PM_ERR_NAME` for an unknown name; that of [`Agent::begin`]; `PM_ERR_IPC`.
     pub(super) fn id_of_name(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
         let name = decode::names_request(pdu)?;
         self.state.refresh_names(self.clients.get(from))?;
@@ -15,6 +19,10 @@ impl<A: Agent> Handler<A> {
         Ok(self.reply.reply().ids(0, id)?)
     }
 
+    /// PMNS_IDS: the name of the metric with a number.
+    ///
+    /// # Errors
+    /// `PM_ERR_PMID` for an unknown metric; that of [`Agent::begin`]; `PM_ERR_IPC`.
     pub(super) fn name_of_id(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
         let id = decode::ids_request(pdu)?;
         self.state.refresh_names(self.clients.get(from))?;
@@ -27,7 +35,10 @@ impl<A: Agent> Handler<A> {
         Ok(self.reply.reply().names([name.as_bytes()].into_iter(), None)?)
     }
 
-    /// The names directly below a name, or of all metrics below it.
+    /// PMNS_CHILD, PMNS_TRAVERSE: the names directly below a name, or of all metrics below it.
+    ///
+    /// # Errors
+    /// `PM_ERR_NAME` for an unknown name; that of [`Agent::begin`]; `PM_ERR_IPC`.
     pub(super) fn names_below(&mut self, pdu: &[u8], from: ClientId, all: bool) -> Result<()> {
         let asked = decode::names_below(pdu)?;
         self.state.refresh_names(self.clients.get(from))?;

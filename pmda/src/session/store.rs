@@ -10,6 +10,10 @@ use crate::{Agent, Client, ClientId, Error, Result, guard};
 
 impl<A: Agent> Handler<A> {
     /// Stores values.
+    ///
+    /// # Errors
+    /// `PM_ERR_PMID` for an unknown metric; `PM_ERR_PERMISSION` if the client may not store one of
+    /// them; that of the first value that cannot be stored; `PM_ERR_IPC`.
     pub(super) fn store(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
         let request = result::decode(pdu)?;
         let client = self.clients.get(from);

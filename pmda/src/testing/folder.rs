@@ -13,6 +13,9 @@ pub(super) struct Folder {
 
 impl Folder {
     /// A new folder, which is removed with this.
+    ///
+    /// # Errors
+    /// Those of the system.
     pub(super) fn own() -> io::Result<Folder> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -25,6 +28,9 @@ impl Folder {
     }
 
     /// A folder that stays.
+    ///
+    /// # Errors
+    /// Those of the system.
     pub(super) fn of(path: &Path) -> io::Result<Folder> {
         Folder::with(path.to_owned(), false)
     }

@@ -30,6 +30,10 @@ pub struct Desc {
 }
 
 impl Desc {
+    /// The description in a DESC.
+    ///
+    /// # Errors
+    /// `PM_ERR_IPC` for another PDU.
     pub(super) fn new(pdu: &[u8]) -> Result<Desc> {
         let desc = client::desc(pdu)?;
         Ok(Desc {
@@ -200,6 +204,9 @@ impl Fetched {
 }
 
 /// The values of a RESULT, which is laid out like a store.
+///
+/// # Errors
+/// `PM_ERR_IPC` for another PDU, or one about other metrics.
 pub(super) fn fetched(pdu: &[u8], descs: &[Desc]) -> Result<Vec<Result<Fetched>>> {
     let result = result::decode(pdu)?;
     let flags = word(pdu, 12).ok_or(Error::IPC)?;
@@ -252,6 +259,9 @@ fn owned(text: &[u8]) -> String {
 }
 
 /// The names of a PMNS_NAMES. Those with names below them end with a dot.
+///
+/// # Errors
+/// `PM_ERR_IPC` for another PDU.
 pub(super) fn names(pdu: &[u8]) -> Result<Vec<String>> {
     let name_of = |(name, status): (&[u8], Option<i32>)| {
         let dot = if status.unwrap_or(PMNS_LEAF_STATUS) == PMNS_LEAF_STATUS {
@@ -264,10 +274,18 @@ pub(super) fn names(pdu: &[u8]) -> Result<Vec<String>> {
     Ok(client::names(pdu)?.map(name_of).collect())
 }
 
+/// The text of a TEXT.
+///
+/// # Errors
+/// `PM_ERR_IPC` for another PDU.
 pub(super) fn text(pdu: &[u8]) -> Result<String> {
     Ok(client::text(pdu).map(owned)?)
 }
 
+/// The instances of an INSTANCE: numbers and names.
+///
+/// # Errors
+/// `PM_ERR_IPC` for another PDU.
 pub(super) fn instances(pdu: &[u8]) -> Result<Vec<(i32, String)>> {
     Ok(client::instances(pdu)?
         .map(|(inst, name)| (inst, owned(name)))
@@ -275,6 +293,9 @@ pub(super) fn instances(pdu: &[u8]) -> Result<Vec<(i32, String)>> {
 }
 
 /// Labels as JSON; of several with one name the last counts.
+///
+/// # Errors
+/// As [`merge`].
 pub(super) fn json<'a>(labels: impl DoubleEndedIterator<Item = Label<'a>>) -> Result<String> {
     Ok(owned(&merge(std::iter::empty(), labels.rev())?.json))
 }

@@ -42,6 +42,9 @@ store_values! {
 }
 
 /// A RESULT that stores one value.
+///
+/// # Errors
+/// `PM_ERR_TOOBIG`; `-ENOMEM`.
 pub(super) fn store(client: ClientId, desc: &Desc, inst: i32, value: &StoreValue) -> Result<Vec<u8>> {
     let mut store = ResultBuilder::new();
     store.begin_store(client.0, 1)?;
