@@ -7,8 +7,7 @@
 use std::collections::BinaryHeap;
 use std::fmt::Pointer;
 
-use super::entry::{Entry, EntryState};
-use super::grow::reserve;
+use super::entry::{Entry, EntryState, reserve};
 use super::keys::{Key, jenkins_hash};
 use super::{Cache, FEWEST_CHAINS};
 use crate::error::Result;

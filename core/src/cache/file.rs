@@ -1,8 +1,7 @@
 //! The text of a cache file: a header, and a record for each instance, read from lines and written
 //! to lines. [`super::load`] and [`super::persist`] read and write the file.
 
-use super::entry::{SmallText, find_byte};
-use super::grow::reserve;
+use super::entry::{SmallText, find_byte, reserve};
 use super::id_list::{MAXIMUM, Mode};
 use crate::error::Result;
 

@@ -1,8 +1,7 @@
 //! The list of entries by ascending ids, in which ids are found by a binary search (DEF-14), and in
 //! which a walk keeps its place while entries come and go.
 
-use super::entry::{Entry, Slab};
-use super::grow::reserve;
+use super::entry::{Entry, Slab, reserve};
 use crate::error::{Error, Result};
 
 /// The greatest instance id, and the limit of a cache that was never resized.

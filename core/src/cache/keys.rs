@@ -3,8 +3,7 @@
 
 use std::fmt::{self, Display};
 
-use super::entry::{SmallText, equal};
-use super::grow::reserve;
+use super::entry::{SmallText, equal, reserve};
 use crate::error::Result;
 use crate::index::{Index, Seed};
 

@@ -11,9 +11,8 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::Cache;
-use super::entry::{EntryState, SmallText, find_byte};
+use super::entry::{EntryState, SmallText, find_byte, reserve};
 use super::file::{self, FileHeader, LONGEST_LINE, OverLimitRecord, Record};
-use super::grow::reserve;
 use crate::dir_entry::DirEntry;
 use crate::error::{Error, Result};
 use crate::log::{Bytes, Level, PathBytes};

@@ -6,8 +6,8 @@ use std::cell::OnceCell;
 use std::fmt::Pointer;
 use std::io;
 
+use super::entry::reserve;
 use super::file::{Decimal, FileHeader, LONGEST_LINE, OverLimitRecord, is_savable, write_header, write_record};
-use super::grow::reserve;
 use super::{Cache, disk};
 use crate::dir_entry::DirEntry;
 use crate::error::Result;
