@@ -1,6 +1,8 @@
 //! Lookups, lists and tables of trees.
 
-use super::model::Tree;
+mod model;
+
+use self::model::Tree;
 use super::*;
 use proptest::prelude::*;
 

@@ -4,7 +4,7 @@ use crate::constants::PM_IN_NULL;
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
 use crate::wire::Kind;
-use crate::wire::builder::PduBuilder;
+use crate::wire::PduBuilder;
 
 /// One instance domain of a profile.
 #[derive(Clone, Copy, Debug)]

@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
-use super::Node;
 use crate::ident::MetricId;
+use crate::namespace::Node;
 
 /// The content of a node.
 struct ModelEntry {
