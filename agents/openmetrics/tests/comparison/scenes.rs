@@ -162,8 +162,8 @@ fn labels_names_and_filters() {
     });
 }
 
-/// OM-1, OM-92: sources that only their owner may read or run have values, or none, for both agents:
-/// it depends on the user that either one becomes.
+/// OM-1, OM-92: sources that only their owner may read or run have values, or none, for both
+/// agents: it depends on the user that either one becomes.
 #[test]
 fn sources_of_their_owner_alone() {
     compare(|which| {
