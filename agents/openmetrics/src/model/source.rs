@@ -435,6 +435,12 @@ impl Source {
         }
     }
 
+    /// Leaves names so much memory, in bytes.
+    #[cfg(test)]
+    pub(crate) fn limit_memory(&mut self, bytes: usize) {
+        self.memory = bytes;
+    }
+
     /// What of the last document is not shown, and why, for `control.status`.
     #[must_use]
     pub fn not_shown(&self) -> Option<String> {

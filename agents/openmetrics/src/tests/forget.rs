@@ -1,5 +1,6 @@
 //! Series that have gone for long.
 
+use std::fs;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -48,4 +49,42 @@ fn series_that_have_gone_are_forgotten() {
     let mut pmcd = host.agent();
     let values = pmcd.fetch(NAME).expect("values");
     assert_eq!(values.value_of::<f64>("1 x:stays"), Some(2.0));
+}
+
+/// What names take is bounded; where that is met, a line makes room without a restart.
+#[test]
+fn forgetting_makes_room() {
+    let host = host("");
+    let mut pmcd = host.agent();
+    pmcd.agent().source_mut(1).expect("the first").limit_memory(10_000);
+    let mut ask = |round: u32| {
+        let series = (0..10).map(|number| format!("m{{x=\"r{round}n{number}\"}} 1\n"));
+        host.page("a", series.collect::<String>() + "m{x=\"stays\"} 2\n");
+        let shown = pmcd.fetch(NAME).expect("values").len();
+        let status = pmcd.fetch("openmetrics.control.status").expect("values");
+        (shown, status.value_of::<String>("a").expect("a status"), pmcd.log())
+    };
+    for round in 0..4 {
+        ask(round);
+    }
+    let (shown, status, _) = ask(4);
+    assert_eq!(shown, 1, "{status}");
+    assert_eq!(
+        status,
+        "success, but 10 series are not shown (there are more than a source may have; a line FORGET: makes room)"
+    );
+    let url = host.at("config.d/a.url");
+    let text = fs::read_to_string(&url).expect("ours");
+    fs::write(&url, text + "FORGET: 1\n").expect("written");
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let log = loop {
+        let (shown, status, log) = ask(5);
+        if shown == 11 {
+            assert_eq!(status, "success");
+            break log;
+        }
+        assert!(Instant::now() < deadline, "{status}");
+        thread::sleep(Duration::from_millis(50));
+    };
+    assert_eq!(log.matches("makes room").count(), 1, "{log}");
 }

@@ -128,3 +128,71 @@ fn a_wrong_line_is_named_once() {
         assert_eq!(log.matches(part).count(), 1, "{part}: {log}");
     }
 }
+
+/// Scripts of any form are run; of what is wrong in thousands of lines the log has some.
+#[test]
+fn odd_scripts() {
+    let host = Host::new();
+    host.script("long.sh", &format!("#OPENMETRICS {}\necho x 1", "y".repeat(10 << 20)));
+    host.script(
+        "many.sh",
+        &format!("{}echo x 1", "#OPENMETRICS TIMEOUT: x\n".repeat(3000)),
+    );
+    host.script(
+        "behind.sh",
+        &format!(
+            "{}#OPENMETRICS FILTER: EXCLUDE METRIC x\necho x 1",
+            "#\n".repeat(40_000)
+        ),
+    );
+    host.script("bytes.sh", "#OPENMETRICS FILTER: EXCLUDE METRIC \u{fe}\u{0}(\necho x 1");
+    let mut pmcd = host.agent();
+    for name in ["long", "many", "behind", "bytes"] {
+        let values = pmcd.fetch(&format!("openmetrics.{name}.x"));
+        assert_eq!(values.expect(name).value::<f64>(), Some(1.0), "{name}");
+    }
+    let log = pmcd.log();
+    assert!(log.len() < 20_000 && log.contains("more config entries"), "{log}");
+    assert!(status(&mut pmcd, "many").len() < 2000);
+}
+
+/// A file that changes while its source is fetched counts from the next fetch on.
+#[test]
+fn lines_change_while_a_fetch_is_on() {
+    let host = Host::new();
+    let go = host.at("go");
+    let text = |filter: &str| {
+        format!(
+            "#OPENMETRICS {filter}\nwhile ! test -e {}; do sleep 0.02; done\necho a 1\necho b 1",
+            go.display()
+        )
+    };
+    let mut pmcd = host.agent();
+    pmcd.agent().timeout = Duration::from_millis(200);
+    host.script("s.sh", &text("FILTER: EXCLUDE METRIC a"));
+    drop(pmcd.fetch("openmetrics.control.calls"));
+    // It runs; with this it will be another one.
+    host.script("s.sh", &text("FILTER: EXCLUDE METRIC b"));
+    pmcd.advance(Duration::from_secs(2));
+    drop(pmcd.fetch("openmetrics.control.calls"));
+    fs::write(&go, "").expect("written");
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while pmcd.fetch("openmetrics.s.a").is_err() {
+        assert!(Instant::now() < deadline, "{}", pmcd.log());
+        thread::sleep(Duration::from_millis(20));
+        pmcd.advance(Duration::from_secs(11));
+    }
+    // What was shown stays: a filter that comes later removes nothing.
+    pmcd.fetch("openmetrics.s.b").expect("it was shown before");
+    // Without its line the source is as any other.
+    host.script("s.sh", "echo a 2");
+    pmcd.advance(Duration::from_secs(2));
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !pmcd
+        .fetch("openmetrics.s.a")
+        .is_ok_and(|values| values.value::<f64>() == Some(2.0))
+    {
+        assert!(Instant::now() < deadline, "{}", pmcd.log());
+        thread::sleep(Duration::from_millis(20));
+    }
+}
