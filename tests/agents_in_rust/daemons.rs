@@ -3,12 +3,17 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
-use std::process::Command;
+use std::process::{Child, Command};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use pcp_pmda_test::{compiler, is_root, pcp::kill};
+use pcp_pmda_test::pcp::{Environment, kill};
+use pcp_pmda_test::{compiler, is_root};
+use pmda_core::ident::MetricId;
+use pmda_core::wire::client::ClientRequest;
+use pmda_core::wire::result::{self, SentValue};
 
 use crate::agents::{daemon, environment, text};
 
@@ -300,8 +305,77 @@ fn unknown_users() {
     assert!(refused.contains("[exit 1]"), "{refused}");
 }
 
-/// The agent becomes the user that `-U` names, with the groups of that user and no other, in all of
-/// its threads, before it serves anything.
+/// An agent that root has started, and its pmcd.
+struct Started {
+    agent: Child,
+    pmcd: UnixStream,
+}
+
+impl Started {
+    fn new(environment: &Environment, name: &str, options: &[&str], arguments: &[&str]) -> Started {
+        let socket = environment.socket(name);
+        let mut command = environment.command(daemon(name));
+        // The accounts of the system, not those of the private PCP.
+        command.env_remove("LD_PRELOAD").env("PCP_USER", "nobody");
+        command.args(["-l", &format!("{name}.log")]).args(options).arg("-u");
+        let agent = command.arg(&socket).args(arguments).spawn().expect("built");
+        let deadline = Instant::now() + Duration::from_secs(10);
+        let mut pmcd = loop {
+            match UnixStream::connect(&socket) {
+                Ok(stream) => break stream,
+                Err(error) => assert!(Instant::now() < deadline, "{error}"),
+            }
+            thread::sleep(Duration::from_millis(5));
+        };
+        let mut credentials = [0; 20];
+        pmcd.read_exact(&mut credentials).expect("credentials");
+        credentials[19] = 0;
+        pmcd.write_all(&credentials).expect("the agent reads");
+        Started { agent, pmcd }
+    }
+
+    /// The reply to a request.
+    fn ask(&mut self, request: &[u8]) -> Vec<u8> {
+        self.pmcd.write_all(request).expect("the agent reads");
+        let mut reply = vec![0; 4];
+        self.pmcd.read_exact(&mut reply).expect("a reply");
+        let length = u32::from_be_bytes(reply[..4].try_into().expect("a word"));
+        reply.resize(length as usize, 0);
+        self.pmcd.read_exact(&mut reply[4..]).expect("a whole reply");
+        reply
+    }
+
+    /// Checks that all threads are a user, with the groups of that user and no other.
+    fn assert_user(&self, name: &str) {
+        let id = |option: &str| {
+            let output = Command::new("id").args([option, name]).output().expect("installed");
+            String::from_utf8(output.stdout).expect("numbers").trim().to_owned()
+        };
+        let (user, group, groups) = (id("-u"), id("-g"), id("-G"));
+        let threads = fs::read_dir(format!("/proc/{}/task", self.agent.id())).expect("it runs");
+        for thread in threads.flatten() {
+            let status = fs::read_to_string(thread.path().join("status")).expect("it runs");
+            let line = |name: &str| {
+                let line = status.lines().find_map(|line| line.strip_prefix(name));
+                line.expect("a line").split_whitespace().collect::<Vec<_>>()
+            };
+            assert_eq!(line("Uid:"), [user.as_str(); 4]);
+            assert_eq!(line("Gid:"), [group.as_str(); 4]);
+            // Root keeps those that it was started with.
+            if name != "root" {
+                assert_eq!(line("Groups:").join(" "), groups);
+            }
+        }
+    }
+
+    fn end(mut self) {
+        drop(self.pmcd);
+        assert!(self.agent.wait().expect("our own child").success());
+    }
+}
+
+/// The agent becomes the user that `-U` names, or PCP's, with the groups of that user and no other,
+/// in all of its threads, before it serves anything.
 #[test]
 fn another_user() {
     if !is_root() {
@@ -309,45 +383,69 @@ fn another_user() {
         return;
     }
     let (environment, _) = environment("another_user", &["load"]);
-    let socket = environment.socket("load");
-    let mut command = environment.command(daemon("load"));
-    // The accounts of the system, not those of the private PCP.
-    command.env_remove("LD_PRELOAD");
-    command.args(["-l", "load.log", "-U", "nobody", "-u"]).arg(&socket);
-    let mut agent = command.spawn().expect("built");
-    let deadline = Instant::now() + Duration::from_secs(10);
-    let mut pmcd = loop {
-        match UnixStream::connect(&socket) {
-            Ok(stream) => break stream,
-            Err(error) => assert!(Instant::now() < deadline, "{error}"),
-        }
-        thread::sleep(Duration::from_millis(5));
-    };
-    let mut credentials = [0; 20];
-    pmcd.read_exact(&mut credentials).expect("credentials");
-    credentials[19] = 0;
-    pmcd.write_all(&credentials).expect("the agent reads");
     let desc = [[0, 0, 0, 16], [0, 0, 0x70, 4], [0, 0, 0, 0], [100, 0, 0, 1]].concat();
-    pmcd.write_all(&desc).expect("the agent reads");
-    pmcd.read_exact(&mut [0; 32]).expect("a description");
-    let id = |option: &str| {
-        let output = Command::new("id").args([option, "nobody"]).output().expect("installed");
-        String::from_utf8(output.stdout).expect("numbers").trim().to_owned()
-    };
-    let (user, group, groups) = (id("-u"), id("-g"), id("-G"));
-    let threads = fs::read_dir(format!("/proc/{}/task", agent.id())).expect("it runs");
-    for thread in threads.flatten() {
-        let status = fs::read_to_string(thread.path().join("status")).expect("it runs");
-        let line = |name: &str| {
-            let line = status.lines().find_map(|line| line.strip_prefix(name));
-            line.expect("a line").split_whitespace().collect::<Vec<_>>()
-        };
-        assert_eq!(line("Uid:"), [user.as_str(); 4]);
-        assert_eq!(line("Gid:"), [group.as_str(); 4]);
-        assert_eq!(line("Groups:").join(" "), groups);
+    for (options, user) in [(&["-U", "daemon"][..], "daemon"), (&[], "nobody")] {
+        let mut started = Started::new(&environment, "load", options, &[]);
+        assert_eq!(started.ask(&desc).len(), 32, "a description");
+        started.assert_user(user);
+        started.end();
     }
-    drop(pmcd);
-    assert!(agent.wait().expect("our own child").success());
+}
+
+/// An agent that is to stay root does, unless there is `-U`. It can read as each of its clients,
+/// and is root again when the request has ended.
+#[test]
+fn an_agent_that_stays_root() {
+    if !is_root() {
+        eprintln!("skipped: only root can stay root");
+        return;
+    }
+    let (environment, _) = environment("an_agent_that_stays_root", &["load"]);
+    let secret = environment.directory.join("secret");
+    fs::write(&secret, "for root\n").expect("target is writable");
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o600)).expect("ours");
+    let secret = secret.to_str().expect("text");
+    let metrics = [0, 1].map(|item| MetricId::new(411, 0, item));
+    // Text and user, as a client gets them.
+    let fetch = |started: &mut Started, client: i32| {
+        let mut request = ClientRequest::new();
+        request.of(client).fetch(&metrics).expect("short");
+        let reply = started.ask(request.bytes());
+        let result = result::decode(&reply).expect("a result");
+        let values = result.sets().map(|set| {
+            let value = set.values().next().map(|(_, value)| value);
+            match value {
+                Some(SentValue::Block(_, text)) => String::from_utf8_lossy(text).into_owned(),
+                Some(SentValue::Word(word)) => word.to_string(),
+                None => format!("{}", set.numval),
+            }
+        });
+        values.collect::<Vec<String>>()
+    };
+    let become_client = |started: &mut Started, client: i32, user: &str| {
+        // The numbers of user and group (PCP_ATTR_USERID, PCP_ATTR_GROUPID).
+        for key in [11, 12] {
+            let mut request = ClientRequest::new();
+            request.of(client).attribute(key, user.as_bytes()).expect("short");
+            started.pmcd.write_all(request.bytes()).expect("the agent reads");
+        }
+    };
+    let mut started = Started::new(&environment, "staying", &[], &[secret]);
+    become_client(&mut started, 1, "65534");
+    become_client(&mut started, 2, "0");
+    for _ in 0..2 {
+        assert_eq!(fetch(&mut started, 1), ["0", "65534"]);
+        started.assert_user("root");
+        assert_eq!(fetch(&mut started, 2), ["for root\n\0", "0"]);
+        started.assert_user("root");
+    }
+    // Without attributes it is nobody's client.
+    assert_eq!(fetch(&mut started, 3), ["for root\n\0", "0"]);
+    started.end();
+
+    let started = Started::new(&environment, "staying", &["-U", "nobody"], &[secret]);
+    started.assert_user("nobody");
+    started.end();
 }
 
 /// `-D` asks for finer messages; without it they are not in the log.
