@@ -17,7 +17,7 @@ use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;
 use pmda_core::wire::encode::ResultBuilder;
 use pmda_core::wire::receive::{Failure, Pdu, ReadMode, Receiver};
-use pmda_core::wire::{Kind, Way, debug_libpcp};
+use pmda_core::wire::{Kind, Way, debug};
 
 /// The result of a read or a write: a number of bytes, or -1 and the error number.
 #[derive(Clone, Copy)]
@@ -316,6 +316,6 @@ fn warn(token: &mut Token, text: fmt::Arguments<'_>) {
 /// Shows a PDU that is sent or was received, under `-Dpdu`.
 fn show_pdu(token: &mut Token, way: Way, fd: RawFd, pdu: &[u8]) {
     if log::debug(Debug::Pdu) {
-        log::trace(token, debug_libpcp::dump(std::process::id(), way, fd, pdu).bytes());
+        log::trace(token, debug::dump(std::process::id(), way, fd, pdu).bytes());
     }
 }

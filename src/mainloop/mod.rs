@@ -43,7 +43,7 @@ use pmda_core::log::{Level, Whole};
 use pmda_core::wire::decode::{self, About};
 use pmda_core::wire::encode::{Reply, ResultBuilder};
 use pmda_core::wire::receive::{Failure, Pdu, ReadMode};
-use pmda_core::wire::{Kind, debug_libpmda, result};
+use pmda_core::wire::{Kind, debug, result};
 
 /// The result of a loop that cannot start (MAIN-3).
 const NO_START: c_int = -1;
@@ -350,7 +350,7 @@ fn show_request(token: &mut Token, pdu: &Pdu, context: Option<i32>) {
     if !log::debug(Debug::Libpmda) {
         return;
     }
-    if let Some(line) = debug_libpmda::request(pdu.header.kind, pdu.bytes(), context, SINCE_6_0_5) {
+    if let Some(line) = debug::request(pdu.header.kind, pdu.bytes(), context, SINCE_6_0_5) {
         log::debug_line!(token, "{}", Whole(line.bytes()));
     }
 }

@@ -6,8 +6,7 @@
 
 pub mod block;
 pub mod client;
-pub mod debug_libpcp;
-pub mod debug_libpmda;
+pub mod debug;
 pub mod decode;
 pub mod encode;
 pub mod receive;

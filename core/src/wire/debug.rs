@@ -1,9 +1,10 @@
-//! The output of `-Dlibpmda` about a request: its kind with PCP 6.0.3, and since 6.0.5 its content
-//! as well.
+//! Debug output about PDUs: the line of `-Dlibpmda` about a request (its kind with PCP 6.0.3, and
+//! since 6.0.5 its content as well), and the hex dump of a PDU under `-Dpdu`, as libpcp writes it
+//! (WIRE-78).
 
 use std::fmt::{self, Display, Write};
 
-use super::{HEADER, Kind, decode, number, result};
+use super::{HEADER, Kind, PADDING, Way, decode, number, result};
 use crate::constants::{PM_TEXT_INDOM, PM_TEXT_PMID};
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
@@ -159,6 +160,36 @@ fn list<M: Display>(mut add: impl FnMut(fmt::Arguments<'_>), count: usize, first
     }
 }
 
+/// Returns the hex dump of `-Dpdu`: the words of the header as numbers, all others as they are in
+/// memory, eight in a line.
+#[must_use]
+pub fn dump(process: u32, way: Way, fd: i32, pdu: &[u8]) -> Line {
+    let function = match way {
+        Way::In => "pmGetPDU",
+        Way::Out => "pmXmitPDU",
+    };
+    let kind = Kind(number(pdu, 4).unwrap_or(0));
+    let mut text = Line::new(format_args!("[{process}]{function}: {kind} fd={fd} len={}", pdu.len()));
+    if way == Way::In {
+        let _ = write!(text, " from={}", number(pdu, 8).unwrap_or(0));
+    }
+    for (index, bytes) in pdu.chunks(4).enumerate() {
+        if index % 8 == 0 {
+            let _ = write!(text, "\n{index:03}: ");
+        }
+        let mut word = [PADDING; 4];
+        word[..bytes.len()].copy_from_slice(bytes);
+        let value = if index * 4 < HEADER {
+            u32::from_be_bytes(word)
+        } else {
+            u32::from_ne_bytes(word)
+        };
+        let _ = write!(text, "{value:8x} ");
+    }
+    text.push(b"\n");
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::{request as request_line, *};
@@ -258,5 +289,15 @@ mod tests {
         assert_eq!(request(Kind::PDU_ERROR, &[], 0, true), None);
         let text = b"Error: received PDU_CONTROL_REQ, not expected";
         assert_eq!(request(Kind::PDU_CONTROL_REQ, &[], 0, true).as_deref(), Some(&text[..]));
+    }
+
+    /// The dump has padding in its last word (WIRE-77).
+    #[test]
+    #[cfg(target_endian = "little")]
+    fn hex_dump() {
+        let pdu = hex("00000016 00007011 00000005 00000005 74616e79 6100");
+        let text =
+            "[9]pmGetPDU: ATTR fd=0 len=22 from=5\n000:       16     7011        5  5000000 796e6174 7e7e0061 \n";
+        assert_eq!(dump(9, Way::In, 0, &pdu).bytes(), text.as_bytes());
     }
 }
