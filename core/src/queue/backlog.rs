@@ -1,8 +1,11 @@
-//! The events that a queue stores, and the clients that have still to see each; and the memory for
-//! the events of all queues.
+//! One queue: the events that it stores, the clients that have still to see each, and the clients
+//! that read it; and the memory for the events of all queues.
 
-use super::payload::Payload;
+use std::fmt::{self, Display};
+
 use crate::error::{Error, Result};
+use crate::events::printed;
+use crate::log::Bytes;
 
 /// The number of free slots that keep their payload, to be used again.
 const SPARES: usize = 1024;
@@ -334,5 +337,165 @@ impl Backlog {
             event.owed = event.owed.saturating_sub(1);
             event.spare = event.spare.saturating_add(1);
         }
+    }
+}
+
+/// One queue.
+#[derive(Debug)]
+pub(super) struct Queue<F> {
+    pub(super) name: Vec<u8>,
+    /// The greatest number of bytes of payload that are stored at a time.
+    pub(super) limit: usize,
+    /// The handle of the event array that fetches fill; the array is the caller's.
+    pub(super) array: i32,
+    /// A number that no other queue has had: a fetch notices when its handle is that of another
+    /// queue.
+    pub(super) generation: u64,
+    /// True if it was shut down: it goes with its last client (QUEUE-40).
+    pub(super) closing: bool,
+    /// The number of clients that have fetched and have not ended.
+    pub(super) active: u32,
+    /// The number of announced clients that have not fetched yet.
+    pub(super) places: u32,
+    /// The number of events that came, stored or not (QUEUE-5).
+    pub(super) count: u32,
+    /// The number of bytes that came.
+    pub(super) bytes: u64,
+    pub(super) backlog: Backlog,
+    /// The readers, by the slots of their clients.
+    pub(super) readers: Vec<Option<QueueReader<F>>>,
+}
+
+impl<F> Queue<F> {
+    /// The number of clients that events are kept for.
+    pub(super) fn clients(&self) -> u32 {
+        self.active.saturating_add(self.places)
+    }
+
+    /// Counts an event that has come.
+    pub(super) fn counts(&mut self, size: usize) {
+        self.count = self.count.wrapping_add(1);
+        self.bytes = self.bytes.wrapping_add(size as u64);
+    }
+
+    /// Returns the reader of the client in a slot, and makes it if there is none; `generation` is
+    /// counted up for a new one.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(super) fn enter(&mut self, client: usize, generation: &mut u64) -> Result<&mut QueueReader<F>> {
+        if self.readers.len() <= client {
+            let more = client + 1 - self.readers.len();
+            self.readers.try_reserve(more).map_err(|_| Error::ENOMEM)?;
+            self.readers.resize_with(client + 1, || None);
+        }
+        Ok(self.readers[client].get_or_insert_with(|| {
+            *generation += 1;
+            QueueReader::new(*generation)
+        }))
+    }
+}
+
+/// The cursor of a client that has not fetched.
+const IDLE: u64 = u64::MAX;
+
+/// The state of one client and one queue (QUEUE-22).
+#[derive(Debug)]
+pub(super) struct QueueReader<F> {
+    /// A number that no other reader has had: a fetch notices when its client or queue was ended.
+    pub(super) generation: u64,
+    /// The number of the next event that the client has not seen; [`IDLE`] until its first fetch.
+    pub(super) cursor: u64,
+    /// The events that the client may see.
+    pub(super) access: Access,
+    /// The filter. One that does not filter any more is kept, since its release function runs when
+    /// the client ends (E-13).
+    pub(super) filter: Option<F>,
+    /// The number of events that were evicted before the client saw them, and are not reported yet.
+    pub(super) missed: u64,
+}
+
+/// The events that a client may see.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Access {
+    /// No events, as at first.
+    Denied,
+    /// All events.
+    Allowed,
+    /// Those events that the filter lets pass, whether or not access was granted beside it.
+    Filtered,
+}
+
+impl<F> QueueReader<F> {
+    /// The reader of a client that has not fetched, and has no access.
+    pub(super) const fn new(generation: u64) -> QueueReader<F> {
+        QueueReader {
+            generation,
+            cursor: IDLE,
+            access: Access::Denied,
+            filter: None,
+            missed: 0,
+        }
+    }
+
+    /// Returns whether the client has fetched from the queue.
+    pub(super) fn is_active(&self) -> bool {
+        self.cursor != IDLE
+    }
+}
+
+/// The part of an event that a queue stores.
+pub trait Payload {
+    /// The payload as a callback sees it while nothing is locked. A fetch may use it until it says
+    /// that it is done with the event: until then, the payload is neither moved nor dropped.
+    type EventData: Copy;
+
+    /// The payload as callbacks see it.
+    fn view(&self) -> Self::EventData;
+
+    /// The address of the payload, for debug output.
+    fn address(&self) -> usize {
+        0
+    }
+
+    /// The beginning of an event of `size` bytes, for debug output.
+    fn excerpt(_: Self::EventData, _size: usize) -> Excerpt {
+        Excerpt::default()
+    }
+}
+
+/// The size of the shown part of an event in bytes, with a NUL.
+const EXCERPT: usize = 64;
+
+/// The beginning of an event in debug output: without its last byte, with blanks for white space
+/// and dots for what cannot be shown.
+#[derive(Clone, Copy, Debug)]
+pub struct Excerpt {
+    bytes: [u8; EXCERPT],
+    len: usize,
+}
+
+impl Excerpt {
+    /// The excerpt of `size` bytes, which `fill` writes as far as there is room.
+    pub fn new(size: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> Excerpt {
+        let mut bytes = [0; EXCERPT];
+        let len = size.min(EXCERPT).saturating_sub(1);
+        let len = fill(&mut bytes[..len]).min(len);
+        for byte in &mut bytes[..len] {
+            *byte = printed(*byte);
+        }
+        Excerpt { bytes, len }
+    }
+}
+
+impl Default for Excerpt {
+    fn default() -> Excerpt {
+        Excerpt::new(0, |_| 0)
+    }
+}
+
+impl Display for Excerpt {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Bytes(&self.bytes[..self.len]).fmt(out)
     }
 }

@@ -1,8 +1,6 @@
 //! One fetch of one client from one queue, and the events that it shows to filters and decoders.
 
-use super::backlog::{Event, Events};
-use super::one::{Access, Queue, QueueReader};
-use super::payload::Payload;
+use super::backlog::{Access, Event, Events, Payload, Queue, QueueReader};
 use super::{Queues, in_use, trace};
 use crate::error::{Error, Result};
 use crate::log::Journal;

@@ -17,8 +17,6 @@
 
 mod backlog;
 mod fetch;
-mod one;
-mod payload;
 mod trace;
 
 #[cfg(test)]
@@ -26,17 +24,15 @@ mod tests;
 
 use std::vec;
 
-use backlog::{Backlog, Events};
-use one::{Access, Queue, QueueReader};
+use backlog::{Access, Backlog, Events, Queue, QueueReader};
 
 use crate::error::{Error, Result};
 use crate::handles::{self, Handles};
 use crate::index::Map;
 use crate::log::{Bytes, Journal, Line};
 
-pub use backlog::Event;
+pub use backlog::{Event, Excerpt, Payload};
 pub use fetch::{End, FetchSession, FetchState};
-pub use payload::{Excerpt, Payload};
 
 /// The counters of a queue (QUEUE-5).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

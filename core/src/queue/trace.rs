@@ -2,9 +2,7 @@
 
 use std::fmt::{self, Display};
 
-use super::backlog::{Event, Events, StoredEvent};
-use super::one::Queue;
-use super::payload::{Excerpt, Payload};
+use super::backlog::{Event, Events, Excerpt, Payload, Queue, StoredEvent};
 use crate::log::{Bytes, Journal};
 
 /// The address of an event as C prints it.
