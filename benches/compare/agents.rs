@@ -12,7 +12,7 @@ use crate::LIBRARIES;
 use pcp_pmda_test::Library;
 use pcp_pmda_test::pcp::Environment;
 use stage::{Answer, Stage};
-pub use stage::{processor, resident};
+pub use stage::{crowd, processor, resident};
 
 /// How many pairs of runs an agent gets.
 const PAIRS: usize = 5;
@@ -157,7 +157,7 @@ pub fn tables(programs: &Programs, words: &[&str]) -> String {
          |---|---:|---:|---:|---:|---:|---:|---:|\n",
     );
     for scenario in SCENARIOS.iter().filter(wanted) {
-        let crowd = stage::crowd(&programs.processes, scenario.processes);
+        let crowd = crowd(&programs.processes, scenario.processes);
         for (table, line) in [
             (&mut times, time(scenario, programs)),
             (&mut memory, hour(scenario, programs)),

@@ -8,6 +8,8 @@
 //! that fetches. The runs of a row take turns; what counts is the median of the ratios of those
 //! that follow each other.
 
+mod heavy;
+
 use std::fmt::Write as _;
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -252,6 +254,8 @@ pub fn table(build: impl Fn(&str, &str, &[&str]) -> PathBuf, libraries: &[PathBu
         };
         [c(&libraries[0]), c(&libraries[1]), rust]
     };
+    let crowd = build("bench-processes", "agents/processes.c", &[]);
+    cargo(&["--package", "pmda", "--example", "processes", "--example", "statsd"]);
     let simple = agents("bench-simple", c_simple, in_rust("simple"));
     let rows = agents("bench-rows", "in_rust/agent.c", in_rust("rows"));
     fs::create_dir_all(profile_dir().join("bench-var/config/pmda")).expect("target is writable");
@@ -259,32 +263,17 @@ pub fn table(build: impl Fn(&str, &str, &[&str]) -> PathBuf, libraries: &[PathBu
                     |---|---:|---:|---:|---:|---:|\n"
         .to_owned();
     let mut above = Vec::new();
-    for row in ROWS
-        .iter()
-        .filter(|row| words.is_empty() || words.iter().any(|word| row.name.contains(word)))
-    {
+    let is_wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));
+    for row in ROWS.iter().filter(|row| is_wanted(row.name)) {
         let agents = match row.subject {
             Subject::Simple => &simple,
             _ => &rows,
         };
-        let runs: Vec<[f64; 3]> = (0..RUNS)
-            .map(|_| agents.each_ref().map(|agent| run(row, agent, &host)))
-            .collect();
-        let of = |index: usize| shown(median(runs.iter().map(|run| run[index])));
-        let ratio = median(runs.iter().map(|run| run[2] / run[0]));
-        let line = format!(
-            "| {} | {} | {} | {} | {ratio:.2} | {:.2} |\n",
-            row.name,
-            of(0),
-            of(1),
-            of(2),
-            row.limit
-        );
-        eprint!("{line}");
-        text += &line;
-        if ratio > row.limit {
-            above.push(row.name);
-        }
+        let measure = || agents.each_ref().map(|agent| Some(run(row, agent, &host)));
+        text += &line(row.name, measure, row.limit, &mut above);
+    }
+    for row in heavy::ROWS.iter().filter(|row| is_wanted(row.name)) {
+        text += &line(row.name, || row.measure(&crowd, libraries), row.limit, &mut above);
     }
     match above.is_empty() {
         true => writeln!(text, "\nNo row is above its limit."),
@@ -294,17 +283,51 @@ pub fn table(build: impl Fn(&str, &str, &[&str]) -> PathBuf, libraries: &[PathBu
     text
 }
 
+/// A line of the table, with the medians of some runs of an agent in C on both libraries, if there
+/// is one, and of the one in Rust. The name of a row above its limit is added to `above`.
+fn line(
+    name: &'static str,
+    measure: impl Fn() -> [Option<f64>; 3],
+    limit: f64,
+    above: &mut Vec<&'static str>,
+) -> String {
+    let runs: Vec<[Option<f64>; 3]> = (0..RUNS).map(|_| measure()).collect();
+    let of = |index: usize| {
+        let numbers: Option<Vec<f64>> = runs.iter().map(|run| run[index]).collect();
+        numbers.map_or("-".to_owned(), |numbers| shown(median(numbers.into_iter())))
+    };
+    let ratios: Option<Vec<f64>> = runs.iter().map(|run| Some(run[2]? / run[0]?)).collect();
+    let ratio = ratios.map(|ratios| median(ratios.into_iter()));
+    let [shown_ratio, shown_limit] = [ratio, ratio.map(|_| limit)].map(|number| match number {
+        Some(number) => format!("{number:.2}"),
+        None => "-".to_owned(),
+    });
+    let line = format!(
+        "| {name} | {} | {} | {} | {shown_ratio} | {shown_limit} |\n",
+        of(0),
+        of(1),
+        of(2)
+    );
+    eprint!("{line}");
+    above.extend(ratio.filter(|ratio| *ratio > limit).map(|_| name));
+    line
+}
+
 /// Builds an agent in Rust: its daemon and its shared object.
 fn in_rust(name: &str) -> (PathBuf, PathBuf) {
-    let package = format!("pmda-{name}");
-    let status = Command::new(env!("CARGO"))
-        .current_dir(root())
-        .args(["build", "--quiet", "--locked", "--release", "--package", &package])
-        .status()
-        .expect("cargo is there");
-    assert!(status.success(), "the agent in Rust does not compile");
+    cargo(&["--package", &format!("pmda-{name}")]);
     let file = |name: String| target_dir().join("release").join(name);
     (file(format!("pmda{name}")), file(format!("libpmda_{name}.so")))
+}
+
+fn cargo(what: &[&str]) {
+    let status = Command::new(env!("CARGO"))
+        .current_dir(root())
+        .args(["build", "--quiet", "--locked", "--release"])
+        .args(what)
+        .status()
+        .expect("cargo is there");
+    assert!(status.success(), "the agents in Rust do not compile");
 }
 
 /// What one agent costs.
@@ -386,7 +409,7 @@ fn object(row: &Row, agent: &Agent, host: &Path, item: u32) -> f64 {
 }
 
 /// A fetch of some metrics, without a profile: of all instances.
-fn request(domain: u32, metrics: Metrics) -> Vec<u8> {
+fn request(domain: u32, metrics: &[(u32, u32)]) -> Vec<u8> {
     let ids = metrics
         .iter()
         .map(|(cluster, item)| domain << 22 | cluster << 10 | item);
@@ -412,9 +435,13 @@ struct Daemon {
 
 impl Daemon {
     fn start(agent: &Agent, subject: Subject) -> Daemon {
+        Daemon::of(command(&agent.daemon, agent, subject), subject.domain())
+    }
+
+    fn of(mut command: Command, domain: u32) -> Daemon {
         let log = profile_dir().join("bench-rows.log");
-        let mut child = command(&agent.daemon, agent, subject)
-            .args(["-d", &subject.domain().to_string(), "-l"])
+        let mut child = command
+            .args(["-d", &domain.to_string(), "-l"])
             .arg(log)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -447,13 +474,18 @@ impl Daemon {
         word(&header, 1)
     }
 
-    /// One fetch, whose answer must have all values.
-    fn fetch(&mut self, row: &Row, metrics: Metrics) {
-        self.send(&request(row.subject.domain(), metrics));
-        assert_eq!(self.reply(), RESULT, "{}: an error", row.name);
+    /// Sends a fetch. Returns the number of metrics in the answer, and that of values of the first.
+    fn values(&mut self, name: &str, request: &[u8]) -> [u32; 2] {
+        self.send(request);
+        assert_eq!(self.reply(), RESULT, "{name}: an error");
         // A time of two words, the number of sets, and the first set: its metric, its number of
         // values.
-        let sets = [word(&self.reply, 2), word(&self.reply, 4)];
+        [word(&self.reply, 2), word(&self.reply, 4)]
+    }
+
+    /// One fetch, whose answer must have all values.
+    fn fetch(&mut self, row: &Row, metrics: Metrics) {
+        let sets = self.values(row.name, &request(row.subject.domain(), metrics));
         assert_eq!(
             sets,
             [metrics.len() as u32, row.subject.values(metrics)],

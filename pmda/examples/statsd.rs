@@ -1,10 +1,9 @@
 //! What programs send to a statsd by UDP becomes metrics: counters, gauges and durations, which
 //! come up when they are first received, with their tags as labels.
 //!
-//! A line has a name, tags, a number, a type (`c`, `g`, or `ms` for a duration) and a sampling rate:
-//! `requests,host=web1,zone=eu:1|c|@0.1`. Tags and rate may be missing. A thread receives lines and
-//! adds them up. It shares each sum with the agent, which it tells of new ones by a channel, so
-//! that a fetch has nothing to do but to read sums.
+//! A line has a name, tags, a number, a type (`c`, `g`, or `ms` for a duration) and a sampling rate,
+//! as `requests,host=web1,zone=eu:1|c|@0.1`; tags and rate may be missing. A thread adds lines up.
+//! It shares each sum with the agent, so that a fetch has nothing to do but to read sums.
 
 #![forbid(unsafe_code)]
 use hdrhistogram::Histogram;
@@ -28,7 +27,7 @@ enum Sum {
     Counter(f64),
     Gauge(f64),
     /// In microseconds, with two significant digits.
-    Durations(Histogram<u32>),
+    Durations(Box<Histogram<u32>>),
 }
 
 impl Sum {
@@ -55,71 +54,55 @@ struct Lines {
     dropped: AtomicU64,
 }
 
-/// The receiving thread.
-struct Listener {
-    socket: UdpSocket,
-    lines: Arc<Lines>,
-    /// All sums, by name and tags.
-    sums: HashMap<String, Arc<Mutex<Sum>>>,
-    new: Sender<New>,
-}
-
-impl Listener {
-    /// Receives datagrams until the agent has gone.
-    fn run(mut self) {
-        let mut buffer = vec![0; 65_536];
-        while Arc::strong_count(&self.lines) > 1 {
-            // The socket has a timeout, so an error is a second without a datagram.
-            let length = self.socket.recv(&mut buffer).unwrap_or(0);
-            for line in String::from_utf8_lossy(&buffer[..length]).lines() {
-                self.lines.received.fetch_add(1, Relaxed);
-                if self.add(line).is_none() {
-                    self.lines.dropped.fetch_add(1, Relaxed);
-                    log::debug!("dropped: {line:?}");
-                }
+/// Receives datagrams until the agent has gone.
+fn listen(socket: &UdpSocket, lines: &Arc<Lines>, new: &Sender<New>) {
+    let (mut sums, mut buffer) = (HashMap::new(), vec![0; 65_536]);
+    while Arc::strong_count(lines) > 1 {
+        // The socket has a timeout, so an error is a second without a datagram.
+        let length = socket.recv(&mut buffer).unwrap_or(0);
+        for line in String::from_utf8_lossy(&buffer[..length]).lines() {
+            lines.received.fetch_add(1, Relaxed);
+            if add(&mut sums, new, line).is_none() {
+                lines.dropped.fetch_add(1, Relaxed);
+                log::debug!("dropped: {line:?}");
             }
         }
     }
+}
 
-    /// Adds a line to its sum. `None` if that has another type, or the line another form.
-    fn add(&mut self, line: &str) -> Option<()> {
-        let (key, rest) = line.split_once(':')?;
-        let mut fields = rest.split('|');
-        let (text, kind) = (fields.next()?, fields.next()?);
-        let number: f64 = text.parse().ok()?;
-        let rate = fields.find_map(|field| field.strip_prefix('@')).unwrap_or("1");
-        let times = 1.0 / rate.parse::<f64>().ok()?;
-        if !number.is_finite() || !(1.0..1e6).contains(&times) {
-            return None;
-        }
-        if !self.sums.contains_key(key) {
-            self.begin(key, kind)?;
-        }
-        match (&mut *self.sums.get(key)?.lock(), kind) {
-            (Sum::Counter(sum), "c") => *sum += number * times,
-            (Sum::Gauge(value), "g") if text.starts_with(['+', '-']) => *value += number,
-            (Sum::Gauge(value), "g") => *value = number,
-            (Sum::Durations(all), "ms") => all.record_n((number * 1000.0) as u64, times as u32).ok()?,
-            _ => return None,
-        }
-        Some(())
+/// Adds a line to its sum, by name and tags. `None` if the line has another form, or another type.
+fn add(sums: &mut HashMap<String, Arc<Mutex<Sum>>>, new: &Sender<New>, line: &str) -> Option<()> {
+    let (key, rest) = line.split_once(':')?;
+    let mut fields = rest.split('|');
+    let (text, kind) = (fields.next()?, fields.next()?);
+    let number: f64 = text.parse().ok()?;
+    let rate = fields.find_map(|field| field.strip_prefix('@')).unwrap_or("1");
+    let times = 1.0 / rate.parse::<f64>().ok()?;
+    if !number.is_finite() || !(1.0..1e6).contains(&times) {
+        return None;
     }
-
-    /// Begins a sum.
-    fn begin(&mut self, key: &str, kind: &str) -> Option<()> {
+    if !sums.contains_key(key) {
         let sum = match kind {
-            _ if self.sums.len() == SUMS => return None,
+            _ if sums.len() == SUMS => return None,
             "c" => Sum::Counter(0.0),
             "g" => Sum::Gauge(0.0),
-            "ms" => Sum::Durations(Histogram::new(2).ok()?),
+            "ms" => Sum::Durations(Box::new(Histogram::new(2).ok()?)),
             _ => return None,
         };
         let sum = Arc::new(Mutex::new(sum));
-        self.sums.insert(key.to_owned(), Arc::clone(&sum));
+        sums.insert(key.to_owned(), Arc::clone(&sum));
         let (name, tags) = key.split_once(',').unwrap_or((key, "/"));
         let (name, tags) = (name.to_owned(), tags.to_owned());
-        self.new.send(New { name, tags, sum }).ok()
+        new.send(New { name, tags, sum }).ok()?;
     }
+    match (&mut *sums.get(key)?.lock(), kind) {
+        (Sum::Counter(sum), "c") => *sum += number * times,
+        (Sum::Gauge(value), "g") if text.starts_with(['+', '-']) => *value += number,
+        (Sum::Gauge(value), "g") => *value = number,
+        (Sum::Durations(all), "ms") => all.record_n((number * 1000.0) as u64, times as u32).ok()?,
+        _ => return None,
+    }
+    Some(())
 }
 
 /// The row of a set of tags: its sums, by the number of their name.
@@ -149,13 +132,8 @@ impl Agent for Statsd {
         socket.set_read_timeout(Some(Duration::from_secs(1)))?;
         let port = socket.local_addr()?.port();
         let (lines, (sender, new)) = (Arc::new(Lines::default()), channel());
-        let listener = Listener {
-            socket,
-            lines: Arc::clone(&lines),
-            sums: HashMap::new(),
-            new: sender,
-        };
-        thread::spawn(|| listener.run());
+        let shared = Arc::clone(&lines);
+        thread::spawn(move || listen(&socket, &shared, &sender));
         Ok(Statsd {
             new,
             lines,

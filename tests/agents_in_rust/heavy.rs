@@ -73,3 +73,56 @@ fn statsd() -> Result<(), String> {
     }
     Ok(())
 }
+
+/// Clients see what they may, a process id is an instance, and what one client stores is for that
+/// client alone: in dbpmda, and with pmcd's attributes of users.
+#[test]
+fn processes() -> Result<(), String> {
+    let (environment, names) = environment("processes", &[]);
+    let program = example("processes");
+    let folder = environment.directory.join("pmdas/processes");
+    let written = environment.run(&program, &["--write", &folder.display().to_string()]);
+    assert_eq!(text(&written), "[exit 0]\n");
+    let pmns = fs::read_to_string(folder.join("pmns")).expect("written");
+    fs::write(
+        &names,
+        format!("root {{ processes }}\n{}", pmns.replace("PROCESSES:", "411:")),
+    )
+    .expect("writable");
+    let agent = format!("{} -l processes.log -d 411", program.display());
+    let own = std::process::id();
+
+    let script = format!(
+        "open pipe {agent}\nfetch processes.parent\nattr 11 \"0\"\ninstance 411.0 \"{own}\"\n\
+         profile 411.0 none\nprofile 411.0 add {own}\nfetch processes.parent processes.io.read\n\
+         store processes.control.own \"1\"\nfetch processes.control.own\nclose\nquit\n"
+    );
+    let answer = environment.dbpmda(&names, &script);
+    let one = |metric: &str| format!("({metric}): numval: 1 valfmt: 1 vlist[]:\n    inst [{own} or ???] value ");
+    for part in [
+        "(processes.parent): No permission to perform requested operation",
+        &format!("[  0] inst: {own}\n"),
+        &one("processes.parent"),
+        &one("processes.io.read"),
+        "411.1.0: 0 -> 1\n",
+        "   value 1 ",
+    ] {
+        assert!(answer.contains(part), "{part}\n{answer}");
+    }
+
+    let pmcd = environment.pmcd(&format!("processes 411 pipe binary {agent}\n"), &names)?;
+    let ask = |tool, arguments: &[&str]| text(&pmcd.tool(tool, arguments));
+    let value = ask(
+        "pmval",
+        &["-s", "1", "-i", &own.to_string(), "processes.memory.resident"],
+    );
+    assert!(value.contains(&format!("{own:06} ")), "{value}");
+    let all = ask("pminfo", &["-f", "processes.threads"]);
+    assert!(all.contains(&format!("inst [{own} or \"{own:06} ")), "{all}");
+    // What a client has stored ends with it.
+    let stored = ask("pmstore", &["processes.control.own", "1"]);
+    assert!(stored.contains("old value=0 new value=1"), "{stored}");
+    let next = ask("pminfo", &["-f", "processes.control.own"]);
+    assert!(next.contains("value 0"), "{next}");
+    Ok(())
+}

@@ -137,6 +137,11 @@ impl Talk {
         }
     }
 
+    /// The process id of the program.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Says a line, and waits for the answer: an empty one if the program has ended.
     fn ask(&mut self, line: &str) -> String {
         let stdin = self.stdin.as_mut().expect("open until the end");
