@@ -1,5 +1,6 @@
 //! Clusters, and their metrics by item.
 
+use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 use super::metric::ITEMS;
@@ -7,6 +8,11 @@ use crate::{Error, Labels, Request, Result, guard};
 
 /// Reads what the metrics of a cluster show.
 pub(super) type Refresh<S> = Box<dyn Fn(&mut S, &Request<'_>) -> Result<()>>;
+
+/// The place that an item has.
+fn place(item: NonZeroU32) -> usize {
+    item.get() as usize - 1
+}
 
 /// A cluster: how its metrics are read, and their items.
 pub(crate) struct Cluster<S> {
@@ -25,14 +31,15 @@ pub(crate) struct Cluster<S> {
     pub(super) indoms: Vec<u32>,
     /// The item of the next metric.
     pub(super) next: u32,
-    /// The place of each metric in the table, by item.
-    items: Vec<Option<usize>>,
+    /// The place of each metric in the table plus one, by item. Four bytes each, as an agent may
+    /// leave gaps between items.
+    items: Vec<Option<NonZeroU32>>,
 }
 
 impl<S> Cluster<S> {
     /// The place of the metric with an item.
     pub(super) fn slot(&self, item: u32) -> Option<usize> {
-        *self.items.get(item as usize)?
+        self.items.get(item as usize)?.map(place)
     }
 
     /// Gives a metric an item, which no other one has.
@@ -42,12 +49,13 @@ impl<S> Cluster<S> {
         if self.items.len() <= item {
             self.items.resize(item + 1, None);
         }
-        self.items[item] = Some(slot);
+        // There are 2^22 numbers of metrics.
+        self.items[item] = NonZeroU32::new(slot as u32 + 1);
     }
 
     /// The places of its metrics in the table.
     pub(super) fn slots(&self) -> impl Iterator<Item = usize> {
-        self.items.iter().flatten().copied()
+        self.items.iter().flatten().copied().map(place)
     }
 
     /// The next free item, one that no metric had before if possible.

@@ -154,7 +154,7 @@ impl<S: 'static> Metrics<S> {
     /// A metric of which nothing else is said yet.
     fn plain(&self, name: &str, kind: Type, unit: Unit, indom: Option<u32>, fetch: Option<Fetch<S>>) -> Box<Metric<S>> {
         Box::new(Metric {
-            name: name.to_owned(),
+            name: name.into(),
             cluster: self.cluster,
             item: 0,
             kind,

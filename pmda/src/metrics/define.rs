@@ -89,7 +89,7 @@ impl<S> Metrics<S> {
     /// # Errors
     /// What is wrong with it; nothing is declared.
     fn insert(&mut self, mut metric: Box<Metric<S>>, item: Option<u32>) -> std::result::Result<MetricRef, Problem> {
-        let name = &metric.name;
+        let name = &*metric.name;
         if !is_name(name) {
             return Err(Problem(format!("metric \"{name}\": {NAME_RULE}")));
         }
@@ -304,7 +304,7 @@ impl<S: 'static, T: 'static> Def<'_, S, T> {
     /// The function of a metric that is edited cannot be changed.
     pub fn store<V: FromStore>(self, store: impl Fn(&mut T, V, &Client) -> Result<()> + 'static) -> Self {
         if matches!(self.stage, Stage::Edited(_)) {
-            let name = self.metric().map_or(String::new(), |metric| metric.name.clone());
+            let name = self.metric().map_or(String::new(), |metric| metric.name.to_string());
             return self.wrong(format!("metric {name}: declare it anew for another store"));
         }
         let target = self.target.clone();

@@ -1,5 +1,7 @@
 //! A declared metric.
 
+use std::rc::Rc;
+
 use crate::profile::Profile;
 use crate::value::{Encoder, Semantics, Stored, Type};
 use crate::{Client, ClientId, Error, Labels, Result, Unit};
@@ -18,8 +20,8 @@ pub(super) type End<S> = Box<dyn Fn(&mut S, ClientId)>;
 
 /// A metric and its functions.
 pub(crate) struct Metric<S> {
-    /// Without the root.
-    pub(crate) name: String,
+    /// Without the root. The table has the same text as its key.
+    pub(crate) name: Rc<str>,
     pub(crate) cluster: u32,
     pub(crate) item: u32,
     pub(crate) kind: Type,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::ops::Bound;
+use std::rc::Rc;
 
 use super::metric::Metric;
 
@@ -14,7 +15,7 @@ pub(super) struct Table<S> {
     list: Vec<Option<Box<Metric<S>>>>,
     /// Free places.
     free: Vec<usize>,
-    by_name: BTreeMap<String, usize>,
+    by_name: BTreeMap<Rc<str>, usize>,
     /// Places of metrics with a queue, which is told of clients that end.
     queues: Vec<usize>,
     hasher: RandomState,
@@ -62,7 +63,7 @@ impl<S> Table<S> {
         if metric.ended.is_some() {
             self.queues.push(place);
         }
-        self.by_name.insert(metric.name.clone(), place);
+        self.by_name.insert(Rc::clone(&metric.name), place);
         match self.list.get_mut(place) {
             Some(free) => *free = Some(metric),
             None => self.list.push(Some(metric)),
@@ -76,11 +77,9 @@ impl<S> Table<S> {
     }
 
     pub(super) fn remove_at(&mut self, place: usize) -> Option<Box<Metric<S>>> {
-        let name = std::mem::take(&mut self.at_mut(place)?.name);
-        let found = self.by_name.remove(&name);
-        debug_assert_eq!(found, Some(place), "{name}");
-        let mut metric = self.list.get_mut(place)?.take()?;
-        metric.name = name;
+        let metric = self.list.get_mut(place)?.take()?;
+        let found = self.by_name.remove(&metric.name);
+        debug_assert_eq!(found, Some(place), "{}", metric.name);
         self.free.push(place);
         if metric.ended.is_some() {
             self.queues.retain(|queue| *queue != place);
@@ -124,7 +123,7 @@ impl<S> Table<S> {
     /// The names that begin with `start`, in order.
     pub(super) fn starting_with(&self, start: &str) -> impl Iterator<Item = &str> {
         let from = (Bound::Included(start), Bound::Unbounded);
-        let names = self.by_name.range::<str, _>(from).map(|(name, _)| name.as_str());
+        let names = self.by_name.range::<str, _>(from).map(|(name, _)| &**name);
         names.take_while(move |name| name.starts_with(start))
     }
 
@@ -132,7 +131,7 @@ impl<S> Table<S> {
     /// skipped, however many there are.
     pub(super) fn children(&self, start: &str) -> Vec<Child<'_>> {
         let mut children = Vec::new();
-        let mut from = Bound::Included(start.to_owned());
+        let mut from = Bound::Included(Rc::from(start));
         loop {
             let mut names = self.by_name.range((from, Bound::Unbounded));
             let Some(rest) = names.next().and_then(|(name, _)| name.strip_prefix(start)) else {
@@ -142,7 +141,7 @@ impl<S> Table<S> {
             children.push(Child { name, is_leaf });
             // Behind all names below this one: `/` is the next character after the dot.
             let behind = if is_leaf { "\0" } else { "/" };
-            from = Bound::Included([start, name, behind].concat());
+            from = Bound::Included([start, name, behind].concat().into());
         }
     }
 
@@ -156,14 +155,14 @@ impl<S> Table<S> {
             .by_name
             .range::<str, _>((Bound::Unbounded, Bound::Included(name)))
             .next_back();
-        let before = before.map(|(before, _)| before.as_str());
+        let before = before.map(|(before, _)| &**before);
         let before = before.filter(|before| *before == name || is_below(name, before));
         before.or_else(|| {
             let behind = self
                 .by_name
                 .range::<str, _>((Bound::Excluded(name), Bound::Unbounded))
                 .next()?;
-            Some(behind.0.as_str()).filter(|behind| is_below(behind, name))
+            Some(&**behind.0).filter(|behind| is_below(behind, name))
         })
     }
 }
