@@ -254,7 +254,14 @@ pub fn table(build: impl Fn(&str, &str, &[&str]) -> PathBuf, libraries: &[PathBu
         };
         [c(&libraries[0]), c(&libraries[1]), rust]
     };
-    let crowd = build("bench-processes", "agents/processes.c", &[]);
+    let programs = heavy::Programs {
+        processes: build("bench-processes", "agents/processes.c", &[]),
+        statsd: build(
+            "bench-statsd",
+            "in_rust/statsd.c",
+            &["-lpcp_pmda", "-lpcp", "-lpthread"],
+        ),
+    };
     cargo(&["--package", "pmda", "--example", "processes", "--example", "statsd"]);
     let simple = agents("bench-simple", c_simple, in_rust("simple"));
     let rows = agents("bench-rows", "in_rust/agent.c", in_rust("rows"));
@@ -273,7 +280,7 @@ pub fn table(build: impl Fn(&str, &str, &[&str]) -> PathBuf, libraries: &[PathBu
         text += &line(row.name, measure, row.limit, &mut above);
     }
     for row in heavy::ROWS.iter().filter(|row| is_wanted(row.name)) {
-        text += &line(row.name, || row.measure(&crowd, libraries), row.limit, &mut above);
+        text += &line(row.name, || row.measure(&programs, libraries), row.limit, &mut above);
     }
     match above.is_empty() {
         true => writeln!(text, "\nNo row is above its limit."),

@@ -74,9 +74,13 @@ impl Process {
 
 /// Finds a number in the text of its file.
 fn find(text: &str, (_, key, word, factor, ..): &Number) -> Option<u64> {
-    // The last one: the name of a program, in front of `)`, may have any characters in it.
-    let rest = if key.is_empty() { text } else { text.rsplit_once(key)?.1 };
-    Some(rest.split_whitespace().nth(*word)?.parse::<u64>().ok()? * factor)
+    let rest = match *key {
+        "" => text,
+        // The last one: the name of a program, in front of it, may have any characters in it.
+        ")" => text.rsplit_once(')')?.1,
+        key => text.split_once(key)?.1,
+    };
+    Some(rest.split_ascii_whitespace().nth(*word)?.parse::<u64>().ok()? * factor)
 }
 
 /// Reads 4 KiB of a file of a process, which are all that most have.

@@ -9,7 +9,7 @@
 use hdrhistogram::Histogram;
 use parking_lot::Mutex;
 use pmda::prelude::*;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::UdpSocket;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -106,7 +106,7 @@ fn add(sums: &mut HashMap<String, Arc<Mutex<Sum>>>, new: &Sender<New>, line: &st
 }
 
 /// The row of a set of tags: its sums, by the number of their name.
-type Sums = HashMap<i32, Arc<Mutex<Sum>>>;
+type Sums = BTreeMap<i32, Arc<Mutex<Sum>>>;
 
 struct Statsd {
     new: Receiver<New>,

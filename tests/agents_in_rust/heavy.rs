@@ -116,7 +116,10 @@ fn processes() -> Result<(), String> {
         "pmval",
         &["-s", "1", "-i", &own.to_string(), "processes.memory.resident"],
     );
-    assert!(value.contains(&format!("{own:06} ")), "{value}");
+    assert!(
+        value.contains(&format!(" {own} \n")) && value.contains("\n[exit 0]"),
+        "{value}"
+    );
     let all = ask("pminfo", &["-f", "processes.threads"]);
     assert!(all.contains(&format!("inst [{own} or \"{own:06} ")), "{all}");
     // What a client has stored ends with it.

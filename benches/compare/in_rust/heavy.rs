@@ -1,5 +1,6 @@
 //! The examples that are as heavy as PCP's own agents: `processes` beside pmdaproc, which look at
-//! the same processes, and `statsd`. Debian has no package with PCP's pmdastatsd.
+//! the same processes, and `statsd`. PCP's pmdastatsd is in no package of Debian's: in its place is
+//! an agent in C that does the same for counters.
 
 use std::fs;
 use std::net::UdpSocket;
@@ -42,6 +43,12 @@ enum What {
     Counters(u32),
     Durations(u32),
 }
+
+/// Programs in C: the one that makes processes, and the agent that is statsd.
+pub struct Programs {
+    pub processes: PathBuf,
+    pub statsd: PathBuf,
+}
 use What::{All, Counters, Durations, One};
 
 const fn row(name: &'static str, what: What, rounds: u32, limit: f64) -> Row {
@@ -83,15 +90,30 @@ const FILES: [[(u32, u32); 2]; 5] = [
 
 impl Row {
     /// What the agent in C costs on both libraries, if there is one, and what the one in Rust does.
-    pub fn measure(&self, processes: &Path, libraries: &[PathBuf; 2]) -> [Option<f64>; 3] {
+    pub fn measure(&self, programs: &Programs, libraries: &[PathBuf; 2]) -> [Option<f64>; 3] {
         stay_on(CORE);
         let (count, files) = match self.what {
             All(count, files) => (count, files),
             One(count) => (count, 1),
-            Counters(count) => return [None, None, Some(self.statsd(count, "c"))],
-            Durations(count) => return [None, None, Some(self.statsd(count, "ms"))],
+            Counters(count) => {
+                let c = |library| {
+                    let mut command = program(&programs.statsd);
+                    command.env("LD_LIBRARY_PATH", library);
+                    Some(self.statsd(command, count, "c"))
+                };
+                let [first, second] = libraries.each_ref().map(c);
+                return [
+                    first,
+                    second,
+                    Some(self.statsd(program(&example("statsd")), count, "c")),
+                ];
+            }
+            Durations(count) => {
+                let rust = self.statsd(program(&example("statsd")), count, "ms");
+                return [None, None, Some(rust)];
+            }
         };
-        let processes = crowd(processes, count).expect("some");
+        let processes = crowd(&programs.processes, count).expect("some");
         let one = matches!(self.what, One(_)).then(|| processes.pid());
         let least = if one.is_some() { 1 } else { count as u32 };
         let c = |library| {
@@ -127,14 +149,13 @@ impl Row {
     }
 
     /// What statsd costs with so many names, each with a value of this kind.
-    fn statsd(&self, count: u32, kind: &str) -> f64 {
+    fn statsd(&self, mut command: Command, count: u32, kind: &str) -> f64 {
         let _ = fs::remove_dir_all(profile_dir().join("bench-var/config/pmda"));
         fs::create_dir_all(profile_dir().join("bench-var/config/pmda")).expect("target is writable");
         let client = UdpSocket::bind("127.0.0.1:0").expect("loopback");
         let free = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
         let address = free.expect("loopback");
-        let mut command = program(&example("statsd"));
-        command.args(["--port", &address.port().to_string()]);
+        command.args(["-P", &address.port().to_string()]);
         let mut daemon = Daemon::of(command, STATSD);
         // It listens when it answers.
         daemon.values(self.name, &request(STATSD, &[(0, 0)]));
