@@ -1,5 +1,6 @@
 //! docs/RUST-AGENTS.md as it is written: from an empty folder to `pminfo`, and back.
 
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
@@ -7,6 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use pcp_pmda_test::{root, scripts};
+use regex::Regex;
 
 use crate::agents::text;
 
@@ -98,4 +100,83 @@ fn the_same_agent_everywhere() {
         let text = fs::read_to_string(root().join(file)).expect("part of the sources");
         assert!(text.contains(&block), "{file} has another agent");
     }
+}
+
+/// The names that a program prints, one a line.
+fn names(mut command: Command) -> Vec<String> {
+    let output = command.output().expect("installed");
+    let printed = String::from_utf8(output.stdout).expect("names");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    printed.lines().map(str::to_owned).collect()
+}
+
+/// The functions of the C headers.
+fn of_c() -> Vec<String> {
+    let function = Regex::new(r"(?-u:\b)((?:__)?pmda[A-Z][A-Za-z]*) *\(").expect("a pattern");
+    let comment = Regex::new(r"(?s)/\*.*?\*/").expect("a pattern");
+    let text = ["pmda.h", "pmdaroot.h"].map(|file| {
+        let text = fs::read_to_string(root().join("include/pcp").join(file)).expect("part of the sources");
+        comment.replace_all(&text, "").into_owned()
+    });
+    let found = function
+        .captures_iter(&text.concat())
+        .map(|found| found[1].to_owned())
+        .collect::<Vec<_>>();
+    assert!(found.len() > 120, "{}", found.len());
+    found
+}
+
+/// The functions and methods of PCP::PMDA: what its manual page names, and what the module exports
+/// beside constants.
+fn of_perl() -> Vec<String> {
+    let mut perldoc = Command::new("sh");
+    perldoc.args([
+        "-c",
+        r#"module=$(perl -e 'for (@INC) { -e "$_/PCP/PMDA.pm" and print("$_/PCP/PMDA.pm"), last }')
+        sed -nE 's/^( *|=item )(\$pmda =|) *(\$pmda|PCP::PMDA)->([a-z_0-9]+).*/\4/p; s/^=item (pmda_[a-z_]+).*/\1/p' "$module""#,
+    ]);
+    let found = names(perldoc);
+    assert!(found.len() > 30, "{found:?}");
+    found
+}
+
+/// The methods of `pcp.pmda`'s classes that an agent calls.
+fn of_python() -> Vec<String> {
+    let mut python = Command::new("/usr/bin/python3");
+    python.args([
+        "-c",
+        "import ast, importlib.util as util\n\
+         tree = ast.parse(open(util.find_spec('pcp.pmda').origin).read())\n\
+         for one in ast.walk(tree):\n    \
+             if isinstance(one, ast.FunctionDef) and not one.name.startswith('_'): print(one.name)",
+    ]);
+    let found = names(python);
+    assert!(found.len() > 50, "{found:?}");
+    found
+}
+
+/// The guide says of each function of C, Perl and Python what stands for it in Rust. It also names
+/// those of later releases of PCP.
+#[test]
+fn no_function_is_missing() {
+    let section = section("Each function of C, Perl and Python");
+    let rows = section.lines().filter(|line| line.starts_with("| `"));
+    let cells = rows.filter_map(|row| row.split('|').nth(1));
+    let named: BTreeSet<&str> = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
+    let theirs = [of_c(), of_perl(), of_python()].concat();
+    let missing: Vec<_> = theirs.iter().filter(|name| !named.contains(name.as_str())).collect();
+    let is_of_c = |name: &&&str| {
+        name.trim_start_matches("__pmda")
+            .trim_start_matches("pmda")
+            .starts_with(char::is_uppercase)
+    };
+    let unknown: Vec<_> = named
+        .iter()
+        .filter(is_of_c)
+        .filter(|name| !theirs.iter().any(|theirs| theirs == *name))
+        .collect();
+    assert!(
+        missing.is_empty() && unknown.is_empty(),
+        "missing {missing:?}, unknown {unknown:?}"
+    );
 }
