@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Writes THIRD-PARTY.txt (what is linked into the library, with the licences' texts), debian/copyright (all sources of the Debian
 # source package, the vendored crates among them) and the list of linked crates in the RPM's specification anew: after each change of
-# Cargo.lock. tests/licences.rs compares all three with it.
+# Cargo.lock. `make -C packaging release-check` fails where one of the three is another one then.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C

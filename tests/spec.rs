@@ -159,56 +159,25 @@ fn the_header_has_no_numbers() {
     }
 }
 
-/// The paragraphs of the comments in a source, each as one line.
-fn paragraphs(text: &str) -> Vec<String> {
-    let comment = Regex::new(r"^\s*//[/!]? ?(.*)$").expect("valid");
-    let (mut paragraphs, mut current) = (Vec::new(), String::new());
-    for line in text.lines().chain([""]) {
-        match comment.captures(line).map(|found| found[1].trim().to_owned()) {
-            Some(words) if !words.is_empty() => {
-                current += &words;
-                current.push(' ');
-            }
-            _ => paragraphs.extend(Some(std::mem::take(&mut current)).filter(|words| !words.is_empty())),
-        }
-    }
-    paragraphs
-}
-
-/// Returns whether a paragraph has nothing but numbers of facts.
-fn is_bare(paragraph: &str) -> bool {
-    let bare = Regex::new(r"^[(]?([A-Z]{1,5}-[0-9]+(,? (to|and|or) |[,;] ?)?)+[)]?[.:]? *$").expect("valid");
-    bare.is_match(paragraph)
-}
-
-/// A reader has the sentence; the number behind it is for those who want the whole fact. (A test
-/// may cite a fact alone: its name and its code are the sentence.)
+/// A defect of the C library that is kept is one that a program shows on both libraries.
 #[test]
-fn numbers_stand_behind_a_sentence() {
-    let (mut bare, mut count) = (Vec::new(), 0);
-    for (path, text) in texts(&["src", "core", "pmda", "agents", "tools"]) {
-        if path.extension().is_none_or(|kind| kind != "rs") {
-            continue;
-        }
-        let tests = tested(&path, &text).len();
-        let found = paragraphs(&text[..text.len() - tests]);
-        count += found.len();
-        let place = path.strip_prefix(root()).expect("below").display().to_string();
-        bare.extend(
-            found
-                .into_iter()
-                .filter(|words| is_bare(words))
-                .map(|words| format!("{place}: {words}")),
-        );
-    }
-    assert!(count > 5000, "{count} paragraphs");
-    assert!(bare.is_empty(), "numbers without a sentence:\n{}", bare.join("\n"));
-}
-
-#[test]
-fn a_number_without_a_sentence_is_seen() {
-    let text = "/// CACHE-34.\nfn f() {}\n    // INST-40,\n    // INST-41 to INST-43\n\n/// Does it (CACHE-34).\n";
-    let found = paragraphs(text);
-    let bare: Vec<_> = found.iter().map(|words| is_bare(words)).collect();
-    assert_eq!(bare, [true, true, false], "{found:?}");
+fn what_is_kept_is_compared() {
+    let facts = facts();
+    let families = families(&facts);
+    let programs: Vec<_> = texts(&["tests/c"])
+        .into_iter()
+        .filter(|(path, text)| !path.iter().any(|part| part == "fixed") && !text.contains("c-library: not run,"))
+        .collect();
+    let cited: BTreeSet<&str> = programs.iter().flat_map(|(_, text)| numbers(text, &families)).collect();
+    let kept: Vec<_> = facts
+        .iter()
+        .filter(|(number, fact)| fact.trim_start_matches("| ").starts_with(&format!("{number} (kept)")))
+        .map(|(number, _)| number)
+        .collect();
+    assert!(kept.len() > 20, "{kept:?}");
+    let missing: Vec<_> = kept.iter().filter(|number| !cited.contains(number.as_str())).collect();
+    assert!(
+        missing.is_empty(),
+        "kept, but no program of tests/c compares it: {missing:?}"
+    );
 }

@@ -1,0 +1,457 @@
+//! What documents and packages say of this repository, compared with what is there, and whether its
+//! sources can be read. A change of the library or of a text may leave it behind until a release:
+//! `make -C packaging release-check`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use pcp_pmda_test::{Library, root};
+use regex::Regex;
+
+fn text(name: &str) -> String {
+    fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+/// What the first group of the pattern finds first.
+fn first(name: &str, pattern: &str) -> String {
+    let text = text(name);
+    let found = Regex::new(pattern).expect("valid").captures(&text);
+    found.unwrap_or_else(|| panic!("{name}: nothing is like {pattern}"))[1].to_owned()
+}
+
+#[test]
+#[ignore = "at a release: make -C packaging release-check"]
+fn one_version() {
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(
+        first("debian/changelog", r"^pcp-pmda-rust \(([0-9.]+)-[0-9]+\) "),
+        version
+    );
+    let spec = "packaging/rpm/libpcp-pmda-rust.spec";
+    assert_eq!(first(spec, r"(?m)^Version: +([0-9.]+)$"), version);
+    assert_eq!(first(spec, r"%changelog\n\* .* - ([0-9.]+)-[0-9]+\n"), version);
+    assert_eq!(first("CHANGELOG.md", r"(?m)^## ([0-9.]+) \("), version);
+}
+
+/// The oldest Rust that Cargo.toml allows is the one that packages ask for, and that guides and
+/// error messages name.
+#[test]
+#[ignore = "at a release: make -C packaging release-check"]
+fn one_oldest_rust() {
+    let oldest = env!("CARGO_PKG_RUST_VERSION");
+    for pattern in [
+        r"cargo \(>= ([0-9.]+)\)",
+        r"rustc \(>= ([0-9.]+)\)",
+        r"rustc-web \(>= ([0-9.]+)\)",
+    ] {
+        assert_eq!(first("debian/control", pattern), oldest);
+    }
+    assert_eq!(
+        first("packaging/rpm/libpcp-pmda-rust.spec", r"cargo >= ([0-9.]+)"),
+        oldest
+    );
+    assert_eq!(first("README.md", r"Rust ([0-9.]+) or later"), oldest);
+}
+
+/// The documents.
+fn pages(root: &Path) -> Vec<PathBuf> {
+    let mut pages = vec![root.join("c-examples/README.md"), root.join("tests/README.md")];
+    for directory in ["", "docs", "docs/spec"] {
+        let entries = fs::read_dir(root.join(directory)).expect("a directory of the sources");
+        let files = entries.map(|entry| entry.expect("readable").path());
+        pages.extend(files.filter(|file| file.extension().is_some_and(|extension| extension == "md")));
+    }
+    pages
+}
+
+/// A guide that another one leads to is there.
+#[test]
+#[ignore = "at a release: make -C packaging release-check"]
+fn links_lead_somewhere() {
+    let link = Regex::new(r"\]\(([^)#:]+)(#[^)]*)?\)").expect("valid");
+    let root = root();
+    for page in pages(root) {
+        let text = fs::read_to_string(&page).expect("readable");
+        for found in link.captures_iter(&text) {
+            let there = page.parent().expect("in a directory").join(&found[1]);
+            assert!(there.exists(), "{}: {} is not there", page.display(), &found[1]);
+        }
+    }
+}
+
+/// A file of the sources that a document names is there.
+#[test]
+#[ignore = "at a release: make -C packaging release-check"]
+fn named_files_are_there() {
+    let name = Regex::new(
+        r"`((?:benches|capi|core|docs|fuzz|include|packaging|src|tests)/[a-z0-9_./-]+\.(?:c|csv|cpp|h|ld|md|py|rs|sh|svg|tsv))`",
+    );
+    let name = name.expect("valid");
+    let root = root();
+    let mut found = 0;
+    for page in pages(root) {
+        // Its folder is the reader's own.
+        let guide = page.ends_with("RUST-AGENTS.md");
+        let text = fs::read_to_string(&page).expect("readable");
+        for file in name.captures_iter(&text).map(|found| found[1].to_owned()) {
+            found += 1;
+            let there = root.join(&file).exists() || (guide && file.starts_with("src/"));
+            assert!(there, "{}: {file} is not there", page.display());
+        }
+    }
+    assert!(found > 50, "only {found} files are named");
+}
+
+/// A table that names the commit which it was measured at is not older than so many commits of the
+/// library: what it says is of code that is gone otherwise. The commands that measure write the
+/// date and the commit.
+#[test]
+#[ignore = "at a release: make -C packaging release-check"]
+fn tables_are_of_this_library() {
+    const LIMIT: u32 = 250;
+    let root = root();
+    let git = |args: &[&str]| {
+        let output = Command::new("git").arg("-C").arg(root).args(args).output().ok()?;
+        let text = String::from_utf8(output.stdout).ok()?;
+        output.status.success().then(|| text.trim().to_owned())
+    };
+    if git(&["rev-parse", "--is-shallow-repository"]).as_deref() != Some("false") {
+        println!("not a clone with its history: nothing can be said");
+        return;
+    }
+    let commit = r"(?:, commit |\| [0-9]{4}-[0-9]{2}-[0-9]{2} \| )([0-9a-f]{7,40})(?:[,.]| \|)";
+    let commit = Regex::new(commit).expect("valid");
+    let mut found = 0;
+    for page in ["docs/OPERATING.md", "docs/PERFORMANCE.md"] {
+        let text = text(page);
+        assert!(commit.is_match(&text), "{page} names no commit");
+        for commit in commit.captures_iter(&text).map(|found| found[1].to_owned()) {
+            found += 1;
+            // A commit that was left behind is in the clone where it was made, and in no other.
+            let lost = git(&["merge-base", "--is-ancestor", &commit, "HEAD"]).is_none();
+            assert!(!lost, "{page}: commit {commit} is not in the history of this one");
+            let count = git(&["rev-list", "--count", &format!("{commit}..HEAD"), "--", "src", "core"]);
+            let count = count.expect("it is in the history");
+            assert!(
+                count.parse::<u32>().expect("a number") <= LIMIT,
+                "{page}: what was measured at {commit} is {count} commits of src and core old: measure again"
+            );
+        }
+    }
+    assert!(found >= 10, "only {found} tables and rows name a commit");
+}
+
+/// Whether a crate is part of this repository.
+fn is_ours(name: &str) -> bool {
+    let name = name.trim_matches('"');
+    ["pcp-pmda", "pmda"].iter().any(|ours| name.starts_with(ours))
+}
+
+/// Crate and licence of each line of the table.
+fn listed(text: &str) -> BTreeMap<String, String> {
+    let rows = text.lines().filter(|line| line.starts_with("| ")).skip(1);
+    rows.map(|row| {
+        let mut cells = row.split('|').skip(1).map(str::trim);
+        let mut cell = || cells.next().expect("three columns").to_owned();
+        let (name, licence, why) = (cell(), cell(), cell());
+        assert!(!why.is_empty(), "{name} has no reason");
+        (name, licence)
+    })
+    .collect()
+}
+
+/// Crate and licence of all that cargo uses on this platform by dependencies of this kind.
+fn used(root: &Path, edges: &str) -> BTreeMap<String, String> {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--edges", edges, "--prefix", "none", "--locked", "--offline"])
+        .args(["--format", "{p}|{l}"])
+        .current_dir(root)
+        .output()
+        .expect("cargo is there");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("text");
+    let rows = text.lines().filter_map(|line| line.split_once('|'));
+    let crates = rows.map(|(package, licence)| {
+        let name = package.split_whitespace().next().expect("a name");
+        (name.to_owned(), licence.trim_end_matches(" (*)").to_owned())
+    });
+    crates.filter(|(name, _)| !is_ours(name)).collect()
+}
+
+#[test]
+#[ignore = "at a release: make -C packaging release-check"]
+fn every_dependency_is_listed() {
+    assert_eq!(listed(&text("docs/DEPENDENCIES.md")), used(root(), "normal"));
+}
+
+/// The parts of Rust's standard library that this build has taken in: the toolchain's debug
+/// information names their files.
+#[test]
+#[ignore = "at a release: make -C packaging release-check"]
+fn what_comes_with_rust_is_named() {
+    let library = fs::read(Library::Ours.file()).expect("cargo has built it");
+    let third_party = text("THIRD-PARTY.txt");
+    let table = text("docs/DEPENDENCIES.md");
+    let path = regex::bytes::Regex::new(r"/rust/deps/([a-z0-9_-]+?)-\d+\.\d|/rustc/[0-9a-f]{40}/library/([a-z_-]+)/")
+        .expect("valid");
+    let found: BTreeSet<_> = path
+        .captures_iter(&library)
+        .filter_map(|found| found.get(1).or(found.get(2)))
+        .map(|name| String::from_utf8_lossy(name.as_bytes()).into_owned())
+        .collect();
+    assert!(!found.is_empty(), "no debug information of the standard library");
+    for name in found {
+        let crate_name = if name == "compiler-builtins" {
+            "compiler_builtins"
+        } else {
+            &name
+        };
+        let word = Regex::new(&format!(r"(?-u:\b){}(?-u:\b)", regex::escape(crate_name))).expect("valid");
+        assert!(word.is_match(&third_party), "THIRD-PARTY.txt does not name {name}");
+        assert!(word.is_match(&table), "docs/DEPENDENCIES.md does not name {name}");
+    }
+}
+
+/// An agent in Rust is built from at most 19 crates, itself not counted; five of them are
+/// parking_lot and what it needs.
+#[test]
+#[ignore = "at a release: make -C packaging release-check"]
+fn agents_in_rust_are_small() {
+    let output = Command::new(env!("CARGO"))
+        .args([
+            "tree",
+            "--package",
+            "pmda-load",
+            "--edges",
+            "normal,build",
+            "--prefix",
+            "none",
+        ])
+        .args(["--no-dedupe", "--locked", "--offline", "--format", "{p}"])
+        .current_dir(root())
+        .output()
+        .expect("cargo is there");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("text");
+    let crates: BTreeSet<&str> = text.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(
+        crates.contains("pmda-load") && crates.contains("pmda-core"),
+        "{crates:?}"
+    );
+    // Each has its reason in docs/DEPENDENCIES.md.
+    assert!(crates.len() <= 22, "{crates:?}");
+}
+
+/// Name, version and licence of each crate that is linked into the library, and into the program
+/// behind `pcp-pmda-rust compare`.
+fn linked() -> BTreeMap<String, (String, String)> {
+    let output = Command::new(env!("CARGO"))
+        .args(["tree", "--package", "pcp-pmda", "--package", "pcp-pmda-rust-compare"])
+        .args(["--edges", "normal", "--prefix", "none", "--locked", "--offline"])
+        .args(["--format", "{p}|{l}"])
+        .current_dir(root())
+        .output()
+        .expect("cargo is there");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let lines = String::from_utf8(output.stdout).expect("text");
+    let row = Regex::new(r"(?m)^(\S+) v(\S+)[^|\n]*\|(.*?)(?: \(\*\))?$").expect("valid");
+    let found = row
+        .captures_iter(&lines)
+        .map(|row| (row[1].to_owned(), (row[2].to_owned(), row[3].replace('/', " OR "))));
+    found
+        .filter(|(name, _)| !name.starts_with("pcp-pmda") && name != "pmda-core")
+        .collect()
+}
+
+/// packaging/sbom.sh: every linked crate with its licence, its checksum and one that needs it.
+#[test]
+#[ignore = "at a release: make -C packaging release-check"]
+fn the_bill_of_materials_names_what_is_linked() {
+    let place = tempfile::tempdir().expect("a directory");
+    let mut command = Command::new(root().join("packaging/sbom.sh"));
+    command
+        .env("SOURCE_DATE_EPOCH", "0")
+        .env("CARGO_TARGET_DIR", place.path())
+        .env("CARGO_NET_OFFLINE", "true");
+    let output = command.output().expect("bash is there");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let path = String::from_utf8(output.stdout).expect("a path");
+    let bill = fs::read_to_string(path.trim()).expect("written");
+    let part = Regex::new(
+        r"PackageName: (\S+)\nSPDXID: (\S+)\nPackageVersion: (\S+)\n(?:.*\n)*?PackageLicenseDeclared: (.*)\n",
+    );
+    let sum = Regex::new(r"PackageChecksum: SHA256: (\S+)").expect("valid");
+    let (mut named, lock) = (BTreeMap::new(), text("Cargo.lock"));
+    for found in part.expect("valid").captures_iter(&bill) {
+        if !found[0].contains("PackageChecksum") {
+            assert!(
+                ["pcp-pmda", "pcp-pmda-rust-compare", "pmda-core"].contains(&&found[1]),
+                "{} has no checksum",
+                &found[1]
+            );
+            continue;
+        }
+        let checksum = &sum.captures(&found[0]).expect("seen")[1];
+        let entry = format!("name = \"{}\"\nversion = \"{}\"\n", &found[1], &found[3]);
+        let at = lock.find(&entry).expect("locked");
+        let entry = lock.get(at..at + 300).unwrap_or(&lock[at..]);
+        assert!(entry.contains(checksum), "{}: {checksum}", &found[1]);
+        assert!(
+            bill.contains(&format!(" DEPENDS_ON {}\n", &found[2])),
+            "who needs {}",
+            &found[1]
+        );
+        named.insert(found[1].to_owned(), (found[3].to_owned(), found[4].to_owned()));
+    }
+    assert_eq!(named, linked());
+}
+
+/// The files of a folder of the repository: the path below it, and the text.
+fn sources(folder: &str) -> Vec<(String, String)> {
+    fn collect(folder: &Path, base: &Path, list: &mut Vec<(String, String)>) {
+        for entry in fs::read_dir(folder).expect("sources") {
+            let path = entry.expect("sources").path();
+            if path.is_dir() {
+                collect(&path, base, list);
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                let text = fs::read_to_string(&path).expect("a source");
+                let name = path.strip_prefix(base).expect("below it").to_string_lossy();
+                list.push((name.into_owned(), text));
+            }
+        }
+    }
+    let mut list = Vec::new();
+    let base = root().join(folder);
+    collect(&base, &base, &mut list);
+    list
+}
+
+/// An exported function of an `exports.rs`: its comment, and its declaration up to the body.
+struct Exported {
+    comment: String,
+    declaration: String,
+}
+
+/// The exported functions in the text of an `exports.rs`.
+fn exported(text: &str) -> Vec<Exported> {
+    let mut found = Vec::new();
+    let lines: Vec<_> = text.lines().collect();
+    for (place, _) in (0..).zip(&lines).filter(|(_, line)| **line == "#[unsafe(no_mangle)]") {
+        let in_front = lines[..place].iter().rev();
+        let mut comment: Vec<_> = in_front
+            .take_while(|line| line.starts_with("///") || line.starts_with("#["))
+            .copied()
+            .collect();
+        comment.reverse();
+        let behind = &lines[place + 1..];
+        let length = behind
+            .iter()
+            .position(|line| line.ends_with('{'))
+            .map_or(0, |end| end + 1);
+        found.push(Exported {
+            comment: comment.join("\n"),
+            declaration: behind[..length].join(" "),
+        });
+    }
+    found
+}
+
+/// What the comment of an exported function lacks, or has in vain.
+fn faults(function: &Exported) -> Vec<&'static str> {
+    let has = |section: &str| function.comment.lines().any(|line| line == format!("/// # {section}"));
+    let returns = function.declaration.contains(") -> ");
+    let is_unsafe = function.declaration.contains("unsafe extern ");
+    let mut faults = Vec::new();
+    if !function.comment.starts_with("/// ") {
+        faults.push("no comment");
+    }
+    if has("Returns") != returns {
+        faults.push("a result without `# Returns`, or the reverse");
+    }
+    if is_unsafe
+        && !["*", "Option<", "Out<", "In<"]
+            .iter()
+            .any(|pointer| function.declaration.contains(pointer))
+    {
+        faults.push("unsafe without a pointer");
+    }
+    if has("Safety") != is_unsafe {
+        faults.push("unsafe without `# Safety`, or the reverse");
+    }
+    faults
+}
+
+/// The comment of an exported function, which is its documentation in the C headers as well, says
+/// what it returns, and what it demands of the pointers that it gets.
+#[test]
+#[ignore = "at a release: make -C packaging release-check"]
+fn exported_functions_say_what_they_return_and_demand() {
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    let exports = sources("src")
+        .into_iter()
+        .filter(|(path, _)| path.ends_with("/exports.rs"));
+    for (path, text) in exports {
+        for function in exported(&text) {
+            count += 1;
+            let faults = faults(&function);
+            if !faults.is_empty() {
+                wrong.push(format!("{path}: {}: {faults:?}", function.declaration));
+            }
+        }
+    }
+    assert!(count > 125, "{count} exported functions were found");
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// The last test can fail: each fault is seen.
+#[test]
+#[ignore = "at a release: make -C packaging release-check"]
+fn a_missing_section_is_seen() {
+    let (returns, safety) = (
+        "/// Does it.\n///\n/// # Returns\n/// 0.\n",
+        "/// Does it.\n///\n/// # Safety\n/// Yes.\n",
+    );
+    for (comment, declaration, expected) in [
+        ("", "pub extern \"C\" fn f() {", 1),
+        ("/// Does it.\n", "pub extern \"C\" fn f() {", 0),
+        ("/// Does it.\n", "pub extern \"C\" fn f() -> c_int {", 1),
+        (
+            "/// Does it.\n",
+            "pub unsafe extern \"C\" fn f(\n    a: *mut c_int,\n) -> c_int {",
+            2,
+        ),
+        (returns, "pub extern \"C\" fn f() {", 1),
+        (safety, "pub extern \"C\" fn f() {", 1),
+        (safety, "pub unsafe extern \"C\" fn f(a: c_int) {", 1),
+        (safety, "pub unsafe extern \"C\" fn f(a: Option<CText<'_>>) {", 0),
+    ] {
+        let text = format!("{comment}#[unsafe(no_mangle)]\n{declaration}\n    body();\n}}\n");
+        let found = exported(&text);
+        assert_eq!(found.len(), 1, "{text}");
+        assert_eq!(faults(&found[0]).len(), expected, "{text}");
+    }
+}
+
+/// Files have at most 480 lines beside comments: a comment is as long as its reader needs.
+#[test]
+#[ignore = "at a release: make -C packaging release-check"]
+fn files_can_be_read() {
+    let mut large = Vec::new();
+    let folders = [
+        "src", "core", "pmda", "agents", "tools", "tests", "benches", "build", "fuzz",
+    ];
+    for folder in folders {
+        // What a fuzzer has built is nobody's to read.
+        let own = |(path, _): &(String, String)| !path.starts_with("target/");
+        for (path, text) in sources(folder).into_iter().filter(own) {
+            let is_code = |line: &&str| !line.trim_start().starts_with("//");
+            let lines = text.lines().filter(is_code).count();
+            if lines > 480 {
+                large.push(format!("{folder}/{path}: {lines} lines"));
+            }
+        }
+    }
+    assert!(large.is_empty(), "{large:#?}");
+}
