@@ -10,7 +10,7 @@ mod pickle;
 use std::collections::hash_map::RandomState;
 use std::fs::File;
 use std::hash::BuildHasher;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -300,7 +300,7 @@ impl Table {
             Some(stamp) => Ok(stamp),
             None => {
                 self.forgotten = 0;
-                replace(&path, &pickle::write(self.from(0), self.has_prefix))
+                replace(&path, |file| pickle::write(file, self.from(0), self.has_prefix))
             }
         };
         self.written = None;
@@ -342,13 +342,13 @@ fn extend(path: &Path, stamp: &Stamp, end: &[u8]) -> Option<Stamp> {
     Stamp::of(&file).ok()
 }
 
-/// Puts a file in the place of another, which is there whole at any time.
-fn replace(path: &Path, content: &[u8]) -> std::io::Result<Stamp> {
+/// Puts a file with new content in the place of another, which is there whole at any time.
+fn replace(path: &Path, write: impl FnOnce(&mut File) -> std::io::Result<()>) -> std::io::Result<Stamp> {
     let (entry, new) = (DirEntry::at(path)?, DirEntry::at(&path.with_extension("new"))?);
     // What an agent that was killed has left is removed. The file is made by nobody else: whoever
     // may write to the folder cannot lead it elsewhere.
     let mut file = new.replace(0o644)?;
-    let written = file.write_all(content);
+    let written = write(&mut file);
     let replaced = written.and_then(|()| new.rename(&entry)).inspect_err(|_| {
         let _ = new.unlink();
     });

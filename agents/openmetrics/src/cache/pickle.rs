@@ -16,7 +16,7 @@
 //! and truth values in protocols 0 to 4. It refuses all others: those that call a function would
 //! let a file execute code.
 
-use std::fmt::Write as _;
+use std::io::{BufWriter, Write};
 use std::rc::Rc;
 
 /// The most values that are on the stack at a time. Python puts up to a thousand there, and then
@@ -30,6 +30,9 @@ const MORE: usize = 1 << 20;
 /// The name of a number whose own name was forgotten: no document has it, and for programs in C it
 /// is empty.
 pub const FORGOTTEN: &str = "\0\0";
+
+/// Write size in bytes.
+const PIECE: usize = 64 << 10;
 
 /// How a file that [`write()`] makes begins.
 const BEGIN: &[u8] = b"(lp0\n";
@@ -46,63 +49,69 @@ pub struct Names {
     pub has_prefix: bool,
 }
 
-/// Writes names as PCP's agent does.
-#[must_use]
-pub fn write<'n>(names: impl IntoIterator<Item = &'n str>, has_prefix: bool) -> Vec<u8> {
-    let mut out = BEGIN.to_vec();
-    add(&mut out, 0, names, has_prefix);
-    out
+/// Writes names as PCP's agent does, in pieces: there may be more of them than the agent remembers.
+///
+/// # Errors
+/// What the system says.
+pub fn write<'n>(
+    out: &mut impl Write,
+    names: impl IntoIterator<Item = &'n str>,
+    has_prefix: bool,
+) -> std::io::Result<()> {
+    let mut out = BufWriter::with_capacity(PIECE, out);
+    out.write_all(BEGIN)?;
+    add(&mut out, 0, names, has_prefix)?;
+    out.flush()
 }
 
 /// What the last [`END`] bytes of a file with `count` names become, so that these follow.
 #[must_use]
 pub fn more<'n>(count: u32, names: impl IntoIterator<Item = &'n str>, has_prefix: bool) -> Vec<u8> {
     let mut out = Vec::new();
-    add(&mut out, count, names, has_prefix);
+    // Memory takes all.
+    let _ = add(&mut out, count, names, has_prefix);
     out
 }
 
-fn add<'n>(out: &mut Vec<u8>, count: u32, names: impl IntoIterator<Item = &'n str>, has_prefix: bool) {
+fn add<'n>(
+    out: &mut impl Write,
+    count: u32,
+    names: impl IntoIterator<Item = &'n str>,
+    has_prefix: bool,
+) -> std::io::Result<()> {
     let mut forgotten = None;
     for (number, name) in (count + 1..).zip(names) {
         if name == FORGOTTEN {
             if let Some(first) = forgotten {
-                out.extend_from_slice(format!("g{first}\na").as_bytes());
+                write!(out, "g{first}\na")?;
                 continue;
             }
             forgotten = Some(number);
         }
-        out.push(b'V');
-        escape(out, name);
-        out.extend_from_slice(format!("\np{number}\na").as_bytes());
+        out.write_all(b"V")?;
+        escape(out, name)?;
+        write!(out, "\np{number}\na")?;
     }
     let end: &[u8; END] = if has_prefix { b".I01\n." } else { b".I00\n." };
-    out.extend_from_slice(end);
+    out.write_all(end)
 }
 
 /// Latin-1, with escapes for what it has not and what would end the text.
-fn escape(out: &mut Vec<u8>, name: &str) {
-    let mut text = String::new();
+fn escape(out: &mut impl Write, name: &str) -> std::io::Result<()> {
+    let is_plain = |byte: u8| (b' '..0x7f).contains(&byte) && byte != b'\\';
+    if name.bytes().all(is_plain) {
+        return out.write_all(name.as_bytes());
+    }
     for character in name.chars() {
         let code = u32::from(character);
         match (character, u8::try_from(code)) {
-            ('\\' | '\0' | '\n' | '\r' | '\x1a', _) => {
-                text.clear();
-                let _ = write!(text, "\\u{code:04x}");
-                out.extend_from_slice(text.as_bytes());
-            }
-            (_, Ok(byte)) => out.push(byte),
-            _ => {
-                text.clear();
-                let _ = if code <= 0xffff {
-                    write!(text, "\\u{code:04x}")
-                } else {
-                    write!(text, "\\U{code:08x}")
-                };
-                out.extend_from_slice(text.as_bytes());
-            }
+            ('\\' | '\0' | '\n' | '\r' | '\x1a', _) => write!(out, "\\u{code:04x}")?,
+            (_, Ok(byte)) => out.write_all(&[byte])?,
+            _ if code <= 0xffff => write!(out, "\\u{code:04x}")?,
+            _ => write!(out, "\\U{code:08x}")?,
         }
     }
+    Ok(())
 }
 
 /// Reads such a file. One without the truth value is an older one.
@@ -348,6 +357,12 @@ mod tests {
         }
     }
 
+    fn written<'n>(names: impl IntoIterator<Item = &'n str>, has_prefix: bool) -> Vec<u8> {
+        let mut file = Vec::new();
+        write(&mut file, names, has_prefix).expect("memory takes all");
+        file
+    }
+
     /// Written by Python 3.11.
     const PYTHON: &[u8] = b"(lp0\nVcontrol\np1\naVa\\u005cb\\u000ac\np2\naV\xe4\\u20ac\\U0001f600\np3\na.I01\n.";
 
@@ -356,7 +371,7 @@ mod tests {
         let expected = names(&["control", "a\\b\nc", "\u{e4}\u{20ac}\u{1f600}"], true);
         assert_eq!(read(PYTHON), Ok(expected.clone()));
         let list = expected.list.iter().flatten().map(String::as_str);
-        assert_eq!(write(list, true), PYTHON);
+        assert_eq!(written(list, true), PYTHON);
     }
 
     #[test]
@@ -374,14 +389,14 @@ mod tests {
     #[test]
     fn forgotten_names() {
         let list = ["a", FORGOTTEN, "b", FORGOTTEN, FORGOTTEN, "c"];
-        let file = write(list, false);
+        let file = written(list, false);
         assert_eq!(
             file,
             b"(lp0\nVa\np1\naV\\u0000\\u0000\np2\naVb\np3\nag2\nag2\naVc\np6\na.I00\n."
         );
         let expected = list.map(|name| (name != FORGOTTEN).then(|| name.to_owned()));
         assert_eq!(read(&file).expect("a file").list, expected);
-        let many = write(std::iter::repeat_n(FORGOTTEN, 3_000_000), true);
+        let many = written(std::iter::repeat_n(FORGOTTEN, 3_000_000), true);
         assert_eq!(read(&many).expect("a file").list.len(), 3_000_000);
     }
 

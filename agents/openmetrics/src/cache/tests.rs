@@ -15,6 +15,13 @@ fn files() -> (tempfile::TempDir, Files) {
     (directory, files)
 }
 
+/// What the file of a table is to have.
+fn whole(table: &Table) -> Vec<u8> {
+    let mut file = Vec::new();
+    pickle::write(&mut file, table.from(0), table.has_prefix).expect("memory takes all");
+    file
+}
+
 fn list(table: &Table) -> Vec<&str> {
     table.names().map(|(_, name)| name).collect()
 }
@@ -106,8 +113,7 @@ fn a_file_grows_by_what_is_new() {
         }
         table.save();
         if save % 13 == 0 || save == 400 {
-            let whole = pickle::write(table.from(0), false);
-            assert!(fs::read(&path).expect("there") == whole, "after {save} saves");
+            assert!(fs::read(&path).expect("there") == whole(&table), "after {save} saves");
         }
     }
     let written = written() - begin;
@@ -143,7 +149,7 @@ fn a_file_that_has_changed_meanwhile() {
         let name = series(table.count());
         table.number(&name);
         table.save();
-        assert!(fs::read(&path).expect("there") == pickle::write(table.from(0), false));
+        assert!(fs::read(&path).expect("there") == whole(&table));
     }
     fs::remove_file(&path).expect("ours");
     table.number("last");
@@ -165,11 +171,11 @@ fn a_file_that_was_being_extended() {
     let mut again = Table::load(&files, 11, 50_000);
     assert_eq!((again.count(), again.number("other")), (count, Some(count)));
     again.save();
-    assert!(fs::read(&path).expect("there") == pickle::write(again.from(0), false));
+    assert!(fs::read(&path).expect("there") == whole(&again));
 
     table.number("new");
     table.number("newer");
-    let after = pickle::write(table.from(0), false);
+    let after = whole(&table);
     for length in before.len() - pickle::END..after.len() - pickle::END {
         fs::write(&path, &after[..length]).expect("ours");
         let mut again = Table::load(&files, 11, 50_000);
