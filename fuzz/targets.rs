@@ -267,9 +267,9 @@ pub fn event_array(data: &[u8]) {
                 }
             };
         }
-        let words = array.publish(form);
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        let size = block::length(words[0]);
+        let bytes = array.publish(form).to_vec();
+        let head = u32::from_ne_bytes(*bytes.first_chunk().expect("a header"));
+        let size = block::length(head);
         assert!(size <= bytes.len());
         let mut payload = bytes[4..size].to_vec();
         block::exchange(form as u32, &mut payload, Direction::Encode).expect("a valid array");

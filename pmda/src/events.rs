@@ -191,10 +191,11 @@ impl<const HIGHRES: bool> Value for Events<HIGHRES> {
         if self.count == 0 {
             return Ok(());
         }
-        let words = records.publish(if HIGHRES { Form::High } else { Form::Low });
-        let mut data: Vec<u8> = words.iter().skip(1).flat_map(|word| word.to_ne_bytes()).collect();
-        block::exchange(Self::TYPE as u32, &mut data, Direction::Encode).map_err(|_| Error::GENERIC)?;
-        out.block(Self::TYPE, &data)
+        let array = records.publish(if HIGHRES { Form::High } else { Form::Low });
+        // The receiver puts length and type in front.
+        let data = array.get_mut(4..).unwrap_or_default();
+        block::exchange(Self::TYPE as u32, data, Direction::Encode).map_err(|_| Error::GENERIC)?;
+        out.block(Self::TYPE, data)
     }
 }
 

@@ -9,7 +9,7 @@ use std::ptr;
 use crate::boundary::{guard, guard_out_of_line};
 use crate::events::{add_record, address, create, high, low, release, short, short_record, with};
 use crate::sys::libpcp::bindings as pcp;
-use crate::view::arg::In;
+use crate::view::arg::{CText, In};
 use crate::view::buffer::{CBuffer, CBytes, Parameter};
 use crate::view::types::{pmEventArray, pmHighResEventArray, pmID, timespec, timeval};
 use pmda_core::error::{Error, Result};
@@ -146,14 +146,11 @@ fn add_parameter(array: &mut EventArray, metric: pmID, kind: c_int, atom: Option
         pcp::PM_TYPE_64 | pcp::PM_TYPE_U64 | pcp::PM_TYPE_DOUBLE => {
             array.add_parameter(metric, code, ParameterValue::Long(atom()?.long()))
         }
-        pcp::PM_TYPE_STRING => {
-            // SAFETY: the type is that of a string. The atom came with it: the callers of the
-            // exported functions promise that they fit.
-            let text = unsafe { atom()?.text() }.ok_or(Error::EINVAL)?;
-            array.add_parameter(metric, code, ParameterValue::Bytes(text.bytes()))
-        }
+        // That of a text is NULL here.
+        pcp::PM_TYPE_STRING => Err(Error::EINVAL),
         pcp::PM_TYPE_AGGREGATE => {
-            // SAFETY: the type is one of value blocks, and the atom came with it, as above.
+            // SAFETY: the type is one of value blocks. The atom came with it: the callers of the
+            // exported functions promise that they fit.
             let payload = unsafe { atom()?.payload() }?;
             array.add_parameter(metric, code, ParameterValue::Bytes(payload.bytes()))
         }
@@ -161,45 +158,70 @@ fn add_parameter(array: &mut EventArray, metric: pmID, kind: c_int, atom: Option
     }
 }
 
-/// Adds a number that fits into the array, as a short call; `None` if it was not done.
+/// The body of the three functions that add a parameter.
 #[inline(always)]
-fn fit(idx: c_int, pmid: pmID, kind: c_int, number: ParameterValue<'_>) -> Option<()> {
-    // Known types are small numbers.
-    short(idx, |array| array.fit_parameter(pmid, kind as u8, number))
+fn parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option<Parameter<'_>>) -> c_int {
+    if kind as u32 == pcp::PM_TYPE_STRING {
+        text_parameter(idx, pmid, kind, value)
+    } else {
+        number_parameter(idx, pmid, kind, value)
+    }
 }
 
-/// The body of the three functions that add a parameter. It is `extern "C"`, so that each of them
+/// [`parameter`] for a number that fits, as a short call. It is `extern "C"`, so that the call to it
 /// is a jump.
-extern "C" fn parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option<Parameter<'_>>) -> c_int {
-    let added = match (kind as u32, value) {
-        (pcp::PM_TYPE_32 | pcp::PM_TYPE_U32 | pcp::PM_TYPE_FLOAT, Some(atom)) => {
-            fit(idx, pmid, kind, ParameterValue::Word(atom.word()))
+#[inline(never)]
+extern "C" fn number_parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option<Parameter<'_>>) -> c_int {
+    let Some(atom) = value else {
+        return other_parameter(idx, pmid, kind, value);
+    };
+    // Known types are small numbers.
+    let code = kind as u8;
+    let added = match kind as u32 {
+        pcp::PM_TYPE_32 | pcp::PM_TYPE_U32 | pcp::PM_TYPE_FLOAT => {
+            short(idx, |array| array.fit_word(pmid, code, atom.word()))
         }
-        (pcp::PM_TYPE_64 | pcp::PM_TYPE_U64 | pcp::PM_TYPE_DOUBLE, Some(atom)) => {
-            fit(idx, pmid, kind, ParameterValue::Long(atom.long()))
+        pcp::PM_TYPE_64 | pcp::PM_TYPE_U64 | pcp::PM_TYPE_DOUBLE => {
+            short(idx, |array| array.fit_long(pmid, code, atom.long()))
         }
         _ => None,
     };
-    if added == Some(()) {
-        return 0;
+    match added {
+        Some(()) => 0,
+        None => other_parameter(idx, pmid, kind, value),
     }
-    other_parameter(idx, pmid, kind, value)
 }
 
-/// [`parameter`] for a text, for what does not fit, and for errors. It is a function of its own, so
-/// that a number that fits needs a smaller frame.
+/// [`parameter`] for a text that fits, as a short call.
+#[inline(never)]
+extern "C" fn text_parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option<Parameter<'_>>) -> c_int {
+    // SAFETY: the type is that of a string, and the atom came with it, as the callers of the
+    // exported functions promise.
+    let Some(text) = value.and_then(|atom| unsafe { atom.text() }) else {
+        return other_parameter(idx, pmid, kind, value);
+    };
+    let bytes = text.bytes();
+    match short(idx, |array| array.fit_bytes(pmid, pcp::PM_TYPE_STRING as u8, bytes)) {
+        Some(()) => 0,
+        None => other_text(idx, pmid, text),
+    }
+}
+
+/// [`text_parameter`] for a text that does not fit, and for errors.
+#[inline(never)]
+extern "C" fn other_text(idx: c_int, pmid: pmID, text: CText<'_>) -> c_int {
+    let value = ParameterValue::Bytes(text.bytes());
+    guard(|token| {
+        with(token, idx, |array| {
+            array.add_parameter(pmid, pcp::PM_TYPE_STRING as u8, value)
+        })
+    })
+}
+
+/// [`parameter`] for what does not fit, for other types and for errors.
 #[inline(never)]
 extern "C" fn other_parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option<Parameter<'_>>) -> c_int {
-    if let (pcp::PM_TYPE_STRING, Some(atom)) = (kind as u32, value) {
-        // SAFETY: the type is that of a string, and the atom came with it, as the callers of the
-        // exported functions promise.
-        let text = unsafe { atom.text() };
-        let added = text.and_then(|text| short(idx, |array| array.fit_text(pmid, kind as u8, text.bytes())));
-        if added == Some(()) {
-            return 0;
-        }
-    }
-    guard_out_of_line(move |token| with(token, idx, |array| add_parameter(array, pmid, kind, value)))
+    guard(|token| with(token, idx, |array| add_parameter(array, pmid, kind, value)))
 }
 
 /// Adds a parameter to the newest record, of either form (EVENT-22, E-3). The value is copied.

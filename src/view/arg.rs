@@ -403,7 +403,7 @@ impl<'call> Out<'call, pmAtomValue> {
     /// # Safety
     /// The block begins with its type and length, as a `pmValueBlock`, and stays for as long as the
     /// manual of the exported function says.
-    pub unsafe fn lend(self, block: Option<NonNull<[u32]>>) {
+    pub unsafe fn lend(self, block: Option<NonNull<[u8]>>) {
         let vbp = block.map_or(std::ptr::null_mut(), |block| block.as_ptr().cast());
         // SAFETY: a block with its length in front that stays, as the caller says.
         unsafe { self.put(pmAtomValue { vbp }) };

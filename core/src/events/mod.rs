@@ -26,6 +26,9 @@ pub const PM_EVENT_FLAG_MISSED: u32 = 1 << 31;
 /// The greatest length in bytes that a length field can hold: it has 24 bits (E-4).
 const LENGTH_LIMIT: usize = 0xff_ffff;
 
+/// The greatest length in bytes of a parameter's value: the length field counts its own word, too.
+const VALUE_LIMIT: usize = LENGTH_LIMIT - 4;
+
 /// Returns the `size` bytes of a message that shows `data`: printable text, one NUL, and dots up to
 /// the end (QUEUE-50).
 ///
@@ -85,10 +88,14 @@ impl EventArrays {
     }
 }
 
-/// The number of words of an array's header: length with type, number of records.
-const HEADER: u32 = 2;
-/// The number of words of a new array: 512 bytes (EVENT-24).
-const FIRST_WORDS: usize = 128;
+/// The size in bytes of an array's header: length with type, number of records.
+const HEADER: u32 = 8;
+/// The offset in bytes of the number of records.
+const RECORDS: u32 = 4;
+/// The size in bytes of a new array (EVENT-24).
+const FIRST_SIZE: usize = 512;
+/// The size in bytes of metric, length and type in front of a parameter's value.
+const PARAMETER: usize = 8;
 /// The value of [`EventArray::parameters`] when a parameter has no record to belong to.
 const NOWHERE: u32 = u32::MAX;
 
@@ -124,12 +131,12 @@ pub enum ParameterValue<'a> {
 /// A packed array under construction.
 #[derive(Debug)]
 pub struct EventArray {
-    /// The words that were added, and zeros up to the capacity.
-    words: Vec<u32>,
-    /// The number of words that were added, the header's included.
+    /// The bytes that were added, and others up to the capacity.
+    bytes: Vec<u8>,
+    /// The number of bytes that were added, the header's included: a multiple of four.
     used: u32,
-    /// The offset, in words, of the newest record's number of parameters; [`NOWHERE`] at the start
-    /// and after a missed record (E-1, E-2). Either form of record counts there (E-3).
+    /// The offset of the newest record's number of parameters; [`NOWHERE`] at the start and after a
+    /// missed record (E-1, E-2). Either form of record counts there (E-3).
     parameters: u32,
 }
 
@@ -139,10 +146,10 @@ impl EventArray {
     /// # Errors
     /// `-ENOMEM` when there is no memory.
     pub fn new() -> Result<EventArray> {
-        let mut words = Vec::new();
-        enlarge(&mut words, FIRST_WORDS)?;
+        let mut bytes = Vec::new();
+        enlarge(&mut bytes, FIRST_SIZE)?;
         Ok(EventArray {
-            words,
+            bytes,
             used: HEADER,
             parameters: NOWHERE,
         })
@@ -152,9 +159,7 @@ impl EventArray {
     pub fn reset(&mut self) {
         self.used = HEADER;
         self.parameters = NOWHERE;
-        if let Some(records) = self.words.get_mut(1) {
-            *records = 0;
-        }
+        self.put(RECORDS as usize, [0]);
     }
 
     /// Starts a record (EVENT-20).
@@ -167,7 +172,7 @@ impl EventArray {
             return Err(Error::CONV);
         }
         self.push_record(stamp, flags, 0)?;
-        self.parameters = self.used - 1;
+        self.parameters = self.used - 4;
         Ok(())
     }
 
@@ -188,16 +193,14 @@ impl EventArray {
     fn push_record(&mut self, stamp: Stamp, flags: u32, parameters: u32) -> Result<()> {
         match stamp {
             Stamp::Low(seconds, fraction) => {
-                self.push([low_word(seconds), low_word(fraction), flags, parameters])?;
+                self.push(RECORDS, [low_word(seconds), low_word(fraction), flags, parameters])
             }
             Stamp::High(seconds, fraction) => {
                 let [s0, s1] = two_words(seconds.to_ne_bytes());
                 let [f0, f1] = two_words(fraction.to_ne_bytes());
-                self.push([s0, s1, f0, f1, flags, parameters])?;
+                self.push(RECORDS, [s0, s1, f0, f1, flags, parameters])
             }
         }
-        self.count(1);
-        Ok(())
     }
 
     /// Starts a record if it fits, without allocating. `false` means that it does not fit, or that
@@ -206,47 +209,32 @@ impl EventArray {
     pub fn fit_record(&mut self, stamp: Stamp, flags: u32) -> bool {
         let fits = flags & PM_EVENT_FLAG_MISSED == 0
             && match stamp {
-                Stamp::Low(seconds, fraction) => self.fit([low_word(seconds), low_word(fraction), flags, 0]),
+                Stamp::Low(seconds, fraction) => self.fit(RECORDS, [low_word(seconds), low_word(fraction), flags, 0]),
                 Stamp::High(seconds, fraction) => {
                     let [s0, s1] = two_words(seconds.to_ne_bytes());
                     let [f0, f1] = two_words(fraction.to_ne_bytes());
-                    self.fit([s0, s1, f0, f1, flags, 0])
+                    self.fit(RECORDS, [s0, s1, f0, f1, flags, 0])
                 }
             };
         if fits {
-            self.count(1);
-            self.parameters = self.used - 1;
+            self.parameters = self.used - 4;
         }
         fits
     }
 
-    /// Adds a parameter that is a number if it fits, without allocating. `false` means that it does
-    /// not fit, or has no record to belong to: [`EventArray::add_parameter`] grows the array, or
-    /// says why not.
+    /// Adds a parameter of four bytes if it fits, without allocating. `false` means that it does not
+    /// fit, or has no record to belong to: [`EventArray::add_parameter`] grows the array, or says
+    /// why not.
     #[inline(always)]
-    pub fn fit_parameter(&mut self, metric: u32, kind: u8, value: ParameterValue<'_>) -> bool {
-        let fits = self.parameters != NOWHERE
-            && match value {
-                ParameterValue::Word(word) => self.fit([metric, length_and_type(8, kind), word]),
-                ParameterValue::Long(long) => {
-                    let [first, second] = two_words(long.to_ne_bytes());
-                    self.fit([metric, length_and_type(12, kind), first, second])
-                }
-                ParameterValue::Bytes(_) => false,
-            };
-        if fits {
-            self.count(self.parameters);
-        }
-        fits
+    pub fn fit_word(&mut self, metric: u32, kind: u8, word: u32) -> bool {
+        self.fit(self.parameters, [metric, length_and_type(8, kind), word])
     }
 
-    /// [`EventArray::fit_parameter`] for a text.
-    pub fn fit_text(&mut self, metric: u32, kind: u8, text: &[u8]) -> bool {
-        let fits = self.parameters != NOWHERE && self.fit_bytes(metric, kind, text);
-        if fits {
-            self.count(self.parameters);
-        }
-        fits
+    /// As [`EventArray::fit_word`], of eight bytes.
+    #[inline(always)]
+    pub fn fit_long(&mut self, metric: u32, kind: u8, long: u64) -> bool {
+        let [first, second] = two_words(long.to_ne_bytes());
+        self.fit(self.parameters, [metric, length_and_type(12, kind), first, second])
     }
 
     /// Adds a parameter to the newest record. `kind` is its `PM_TYPE_*` code (EVENT-22).
@@ -254,127 +242,144 @@ impl EventArray {
     /// # Errors
     /// `-EINVAL` without a record that it could belong to, `PM_ERR_TOOBIG` when a length field
     /// overflows, `-ENOMEM`. The array is then unchanged.
-    #[inline(always)] // The kind of value is known to each caller.
     pub fn add_parameter(&mut self, metric: u32, kind: u8, value: ParameterValue<'_>) -> Result<()> {
         if self.parameters == NOWHERE {
             return Err(Error::EINVAL);
         }
+        if !self.fit_parameter(metric, kind, value) {
+            let size = match value {
+                ParameterValue::Word(_) => 4,
+                ParameterValue::Long(_) => 8,
+                ParameterValue::Bytes(bytes) if bytes.len() > VALUE_LIMIT => return Err(Error::TOOBIG),
+                ParameterValue::Bytes(bytes) => bytes.len() + padding(bytes.len()),
+            };
+            self.grow(PARAMETER + size)?;
+            self.fit_parameter(metric, kind, value);
+        }
+        Ok(())
+    }
+
+    /// Adds a parameter if it fits.
+    fn fit_parameter(&mut self, metric: u32, kind: u8, value: ParameterValue<'_>) -> bool {
         match value {
-            ParameterValue::Word(word) => self.push([metric, length_and_type(8, kind), word])?,
-            ParameterValue::Long(long) => {
-                let [first, second] = two_words(long.to_ne_bytes());
-                self.push([metric, length_and_type(12, kind), first, second])?;
-            }
-            ParameterValue::Bytes(bytes) => self.push_bytes(metric, kind, bytes)?,
-        }
-        self.count(self.parameters);
-        Ok(())
-    }
-
-    /// Adds a parameter of any length, and grows the array if need be.
-    fn push_bytes(&mut self, metric: u32, kind: u8, bytes: &[u8]) -> Result<()> {
-        if bytes.len().saturating_add(4) > LENGTH_LIMIT {
-            return Err(Error::TOOBIG);
-        }
-        if !self.fit_bytes(metric, kind, bytes) {
-            self.grow(2 + bytes.len().div_ceil(4))?;
-            self.fit_bytes(metric, kind, bytes);
-        }
-        Ok(())
-    }
-
-    /// Adds a parameter with its padding if there is room for it. The room is at most what a length
-    /// field can say, so the length need not be checked.
-    fn fit_bytes(&mut self, metric: u32, kind: u8, bytes: &[u8]) -> bool {
-        let start = self.used as usize;
-        let count = 2 + bytes.len().div_ceil(4);
-        let Some([id, head, payload @ ..]) = self.words.get_mut(start..start + count) else {
-            return false;
-        };
-        *id = metric;
-        // The length counts its own word, but neither the metric nor the padding (EVENT-3).
-        *head = length_and_type(bytes.len() + 4, kind);
-        // The compiler makes a memcpy of this loop: `payload` has a word for each four bytes.
-        let (fours, rest) = bytes.split_at(bytes.len() & !3);
-        let (whole, last) = payload.split_at_mut_checked(fours.len() / 4).unwrap_or_default();
-        for (word, four) in whole.iter_mut().zip(fours.chunks_exact(4)) {
-            *word = u32::from_ne_bytes([four[0], four[1], four[2], four[3]]);
-        }
-        if let Some(last) = last.first_mut() {
-            let byte = |at: usize| rest.get(at).copied().unwrap_or(0);
-            *last = u32::from_ne_bytes([byte(0), byte(1), byte(2), 0]);
-        }
-        // No overflow: an array has at most LENGTH_LIMIT / 4 words.
-        self.used += count as u32;
-        true
-    }
-
-    /// Counts a record (`offset` 1) or a parameter (`offset` is that of its record's number of
-    /// parameters).
-    fn count(&mut self, offset: u32) {
-        if let Some(count) = self.words.get_mut(offset as usize) {
-            *count = count.wrapping_add(1);
+            ParameterValue::Word(word) => self.fit_word(metric, kind, word),
+            ParameterValue::Long(long) => self.fit_long(metric, kind, long),
+            ParameterValue::Bytes(bytes) => self.fit_bytes(metric, kind, bytes),
         }
     }
 
-    /// Adds words, and grows the array if need be.
-    fn push<const N: usize>(&mut self, words: [u32; N]) -> Result<()> {
-        if !self.fit(words) {
-            self.grow(N)?;
-            self.fit(words);
-        }
-        Ok(())
-    }
-
-    /// Adds words if there is room for them.
+    /// As [`EventArray::fit_word`], of any length, with its padding. The room is at most what a
+    /// length field can say.
     #[inline(always)]
-    fn fit<const N: usize>(&mut self, words: [u32; N]) -> bool {
-        let start = self.used as usize;
-        let Some(out) = self.words.get_mut(start..start + N) else {
+    pub fn fit_bytes(&mut self, metric: u32, kind: u8, bytes: &[u8]) -> bool {
+        let len = bytes.len();
+        if len > VALUE_LIMIT {
             return false;
-        };
-        out.copy_from_slice(&words);
-        self.used += N as u32;
+        }
+        let start = self.used as usize;
+        let end = start + PARAMETER + len + padding(len);
+        if end > self.bytes.len() || !self.count(self.parameters) {
+            return false;
+        }
+        // The padding, or what is overwritten now.
+        self.put(end - 4, [0]);
+        // The length counts its own word, but neither the metric nor the padding (EVENT-3).
+        self.put(start, [metric, length_and_type(len as u32 + 4, kind)]);
+        self.used = end as u32;
+        let value = start + PARAMETER;
+        if let Some(value) = self.bytes.get_mut(value..value + len) {
+            value.copy_from_slice(bytes);
+        }
         true
     }
 
-    /// Makes room for `more` words, by doubling.
+    /// Adds words, and counts them as one thing in the word at the offset `counter`; grows the array
+    /// if need be.
+    fn push<const N: usize>(&mut self, counter: u32, words: [u32; N]) -> Result<()> {
+        if !self.fit(counter, words) {
+            self.grow(4 * N)?;
+            self.fit(counter, words);
+        }
+        Ok(())
+    }
+
+    /// Adds words if there is room for them, and counts them as one thing in the word at the offset
+    /// `counter`. Returns false if there is no room, or no such word.
+    #[inline(always)]
+    fn fit<const N: usize>(&mut self, counter: u32, words: [u32; N]) -> bool {
+        let start = self.used as usize;
+        let end = start + 4 * N;
+        if end > self.bytes.len() || !self.count(counter) {
+            return false;
+        }
+        self.put(start, words);
+        self.used = end as u32;
+        true
+    }
+
+    /// Adds one to the word at the offset `counter`. Returns false if there is no such word, as for
+    /// [`NOWHERE`].
+    #[inline(always)]
+    fn count(&mut self, counter: u32) -> bool {
+        let counter = counter as usize;
+        let Some(word) = self.bytes.get_mut(counter..counter.wrapping_add(4)) else {
+            return false;
+        };
+        if let Some(word) = word.first_chunk_mut() {
+            *word = u32::from_ne_bytes(*word).wrapping_add(1).to_ne_bytes();
+        }
+        true
+    }
+
+    /// Writes words, for which there is room, at an offset.
+    #[inline(always)]
+    fn put<const N: usize>(&mut self, start: usize, words: [u32; N]) {
+        let out = self.bytes.get_mut(start..start + 4 * N).unwrap_or_default();
+        for (place, word) in out.chunks_exact_mut(4).zip(words) {
+            place.copy_from_slice(&word.to_ne_bytes());
+        }
+    }
+
+    /// Makes room for `more` bytes, by doubling.
     ///
     /// # Errors
     /// `PM_ERR_TOOBIG` beyond the length field, `-ENOMEM`.
     #[cold]
     fn grow(&mut self, more: usize) -> Result<()> {
+        const LIMIT: usize = LENGTH_LIMIT / 4 * 4;
         let needed = self.used as usize + more;
-        if needed > LENGTH_LIMIT / 4 {
+        if needed > LIMIT {
             return Err(Error::TOOBIG);
         }
-        let size = needed.max(self.words.len() * 2).min(LENGTH_LIMIT / 4);
-        enlarge(&mut self.words, size)
+        let size = needed.max(self.bytes.len() * 2).min(LIMIT);
+        enlarge(&mut self.bytes, size)
     }
 
     /// Writes length and type into the header, and returns the array for reading. Its memory stays
     /// at one address until something is added or the array is dropped (EVENT-25).
     #[inline(always)]
-    pub fn publish(&mut self, form: Form) -> &mut [u32] {
-        let head = length_and_type(self.used as usize * 4, form as u8);
-        if let Some(first) = self.words.first_mut() {
-            *first = head;
-        }
-        self.words.get_mut(..self.used as usize).unwrap_or_default()
+    pub fn publish(&mut self, form: Form) -> &mut [u8] {
+        self.put(0, [length_and_type(self.used, form as u8)]);
+        self.bytes.get_mut(..self.used as usize).unwrap_or_default()
     }
 }
 
-/// Grows the memory of an array to `size` words, with zeros at the end.
-fn enlarge(words: &mut Vec<u32>, size: usize) -> Result<()> {
-    words.try_reserve_exact(size - words.len()).map_err(|_| Error::ENOMEM)?;
-    words.resize(size, 0);
+/// Grows the memory of an array to `size` bytes, with zeros at the end.
+fn enlarge(bytes: &mut Vec<u8>, size: usize) -> Result<()> {
+    bytes.try_reserve_exact(size - bytes.len()).map_err(|_| Error::ENOMEM)?;
+    bytes.resize(size, 0);
     Ok(())
 }
 
-/// A word of 24 bits of length, in bytes, and, in the high bits, 8 bits of type.
-fn length_and_type(length: usize, kind: u8) -> u32 {
-    // No length is cut: callers have compared it with LENGTH_LIMIT.
-    u32::try_from(length).unwrap_or(u32::MAX) & 0xff_ffff | u32::from(kind) << 24
+/// The number of zeros behind a value, up to a multiple of four.
+fn padding(len: usize) -> usize {
+    len.wrapping_neg() % 4
+}
+
+/// A word of 24 bits of length, in bytes, and, in the high bits, 8 bits of type. No length is cut:
+/// an array has at most [`LENGTH_LIMIT`] bytes.
+fn length_and_type(length: u32, kind: u8) -> u32 {
+    length & 0xff_ffff | u32::from(kind) << 24
 }
 
 /// The low 32 bits: seconds of a low-resolution record are cut after 2038 (EVENT-20).
