@@ -9,6 +9,7 @@ use crate::queues::{self, Filter, QueueFetch, Release, noted, store, with};
 use crate::sys::lock::Token;
 use crate::view::arg::{CText, Cookie, Out};
 use crate::view::event_block::NewEvent;
+use crate::view::interface::Function;
 use crate::view::types::{
     pmAtomValue, pmdaEventApplyFilterCallBack, pmdaEventDecodeCallBack, pmdaEventReleaseFilterCallBack, timeval,
 };
@@ -241,7 +242,7 @@ pub unsafe extern "C-unwind" fn pmdaEventQueueRecords(
         return Error::EINVAL.code();
     }
     let mut fetch = QueueFetch::new(handle, context);
-    let outcome = show_all(&mut fetch, decoder, data);
+    let outcome = show_all(&mut fetch, decoder.unwrap_or(refuse), data);
     if let Some(shown) = fetch.shown {
         // SAFETY: NULL, or an event array of the state, which has its type and length in front. It
         // stays until something is added to it or it is released, as the manual says.
@@ -250,42 +251,44 @@ pub unsafe extern "C-unwind" fn pmdaEventQueueRecords(
     returned(outcome)
 }
 
+/// The decoder of a caller that has none.
+extern "C-unwind" fn refuse(_: c_int, _: *mut c_void, _: usize, _: *mut timeval, _: *mut c_void) -> c_int {
+    Error::EINVAL.code()
+}
+
 /// Shows the events of a fetch to filter and decoder, one after the other.
 ///
 /// # Errors
 /// Those of [`guarded`].
 #[inline(always)]
-fn show_all(fetch: &mut QueueFetch, decoder: pmdaEventDecodeCallBack, data: *mut c_void) -> Guarded<c_int> {
+fn show_all(fetch: &mut QueueFetch, decoder: Function<pmdaEventDecodeCallBack>, data: *mut c_void) -> Guarded<c_int> {
     const { assert!(!std::mem::needs_drop::<QueueFetch>()) };
     let mut is_showing = guarded(|token| fetch.start(token))?;
     while is_showing {
         let answer = show(fetch, decoder, data);
-        is_showing = match fetch.resume_short(answer) {
-            Some(is_showing) => is_showing,
-            None => guarded(|token| fetch.resume(token, answer))?,
-        };
+        if fetch.resume_short(answer) {
+            continue;
+        }
+        is_showing = fetch.session.event().is_some() && guarded(|token| fetch.resume(token, answer))?;
     }
     Ok(fetch.status.into_c())
 }
 
 /// Shows an event to the filter of the client, or to the decoder.
 #[inline(always)]
-fn show(fetch: &QueueFetch, decoder: pmdaEventDecodeCallBack, data: *mut c_void) -> c_int {
-    let FetchState::Showing(Event { payload, size, .. }, filter) = fetch.session.state else {
-        return Error::EINVAL.code();
-    };
-    if let Some(filter) = filter {
-        // SAFETY: the agent has set the filter, and promised that `apply` may be called with its
-        // cookie and stored events. The fetch keeps the event alive until it goes on. This frame
-        // has nothing to drop.
-        return filter.apply.map_or(Error::EINVAL.code(), |apply| unsafe {
-            apply(filter.data.0, payload.data(), size)
-        });
-    }
-    match decoder {
+fn show(fetch: &QueueFetch, decoder: Function<pmdaEventDecodeCallBack>, data: *mut c_void) -> c_int {
+    match fetch.session.state {
         // SAFETY: the caller has promised that the decoder may be called with `data` and stored
-        // events. For the event and this frame see above.
-        Some(decoder) => unsafe { decoder(fetch.session.array, payload.data(), size, payload.when(), data) },
-        None => Error::EINVAL.code(),
+        // events. The fetch keeps the event alive until it goes on. This frame has nothing to drop.
+        FetchState::Showing(Event { payload, size, .. }, None) => unsafe {
+            decoder(fetch.session.array, payload.data(), size, payload.when(), data)
+        },
+        FetchState::Showing(Event { payload, size, .. }, Some(filter)) => match filter.apply {
+            // SAFETY: the agent has set the filter, and promised that `apply` may be called with
+            // its cookie and stored events. For the event and this frame see above.
+            Some(apply) => unsafe { apply(filter.data.0, payload.data(), size) },
+            None => Error::EINVAL.code(),
+        },
+        FetchState::Ended(_) => Error::EINVAL.code(),
     }
 }

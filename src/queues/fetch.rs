@@ -26,11 +26,11 @@ pub(crate) struct QueueFetch {
     /// The event that a call is about, and the array that decoders add records to.
     pub(crate) session: FetchSession<EventView, Filter>,
     /// The content of the caller's atom in the end, if any: an array of the state, or NULL.
-    pub(crate) shown: Option<Option<NonNull<[u32]>>>,
+    pub(crate) shown: Option<Option<NonNull<[u8]>>>,
     /// The outcome in the end.
     pub(crate) status: Result<c_int>,
-    /// True if a decoder has found something worth a record.
-    has_records: bool,
+    /// The answers of all decoders: not 0 if one has found something worth a record.
+    records: c_int,
 }
 
 impl QueueFetch {
@@ -41,7 +41,7 @@ impl QueueFetch {
             session: FetchSession::new(handle, context),
             shown: None,
             status: Ok(PMDA_FETCH_NOVALUES),
-            has_records: false,
+            records: 0,
         }
     }
 
@@ -71,9 +71,9 @@ impl QueueFetch {
                 Ok(array) => add_missed(array, count),
                 Err(error) => Err(*error),
             };
-            self.has_records |= status.is_ok();
+            self.records |= c_int::from(status.is_ok());
         }
-        let shown = array.ok().filter(|_| self.has_records && end != End::Gone);
+        let shown = array.ok().filter(|_| self.records != 0 && end != End::Gone);
         let outcome = if shown.is_some() {
             PMDA_FETCH_STATIC
         } else {
@@ -104,21 +104,23 @@ impl QueueFetch {
         })
     }
 
-    /// [`QueueFetch::resume`] after a decoder, as a short call; `None` if it was not done.
+    /// [`QueueFetch::resume`] after a decoder, as a short call. Returns true if the next event is to
+    /// be decoded. Otherwise the fetch has ended, or it still shows the event, as nothing was done.
     #[inline(never)]
-    pub(crate) fn resume_short(&mut self, answer: c_int) -> Option<bool> {
-        state::short(|Globals { queues, arrays, .. }| {
+    pub(crate) fn resume_short(&mut self, answer: c_int) -> bool {
+        let next = state::short(|Globals { queues, arrays, .. }| {
             if answer < 0 || log::debug(Debug::Libpmda) {
                 return None;
             }
             let is_showing = queues.get_mut()?.pass(&mut self.session)?;
-            self.has_records |= answer != 0;
+            self.records |= answer;
             Some(is_showing || self.end(arrays, End::Missed(0), Ok(())))
-        })
+        });
+        next == Some(true)
     }
 
     /// Goes on with the answer to the last call. Returns whether there is another one.
-    #[inline(always)]
+    #[inline(never)]
     pub(crate) fn resume(&mut self, token: &mut Token, answer: c_int) -> bool {
         let next = with(token, |queues, arrays| {
             if let FetchState::Showing(_, Some(_)) = self.session.state {
@@ -127,7 +129,7 @@ impl QueueFetch {
             }
             Ok(match Error::check(answer) {
                 Ok(records) => {
-                    self.has_records |= records != 0;
+                    self.records |= records;
                     queues.advance(&mut self.session);
                     self.outcome(arrays, Ok(()))
                 }

@@ -77,7 +77,8 @@ impl EventBlock {
         unsafe { (&raw const (*self.start.as_ptr()).capacity).read() }
     }
 
-    /// Copies an event, into the block `old` if that is large enough. Otherwise `old` is freed.
+    /// Copies an event, into the block `old` if that is large enough, and not much too large.
+    /// Otherwise `old` is freed.
     ///
     /// # Errors
     /// `-EINVAL` for a NULL time, and for NULL data with a size (E-12); `-ENOMEM`.
@@ -87,7 +88,7 @@ impl EventBlock {
             return Err(Error::EINVAL);
         }
         let block = match old {
-            Some(old) if old.capacity() > size => old,
+            Some(old) if old.capacity() > size && old.capacity() / 2 <= size + STEP => old,
             old => EventBlock::instead(old, size)?,
         };
         // SAFETY: the block has room for more than `size` bytes from `DATA` on. This function owns
@@ -181,5 +182,31 @@ impl Payload for EventBlock {
 
     fn excerpt(view: EventView, size: usize) -> Excerpt {
         view.excerpt(size)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A block is used again for an event that fits, but a large one not for a small event.
+    #[test]
+    fn used_again() {
+        let when = timeval { tv_sec: 1, tv_usec: 2 };
+        let data = [b'x'; 4000];
+        let copy = |old: Option<EventBlock>, size: usize| {
+            // SAFETY: both stay as long as this function, and the data are longer than each size.
+            let event = unsafe { NewEvent::new(data.as_ptr().cast(), size, &raw const when) };
+            let block = EventBlock::copy(old, event).expect("memory");
+            assert!(block.capacity() > size);
+            block
+        };
+        let block = copy(None, 3000);
+        let start = block.start;
+        let block = copy(Some(block), 2000);
+        assert_eq!(block.start, start);
+        let small = copy(Some(block), 10);
+        assert!(small.capacity() < 100, "{}", small.capacity());
+        assert!(copy(Some(small), 4000).capacity() < 4100);
     }
 }

@@ -7,10 +7,10 @@ use crate::error::{Error, Result};
 use crate::events::printed;
 use crate::log::Bytes;
 
-/// The number of free slots that keep their payload, to be used again.
-const SPARES: usize = 1024;
-/// The size in bytes of the largest payload that is kept for that.
-const SMALL: usize = 128;
+/// The number of bytes that free slots keep, to be used again, each with its [`OVERHEAD`].
+pub(super) const KEPT: usize = 1 << 18;
+/// The number of bytes that a payload takes beside its content, roughly.
+pub(super) const OVERHEAD: usize = 64;
 
 /// An event that a client sees. Its payload lives until the fetch is done with it.
 #[derive(Clone, Copy, Debug)]
@@ -57,6 +57,8 @@ pub(super) struct Events<P> {
     slots: Vec<StoredEvent<P>>,
     /// The slots without an event. It has room for all slots, so that freeing needs no memory.
     free: Vec<u32>,
+    /// The number of bytes that they keep.
+    kept: usize,
 }
 
 impl<P: Payload> Events<P> {
@@ -64,6 +66,7 @@ impl<P: Payload> Events<P> {
         Events {
             slots: Vec::new(),
             free: Vec::new(),
+            kept: 0,
         }
     }
 
@@ -98,7 +101,11 @@ impl<P: Payload> Events<P> {
             None => self.add_slot()?,
         };
         let event = &mut self.slots[slot as usize];
-        match store(event.payload.take()) {
+        let used = event.payload.take();
+        if used.is_some() {
+            self.kept -= event.size + OVERHEAD;
+        }
+        match store(used) {
             Ok(payload) => event.payload = Some(payload),
             Err(error) => {
                 // Room: `add_slot`.
@@ -137,11 +144,29 @@ impl<P: Payload> Events<P> {
         }
     }
 
+    /// Shows an event, which the fetch holds from now on. `None` if there is none in the slot.
+    #[inline(always)]
+    pub(super) fn show(&mut self, slot: u32, number: u64) -> Option<Event<P::EventData>> {
+        let event = self.slots.get_mut(slot as usize)?;
+        let payload = event.payload()?.view();
+        event.holders += 1;
+        let size = event.size;
+        Some(Event {
+            slot,
+            number,
+            size,
+            payload,
+        })
+    }
+
     /// Frees the slot of an event that has no holder any more.
     #[inline(always)]
     pub(super) fn free(&mut self, slot: u32) {
         let event = &mut self.slots[slot as usize];
-        if event.size > SMALL || self.free.len() >= SPARES {
+        let kept = self.kept + event.size + OVERHEAD;
+        if kept <= KEPT {
+            self.kept = kept;
+        } else {
             event.payload = None;
         }
         // Room: `add_slot`.
@@ -158,8 +183,8 @@ impl<P: Payload> Events<P> {
 pub(super) struct Backlog {
     /// The slots of the events, oldest first.
     slots: Vec<u32>,
-    /// The index in `slots` of the oldest event.
-    first: usize,
+    /// The number that an event at the index 0 in `slots` has or had.
+    base: u64,
     /// The number of the oldest event or, without one, of the next event to come.
     pub(super) oldest: u64,
     /// Bytes of payload that are stored (QUEUE-5).
@@ -170,7 +195,7 @@ impl Backlog {
     pub(super) const fn new() -> Backlog {
         Backlog {
             slots: Vec::new(),
-            first: 0,
+            base: 0,
             oldest: 0,
             memory: 0,
         }
@@ -179,7 +204,12 @@ impl Backlog {
     /// The index of an event that is not older than the oldest one.
     #[inline(always)]
     fn index(&self, number: u64) -> usize {
-        self.first + (number - self.oldest) as usize
+        (number - self.base) as usize
+    }
+
+    /// The index of the oldest event.
+    fn first(&self) -> usize {
+        self.index(self.oldest)
     }
 
     /// The slot of an event that is not older than the oldest one; `None` if it has not come yet.
@@ -190,7 +220,7 @@ impl Backlog {
 
     /// The slots of all events, oldest first.
     pub(super) fn slots(&self) -> impl Iterator<Item = u32> {
-        self.slots[self.first..].iter().copied()
+        self.slots[self.first()..].iter().copied()
     }
 
     /// Stores an event of `size` bytes, which [`Backlog::push`] then adds; `listeners` are the
@@ -207,9 +237,9 @@ impl Backlog {
         listeners: (u32, u32),
         store: impl FnOnce(Option<P>) -> Result<P>,
     ) -> Result<u32> {
-        if self.first == self.slots.len() {
+        if self.first() == self.slots.len() {
             self.slots.clear();
-            self.first = 0;
+            self.base = self.oldest;
         }
         if self.slots.len() == self.slots.capacity() {
             self.make_room()?;
@@ -220,9 +250,10 @@ impl Backlog {
     /// Makes room for one more event, if there is much, in the place of those that have gone.
     #[cold]
     fn make_room(&mut self) -> Result<()> {
-        if self.first > self.slots.len() / 2 {
-            self.slots.drain(..self.first);
-            self.first = 0;
+        let first = self.first();
+        if first > self.slots.len() / 2 {
+            self.slots.drain(..first);
+            self.base = self.oldest;
         }
         self.slots.try_reserve(1).map_err(|_| Error::ENOMEM)
     }
@@ -237,8 +268,8 @@ impl Backlog {
 
     /// Takes the oldest event out for the memory limit (QUEUE-10). Fetches that show it keep it.
     pub(super) fn evict<P: Payload>(&mut self, events: &mut Events<P>) {
-        if let Some(slot) = self.slots.get(self.first) {
-            (self.first, self.oldest) = (self.first + 1, self.oldest + 1);
+        if let Some(slot) = self.slots.get(self.first()) {
+            self.oldest += 1;
             let event = events.get_mut(*slot);
             self.memory -= event.size as u64;
             event.owed = 0;
@@ -259,63 +290,50 @@ impl Backlog {
         }
         event.holders -= 1;
         self.memory -= event.size as u64;
-        let index = self.index(number);
-        if index > self.first {
+        if number > self.oldest {
             // Those in front wait for clients to come.
-            self.slots.copy_within(self.first..index, self.first + 1);
+            let (first, index) = (self.first(), self.index(number));
+            self.slots.copy_within(first..index, first + 1);
         }
-        (self.first, self.oldest) = (self.first + 1, self.oldest + 1);
+        self.oldest += 1;
         true
     }
 
-    /// [`Backlog::seen`] without freeing or moving anything, and the next event, if there is one,
-    /// as the client sees it. `None` where something would be freed or moved, and at the end for a
-    /// client that has `missed` some; then nothing has changed.
+    /// [`Backlog::seen`] without freeing or moving anything, and the next event, if there is one, in
+    /// place of the one that is shown. Returns whether there is one; `None` if the event was evicted,
+    /// and where something would be freed or moved: then nothing has changed.
     #[inline(always)]
-    pub(super) fn pass<P: Payload>(
-        &mut self,
-        seen: Event<P::EventData>,
-        missed: u64,
-        events: &mut Events<P>,
-    ) -> Option<Option<Event<P::EventData>>> {
-        let Events { slots, free } = events;
-        let event = slots.get(seen.slot as usize)?;
-        let owed = event.owed;
-        if owed == 0 {
+    pub(super) fn pass<P: Payload>(&mut self, shown: &mut Event<P::EventData>, events: &mut Events<P>) -> Option<bool> {
+        let Events { slots, free, kept } = &mut *events;
+        let event = slots.get_mut(shown.slot as usize)?;
+        if event.owed == 0 {
             return None;
         }
-        let place = self.index(seen.number);
-        let is_kept = || event.holders <= 2 && event.size <= SMALL && free.len() < SPARES;
-        if owed == 1 && event.spare == 0 && (place != self.first || !is_kept()) {
-            return None;
-        }
-        let mut shown = None;
-        if let Some(&slot) = self.slots.get(place + 1) {
-            let next = slots.get_mut(slot as usize)?;
-            shown = Some(Event {
-                slot,
-                number: seen.number + 1,
-                size: next.size,
-                payload: next.payload()?.view(),
-            });
-            next.holders += 1;
-        } else if missed > 0 {
-            return None;
-        }
-        let event = slots.get_mut(seen.slot as usize)?;
-        event.owed = owed - 1;
-        event.holders -= 1;
-        if event.owed | event.spare == 0 {
-            event.holders = 0;
-            self.memory -= event.size as u64;
-            (self.first, self.oldest) = (self.first + 1, self.oldest + 1);
+        if event.owed == 1 && event.spare == 0 {
+            let size = *kept + event.size + OVERHEAD;
+            if event.holders != 2 || shown.number != self.oldest || size > KEPT {
+                return None;
+            }
+            *kept = size;
             // Room: `add_slot` has made it, so this is always true. The comparison says so to the
             // compiler.
             if free.len() < free.capacity() {
-                free.push(seen.slot);
+                free.push(shown.slot);
             }
+            // The queue's hold.
+            event.holders -= 1;
+            self.memory -= event.size as u64;
+            self.oldest += 1;
         }
-        Some(shown)
+        event.owed -= 1;
+        event.holders -= 1;
+        // Every slot of the list has an event.
+        let next = self.get(shown.number + 1);
+        let next = next.and_then(|slot| events.show(slot, shown.number + 1));
+        if let Some(next) = next {
+            *shown = next;
+        }
+        Some(next.is_some())
     }
 
     /// Gives a client that has become active all events that are stored. In place of an announced

@@ -100,20 +100,32 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         let (place, client) = found.ok_or(Error::EINVAL)?;
         self.last = place;
         let client = *client;
-        if !matches!(queue.readers.get(client), Some(Some(reader)) if reader.is_active()) {
+        let reader = queue.readers.get_mut(client).and_then(Option::as_mut);
+        let Some(reader) = reader.filter(|reader| reader.is_active()) else {
             queue.activate(client, &mut self.generation, &mut self.events)?;
-        }
-        if let Some(journal) = &mut self.journal {
-            trace::start(journal, queue, client, &self.events);
-        }
-        let reader = queue.readers[client].as_ref().ok_or(Error::GENERIC)?;
+            return self.begin_first(session, prepare);
+        };
         session.client = client;
         session.queue_generation = queue.generation;
         session.generation = reader.generation;
         session.array = queue.array;
+        if let Some(journal) = &mut self.journal {
+            trace::start(journal, queue, client, &self.events);
+        }
         prepare(queue.array)?;
-        queue.advance(session, &mut self.events, &mut self.journal);
+        queue.show_next(session, &mut self.events, &mut self.journal);
         Ok(())
+    }
+
+    /// [`Queues::begin`] for the first fetch of a client, which has become active.
+    #[cold]
+    #[inline(never)]
+    fn begin_first(
+        &mut self,
+        session: &mut FetchSession<P::EventData, F>,
+        prepare: impl FnOnce(i32) -> Result<()>,
+    ) -> Result<()> {
+        self.begin(session, prepare)
     }
 
     /// Notes that the client is done with the event that is shown, and shows the next one, or ends
@@ -130,8 +142,8 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     }
 
     /// [`Queues::advance`] without allocating or freeing, for an event without a filter: shows the
-    /// next event, to be decoded (`true`), or ends a fetch that has missed none (`false`). `None`
-    /// means that anything else has to be done, and nothing has changed.
+    /// next event, to be decoded (`true`), or ends the fetch (`false`), of a client that has missed none.
+    /// `None` means that anything else has to be done, and nothing has changed.
     #[inline(always)]
     pub fn pass(&mut self, session: &mut FetchSession<P::EventData, F>) -> Option<bool> {
         let queue = in_use(&mut self.slots, session.handle).ok()?.1;
@@ -139,17 +151,15 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         let FetchState::Showing(event, None) = &mut session.state else {
             return None;
         };
-        if reader.cursor != event.number || reader.access != Access::Allowed {
+        if reader.cursor != event.number || reader.access != Access::Allowed || reader.missed > 0 {
             return None;
         }
-        let next = queue.backlog.pass(*event, reader.missed, &mut self.events)?;
+        let is_showing = queue.backlog.pass(event, &mut self.events)?;
         reader.cursor += 1;
-        if let Some(next) = next {
-            *event = next;
-            return Some(true);
+        if !is_showing {
+            session.state = FetchState::Ended(End::Missed(0));
         }
-        session.state = FetchState::Ended(End::Missed(0));
-        Some(false)
+        Some(is_showing)
     }
 
     /// The payload of an event that a fetch shows; the fetch holds the event, so it is there.
@@ -187,8 +197,8 @@ impl<P: Payload, F: Copy> Queues<P, F> {
 }
 
 impl<F: Copy> Queue<F> {
-    /// Goes on to the next event that is to be shown, or to the end; `None` when the client has
-    /// gone.
+    /// Notes that the client is done with the event that is shown, and goes on to the next one that
+    /// is to be shown, or to the end; `None` when the client has gone.
     #[inline(always)]
     fn advance<P: Payload>(
         &mut self,
@@ -196,50 +206,64 @@ impl<F: Copy> Queue<F> {
         events: &mut Events<P>,
         journal: &mut Option<Journal>,
     ) -> Option<()> {
-        let (name, backlog) = (&self.name, &mut self.backlog);
+        self.pass_shown(session, events, journal)?;
+        self.show_next(session, events, journal)
+    }
+
+    /// Notes that the client is done with the event that is shown; `None` when the client has gone.
+    #[inline(always)]
+    fn pass_shown<P: Payload>(
+        &mut self,
+        session: &mut FetchSession<P::EventData, F>,
+        events: &mut Events<P>,
+        journal: &mut Option<Journal>,
+    ) -> Option<()> {
         let reader = session.reader(&mut self.readers)?;
-        loop {
-            if let Some(&Event { slot, number, .. }) = session.event() {
-                session.state = FetchState::Ended(End::Gone);
-                let event = events.get_mut(slot);
-                event.holders -= 1;
-                // Otherwise a fetch inside of a callback of this one was faster.
-                if reader.cursor == number {
-                    reader.cursor += 1;
-                    if let (true, Some(journal)) = (backlog.seen(number, event), &mut *journal) {
-                        trace::removal(journal, name, event);
-                    }
-                }
-                if event.holders == 0 {
-                    events.free(slot);
-                }
+        let &Event { slot, number, .. } = session.event()?;
+        session.state = FetchState::Ended(End::Gone);
+        let event = events.get_mut(slot);
+        event.holders -= 1;
+        // Otherwise a fetch inside of a callback of this one was faster.
+        if reader.cursor == number {
+            reader.cursor += 1;
+            if let (true, Some(journal)) = (self.backlog.seen(number, event), &mut *journal) {
+                trace::removal(journal, &self.name, event);
             }
+        }
+        if event.holders == 0 {
+            events.free(slot);
+        }
+        Some(())
+    }
+
+    /// Shows the next event, or ends the fetch; `None` when the client has gone.
+    #[inline(always)]
+    fn show_next<P: Payload>(
+        &mut self,
+        session: &mut FetchSession<P::EventData, F>,
+        events: &mut Events<P>,
+        journal: &mut Option<Journal>,
+    ) -> Option<()> {
+        loop {
+            let (backlog, reader) = (&self.backlog, session.reader(&mut self.readers)?);
             // The events in front of the oldest one were evicted.
             let oldest = backlog.oldest;
             if reader.cursor < oldest {
                 reader.missed += oldest - reader.cursor;
                 reader.cursor = oldest;
             }
+            let is_denied = reader.access == Access::Denied;
             let Some(slot) = backlog.get(reader.cursor) else {
                 let missed = std::mem::take(&mut reader.missed);
-                let is_denied = reader.access == Access::Denied;
                 session.state = FetchState::Ended(End::Missed(if is_denied { 0 } else { missed }));
                 return Some(());
             };
-            let stored = events.get_mut(slot);
-            let event = Event {
-                slot,
-                number: reader.cursor,
-                size: stored.size,
-                payload: stored.payload()?.view(),
-            };
-            stored.holders += 1;
+            let event = events.show(slot, reader.cursor)?;
             if reader.access == Access::Filtered {
                 session.state = FetchState::Showing(event, reader.filter);
                 return Some(());
             }
             session.state = FetchState::Showing(event, None);
-            let is_denied = reader.access == Access::Denied;
             if let Some(journal) = &mut *journal {
                 if is_denied {
                     journal.debug(format_args!("Clientq access denied"));
@@ -249,6 +273,7 @@ impl<F: Copy> Queue<F> {
             if !is_denied {
                 return Some(());
             }
+            self.pass_shown(session, events, journal)?;
         }
     }
 }

@@ -6,6 +6,7 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 
+use super::backlog::{KEPT, OVERHEAD};
 use super::{End, Ending, FetchSession, FetchState, Payload, Queues};
 use crate::error::Error;
 
@@ -221,7 +222,8 @@ fn with_clients<P: Payload>(queues: &mut Queues<P, ()>, name: &[u8], limit: usiz
 /// also when the queue has gone, and no other event goes with it (E-14).
 #[test]
 fn kept_until_the_last_fetch_is_done() {
-    const LARGE: usize = 1000;
+    // The memory of so large an event is not kept for others.
+    const LARGE: usize = 2 * KEPT;
     let mut queues = Queues::<Rc<()>, ()>::new();
     let names: [&[u8]; 2] = [b"one", b"two"];
     let handles = names.map(|name| with_clients(&mut queues, name, LARGE, 2));
@@ -254,6 +256,29 @@ fn kept_until_the_last_fetch_is_done() {
     assert_eq!(counts(&events), [1, 2]);
     queues.break_off(&mut sessions[3]);
     assert_eq!(counts(&events), [1, 1]);
+}
+
+/// The memory of events that all clients have seen is used again, and only so much of it is kept.
+#[test]
+fn memory_of_seen_events() {
+    const SIZE: usize = 1000;
+    let mut queues = Queues::<Rc<()>, ()>::new();
+    let queue = with_clients(&mut queues, b"one", usize::MAX, 1);
+    let event = Rc::new(());
+    for turn in 0..3 {
+        let mut used = 0;
+        for _ in 0..1000 {
+            let store = |old: Option<Rc<()>>| {
+                used += usize::from(old.is_some());
+                Ok(Rc::clone(&event))
+            };
+            queues.append(queue, SIZE, store).expect("memory");
+        }
+        fetch(&mut queues, queue, 1, usize::MAX);
+        let kept = KEPT / (SIZE + OVERHEAD);
+        assert_eq!(used, if turn == 0 { 0 } else { kept });
+        assert_eq!(Rc::strong_count(&event), 1 + kept);
+    }
 }
 
 /// An old event that waits for a client does not make the queue grow by those that others have seen
