@@ -301,8 +301,8 @@ fn path(token: &mut Token, indom: InDom) -> Result<FilePath> {
 }
 
 /// Culls the instances that were saved more than `recent` seconds ago and not stored since; returns
-/// their number. The pointers that were attached to them are added to the list, in ascending order
-/// of ids.
+/// their number. Their ids, and the pointers that were attached to them, are added to the list, in
+/// ascending order of ids.
 ///
 /// # Errors
 /// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-ENOMEM`.
@@ -310,7 +310,7 @@ pub(crate) fn purge(
     token: &mut Token,
     indom: InDom,
     recent: i64,
-    attached: Option<&mut Vec<Private>>,
+    attached: Option<&mut Vec<(u32, Private)>>,
 ) -> Result<c_int> {
     let limit = now().saturating_sub(recent);
     with(token, indom, |cache| cache.purge(limit, attached)).map(count)
@@ -321,7 +321,7 @@ pub(crate) struct Purge {
     callback: Option<Free>,
     /// The number of culled instances.
     pub(crate) number: c_int,
-    attached: NoDropCell<vec::IntoIter<Private>>,
+    attached: NoDropCell<vec::IntoIter<(u32, Private)>>,
 }
 
 impl Purge {
@@ -343,7 +343,7 @@ impl Purge {
     /// is owned any more.
     pub(crate) fn next(&mut self) -> Option<(Free, Private)> {
         let next = self.attached.get().and_then(Iterator::next);
-        let call = self.callback.zip(next);
+        let call = self.callback.zip(next.map(|(_, private)| private));
         if call.is_none() {
             drop(self.attached.take());
         }

@@ -181,6 +181,17 @@ impl<T> Slab<T> {
         &mut self.chunks[chunk][offset]
     }
 
+    /// Calls `work` with all slots, free ones included.
+    pub(super) fn for_each(&mut self, mut work: impl FnMut(u32, &mut Entry<T>)) {
+        let mut slot = 0;
+        for chunk in &mut self.chunks {
+            for entry in chunk.iter_mut() {
+                work(slot, entry);
+                slot += 1;
+            }
+        }
+    }
+
     /// As [`Slab::get`], for a slot that may not be there.
     pub(super) fn guess(&self, slot: u32) -> Option<&Entry<T>> {
         let (chunk, offset) = Slab::<T>::chunk_and_offset(slot);

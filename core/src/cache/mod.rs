@@ -374,21 +374,22 @@ impl<T: Copy> Cache<T> {
         self.cull_where(|entry| entry.state == EntryState::Inactive)
     }
 
-    /// Culls the instances that `is_culled` accepts, in ascending order of ids; returns how many.
+    /// Culls the instances that `is_culled` accepts; returns how many.
     fn cull_where(&mut self, mut is_culled: impl FnMut(&Entry<T>) -> bool) -> usize {
-        let before = self.active + self.inactive;
-        for listed in self.order.iter() {
-            let entry = self.slab.get_mut(listed.slot);
+        let (mut active, mut inactive) = (0, 0);
+        self.slab.for_each(|slot, entry| {
             if entry.is_live() && is_culled(entry) {
                 match entry.state {
-                    EntryState::Active => self.active -= 1,
-                    _ => self.inactive -= 1,
+                    EntryState::Active => active += 1,
+                    _ => inactive += 1,
                 }
                 entry.state = EntryState::Empty;
-                self.keys.take(listed.slot);
+                self.keys.take(slot);
             }
-        }
-        let culled = before - self.active - self.inactive;
+        });
+        self.active -= active;
+        self.inactive -= inactive;
+        let culled = active + inactive;
         self.empty += culled;
         self.instances_dirty |= culled > 0;
         count_change();
@@ -396,12 +397,12 @@ impl<T: Copy> Cache<T> {
     }
 
     /// Culls the instances that were saved before `limit`, in seconds since the epoch, and not
-    /// stored since (CACHE-62); returns how many. What was attached to them is added to the list,
-    /// if one is given, in ascending order of ids (CACHE-63).
+    /// stored since (CACHE-62); returns how many. The ids and what was attached to them are added to
+    /// the list, if one is given, in ascending order of ids (CACHE-63).
     ///
     /// # Errors
     /// `-ENOMEM`; nothing was culled.
-    pub fn purge(&mut self, limit: i64, mut attached: Option<&mut Vec<T>>) -> Result<usize> {
+    pub fn purge(&mut self, limit: i64, mut attached: Option<&mut Vec<(u32, T)>>) -> Result<usize> {
         // The usual case: agents purge much more often than an instance is old enough.
         if limit <= self.oldest {
             return Ok(0);
@@ -413,7 +414,7 @@ impl<T: Copy> Cache<T> {
         let culled = self.cull_where(|entry| {
             let is_old = entry.stamp != 0 && entry.stamp < limit;
             if let (Some(list), true) = (&mut attached, is_old) {
-                list.extend(entry.private);
+                list.extend(entry.private.map(|private| (entry.id, private)));
             }
             if entry.stamp != 0 && !is_old {
                 oldest = oldest.min(entry.stamp);
@@ -421,6 +422,9 @@ impl<T: Copy> Cache<T> {
             is_old
         });
         self.oldest = oldest;
+        if let Some(list) = attached {
+            list.sort_unstable_by_key(|(id, _)| *id);
+        }
         Ok(culled)
     }
 
