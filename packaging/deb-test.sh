@@ -304,7 +304,7 @@ else
     rm -rf --one-file-system "$target/systems/$suite-packages"
     cp -a "$target/systems/$suite-host" "$target/systems/$suite-packages"
     status=0
-    timeout 1800 unshare --mount --mount-proc --pid --net --fork --kill-child "$0" "$suite" --steps || status=$?
+    timeout 1800 unshare --mount --mount-proc --pid --net --fork --kill-child "packaging/${0##*/}" "$suite" --steps || status=$?
     [ "$status" != 0 ] ||
         packaging/tested.sh "make -C packaging deb-test-$suite" "Debian $(cat "$target/systems/$suite-packages/etc/debian_version"), $(dpkg --print-architecture)" \
             "$(chroot "$target/systems/$suite-packages" dpkg-query -W -f '${Version}' libpcp-pmda3 | sed 's/-.*//')" "packages installed, updated, removed"

@@ -115,7 +115,7 @@ else
     # Crates come the same way as on the host: through what its administrator trusts.
     cp -a /usr/local/share/ca-certificates "$target/systems/$suite-docs/usr/local/share/" 2>/dev/null || true
     status=0
-    DOCS_TEST_STEPS=yes timeout "${LIMIT:-3600}" unshare --mount --mount-proc --pid --fork --kill-child "$0" "${documents[@]}" || status=$?
+    DOCS_TEST_STEPS=yes timeout "${LIMIT:-3600}" unshare --mount --mount-proc --pid --fork --kill-child "packaging/${0##*/}" "${documents[@]}" || status=$?
     rm -rf --one-file-system "$target/systems/$suite-docs"
     exit $status
 fi

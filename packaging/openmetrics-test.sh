@@ -54,7 +54,7 @@ one() {
 
 # run AGENT TEST: what it prints, in a file.
 run() {
-    timeout 600 unshare --mount --mount-proc --pid --net --fork --kill-child "$0" "$suite" --one "$1" "$2" >"$results/$1/$2" 2>&1 ||
+    timeout 600 unshare --mount --mount-proc --pid --net --fork --kill-child "packaging/${0##*/}" "$suite" --one "$1" "$2" >"$results/$1/$2" 2>&1 ||
         echo "failed: $?" >>"$results/$1/$2"
 }
 
