@@ -1,9 +1,9 @@
 //! What programs send to a statsd by UDP becomes metrics: counters, gauges and durations, which
 //! come up when they are first received, with their tags as labels.
 //!
-//! A line has a name, tags, a number, a type (`c`, `g`, or `ms` for a duration) and a sampling rate,
-//! as `requests,host=web1,zone=eu:1|c|@0.1`; tags and rate may be missing. A thread adds lines up.
-//! It shares each sum with the agent, so that a fetch has nothing to do but to read sums.
+//! A line has a name, tags, a number, a type (`c`, `g`, or `ms` for a duration) and a sampling
+//! rate, as `requests,host=web1,zone=eu:1|c|@0.1`; tags and rate may be missing. A thread adds
+//! lines up. It shares each sum with the agent, so that a fetch has nothing to do but to read sums.
 
 #![forbid(unsafe_code)]
 use hdrhistogram::Histogram;

@@ -168,8 +168,8 @@ fn parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option<Parameter<'_>>) 
     }
 }
 
-/// [`parameter`] for a number that fits, as a short call. It is `extern "C"`, so that the call to it
-/// is a jump.
+/// [`parameter`] for a number that fits, as a short call. It is `extern "C"`, so that the call to
+/// it is a jump.
 #[inline(never)]
 extern "C" fn number_parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option<Parameter<'_>>) -> c_int {
     let Some(atom) = value else {

@@ -343,8 +343,9 @@ impl QueueFetch {
         })
     }
 
-    /// [`QueueFetch::resume`] after a decoder, as a short call. Returns true if the next event is to
-    /// be decoded. Otherwise the fetch has ended, or it still shows the event, as nothing was done.
+    /// [`QueueFetch::resume`] after a decoder, as a short call. Returns true if the next event is
+    /// to be decoded. Otherwise the fetch has ended, or it still shows the event, as nothing was
+    /// done.
     #[inline(never)]
     pub(crate) fn resume_short(&mut self, answer: c_int) -> bool {
         let next = state::short(|Globals { queues, arrays, .. }| {

@@ -397,8 +397,8 @@ impl<T: Copy> Cache<T> {
     }
 
     /// Culls the instances that were saved before `limit`, in seconds since the epoch, and not
-    /// stored since (CACHE-62); returns how many. The ids and what was attached to them are added to
-    /// the list, if one is given, in ascending order of ids (CACHE-63).
+    /// stored since (CACHE-62); returns how many. The ids and what was attached to them are added
+    /// to the list, if one is given, in ascending order of ids (CACHE-63).
     ///
     /// # Errors
     /// `-ENOMEM`; nothing was culled.

@@ -222,9 +222,9 @@ impl EventArray {
         fits
     }
 
-    /// Adds a parameter of four bytes if it fits, without allocating. `false` means that it does not
-    /// fit, or has no record to belong to: [`EventArray::add_parameter`] grows the array, or says
-    /// why not.
+    /// Adds a parameter of four bytes if it fits, without allocating. `false` means that it does
+    /// not fit, or has no record to belong to: [`EventArray::add_parameter`] grows the array, or
+    /// says why not.
     #[inline(always)]
     pub fn fit_word(&mut self, metric: u32, kind: u8, word: u32) -> bool {
         self.fit(self.parameters, [metric, length_and_type(8, kind), word])
@@ -293,8 +293,8 @@ impl EventArray {
         true
     }
 
-    /// Adds words, and counts them as one thing in the word at the offset `counter`; grows the array
-    /// if need be.
+    /// Adds words, and counts them as one thing in the word at the offset `counter`; grows the
+    /// array if need be.
     fn push<const N: usize>(&mut self, counter: u32, words: [u32; N]) -> Result<()> {
         if !self.fit(counter, words) {
             self.grow(4 * N)?;

@@ -299,9 +299,9 @@ impl Backlog {
         true
     }
 
-    /// [`Backlog::seen`] without freeing or moving anything, and the next event, if there is one, in
-    /// place of the one that is shown. Returns whether there is one; `None` if the event was evicted,
-    /// and where something would be freed or moved: then nothing has changed.
+    /// [`Backlog::seen`] without freeing or moving anything, and the next event, if there is one,
+    /// in place of the one that is shown. Returns whether there is one; `None` if the event was
+    /// evicted, and where something would be freed or moved: then nothing has changed.
     #[inline(always)]
     pub(super) fn pass<P: Payload>(&mut self, shown: &mut Event<P::EventData>, events: &mut Events<P>) -> Option<bool> {
         let Events { slots, free, kept } = &mut *events;

@@ -142,8 +142,8 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     }
 
     /// [`Queues::advance`] without allocating or freeing, for an event without a filter: shows the
-    /// next event, to be decoded (`true`), or ends the fetch (`false`), of a client that has missed none.
-    /// `None` means that anything else has to be done, and nothing has changed.
+    /// next event, to be decoded (`true`), or ends the fetch (`false`), of a client that has missed
+    /// none. `None` means that anything else has to be done, and nothing has changed.
     #[inline(always)]
     pub fn pass(&mut self, session: &mut FetchSession<P::EventData, F>) -> Option<bool> {
         let queue = in_use(&mut self.slots, session.handle).ok()?.1;
