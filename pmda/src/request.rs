@@ -9,6 +9,7 @@ use crate::Client;
 use crate::profile::{Profile, Selection};
 
 /// What a request is for.
+#[non_exhaustive]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Why {
     /// For values.

@@ -9,6 +9,7 @@ use crate::result_sink::ResultSink;
 use crate::{Error, NSEC, Result, Unit};
 
 /// The type of a metric (`PM_TYPE_*`).
+#[non_exhaustive]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Type {
@@ -65,6 +66,7 @@ impl Type {
 }
 
 /// The meaning of a value (`PM_SEM_*`).
+#[non_exhaustive]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Semantics {
@@ -74,6 +76,15 @@ pub enum Semantics {
     Instant = 3,
     /// Changes seldom, and keeps its value in between.
     Discrete = 4,
+}
+
+impl Semantics {
+    /// The semantics with this number.
+    #[must_use]
+    pub fn from_number(number: u32) -> Option<Semantics> {
+        let all = [Semantics::Counter, Semantics::Instant, Semantics::Discrete];
+        all.into_iter().find(|semantics| *semantics as u32 == number)
+    }
 }
 
 /// A value that a metric's function may return. A type of your own can implement it by passing on
@@ -316,6 +327,7 @@ impl<V: Value> Value for Result<V> {
 /// A value of a metric whose type is known at run time only: see [`Metrics::value_as`].
 ///
 /// [`Metrics::value_as`]: crate::Metrics::value_as
+#[non_exhaustive]
 #[derive(Clone, PartialEq, Debug)]
 pub enum Atom<'a> {
     /// No value.
@@ -382,6 +394,7 @@ atoms! {
 }
 
 /// A value that a client wants to store, of the metric's type.
+#[non_exhaustive]
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Stored<'a> {
     /// A whole number of any type.

@@ -99,7 +99,7 @@ fn edited() -> Result<()> {
     assert_eq!(step(&mut pmcd, edit), (false, true));
     assert_eq!(step(&mut pmcd, edit), (false, false));
     let desc = pmcd.desc("steps.first")?;
-    assert_eq!((desc.unit, desc.semantics), (BYTE, Semantics::Counter as u32));
+    assert_eq!((desc.unit, desc.semantics), (BYTE, Some(Semantics::Counter)));
     assert_eq!(pmcd.text("steps.first")?.0, "Other");
     assert!(pmcd.labels("steps.first")?.contains(r#""a":"b""#));
     let labels = |m: &mut Metrics<Steps>| {

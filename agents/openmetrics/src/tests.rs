@@ -98,7 +98,7 @@ fn a_document_becomes_metrics() {
     let desc = pmcd.desc(requests).expect("known");
     assert_eq!(
         (desc.semantics, desc.indom.serial()),
-        (Semantics::Counter as u32, 4096 + 1024 * 2)
+        (Some(Semantics::Counter), 4096 + 1024 * 2)
     );
     assert_eq!(pmcd.text(requests), Ok(("Requests.".to_owned(), "By code.".to_owned())));
     let up = "openmetrics.web.up";
@@ -319,7 +319,7 @@ fn hostile_documents() {
     assert_eq!((values.len(), values.value_of::<f64>("1 b:2")), (1, Some(2.0)));
     assert_eq!(
         pmcd.desc("openmetrics.changing.m").expect("known").semantics,
-        Semantics::Instant as u32
+        Some(Semantics::Instant)
     );
     host.page("singular", "m{a=\"1\"} 2\nm{a=\"2\"} 3\n");
     assert_eq!(

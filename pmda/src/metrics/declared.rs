@@ -7,6 +7,7 @@ use crate::value::{Semantics, Type};
 use crate::{Labels, Unit};
 
 /// A metric as it was declared.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug)]
 pub struct Declared<'m> {
     /// Its name without the root.
@@ -32,6 +33,7 @@ pub struct Declared<'m> {
 }
 
 /// An instance domain as it was declared.
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug)]
 pub struct DeclaredIndom<'m> {
     /// Its serial.

@@ -121,7 +121,10 @@ fn descriptions() {
         "simple.numfetch 253.0.0\nsimple.color 253.0.1\nsimple.time.user 253.1.2\nsimple.time.sys 253.1.3\nsimple.now 253.2.4\n"
     );
     let desc = pmcd.desc("simple.time.sys").expect("a metric");
-    assert_eq!((desc.kind, desc.semantics, desc.unit), (Some(Type::F64), 1, SEC));
+    assert_eq!(
+        (desc.kind, desc.semantics, desc.unit),
+        (Some(Type::F64), Some(Semantics::Counter), SEC)
+    );
     assert_eq!(desc.indom.0, u32::MAX);
     assert_eq!(pmcd.desc("simple.now").expect("a metric").indom.serial(), 1);
     let text = pmcd.text("simple.numfetch").expect("help");

@@ -38,10 +38,10 @@ use std::time::Duration;
 use log::LevelFilter;
 use pmda_core::constants::*;
 use pmda_core::error as core;
-use pmda_core::ident::{InDom, MetricId};
 use pmda_core::wire::client::{self as wire, ClientRequest, InDomProfile};
 use pmda_core::wire::{Kind, decode};
 
+pub use pmda_core::ident::{InDom, MetricId};
 pub use reply::{Desc, EventRecord, Fetched};
 pub use request::StoreValue;
 

@@ -11,20 +11,21 @@ use pmda_core::wire::result::{self, SentValue};
 use pmda_core::wire::word;
 
 use crate::session::stored;
-use crate::value::{FromStore, Stored, Type};
+use crate::value::{FromStore, Semantics, Stored, Type};
 use crate::{Error, Result, Unit};
 
 /// A metric's description.
+#[non_exhaustive]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Desc {
     /// Its number.
     pub id: MetricId,
-    /// The type of its values.
+    /// The type of its values; `None` for a number that is none.
     pub kind: Option<Type>,
     /// Its instance domain.
     pub indom: InDom,
-    /// The meaning of its values, `PM_SEM_*`.
-    pub semantics: u32,
+    /// The meaning of its values; `None` for a number that has none.
+    pub semantics: Option<Semantics>,
     /// Its unit.
     pub unit: Unit,
 }
@@ -40,7 +41,7 @@ impl Desc {
             id: desc.metric,
             kind: Type::from_number(desc.kind as u32),
             indom: desc.indom,
-            semantics: desc.semantics,
+            semantics: Semantics::from_number(desc.semantics),
             unit: Unit::from_word(desc.units),
         })
     }
@@ -84,6 +85,7 @@ impl Atom {
 }
 
 /// An event record as it was sent.
+#[non_exhaustive]
 #[derive(Clone, PartialEq, Debug)]
 pub struct EventRecord {
     /// The time when it happened.

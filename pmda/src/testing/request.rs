@@ -7,6 +7,7 @@ use crate::value::Type;
 use crate::{ClientId, Result};
 
 /// A value that is to be stored. It is sent in the metric's type if it can be converted to that.
+#[non_exhaustive]
 #[derive(Clone, PartialEq, Debug)]
 pub enum StoreValue {
     /// A whole number.
