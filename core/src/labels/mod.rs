@@ -201,6 +201,19 @@ mod tests {
         assert_eq!(set.iter().collect::<Vec<_>>(), expected);
     }
 
+    /// A text that a merge would write in the same way is taken as it is: one in order, not empty,
+    /// and not longer than a merge may write (LABEL-37).
+    #[test]
+    fn merged_already() {
+        let is_merged = |text: &str| match parse(text.as_bytes(), 0, false) {
+            Ok(ParsedText::Plain(set)) => set.is_merged(),
+            other => panic!("{other:?}"),
+        };
+        let long = |length: usize| format!("{{\"a\":\"{}\"}}", "x".repeat(length - 8));
+        assert!(is_merged("{\"a\":1,\"b\":2}") && is_merged(&long(MAX_MERGED)));
+        assert!(!is_merged("{\"b\":1,\"a\":2}") && !is_merged("{}") && !is_merged(&long(MAX_MERGED + 1)));
+    }
+
     /// A name sorts before longer ones that begin with it, and a set without labels is an empty
     /// object (LABEL-36, LABEL-37).
     #[test]
