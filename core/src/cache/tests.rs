@@ -1,5 +1,6 @@
 //! The whole cache against a simple model.
 
+mod operations;
 mod stamps;
 
 use std::collections::BTreeMap;
