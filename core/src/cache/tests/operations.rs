@@ -1,7 +1,7 @@
 //! Operations on all instances, names and ids that are refused, and what a file does to a cache.
 
 use super::*;
-use crate::cache::walk::WalkEntry;
+use crate::cache::WalkEntry;
 use crate::error::Error;
 use crate::log::Message;
 
