@@ -46,7 +46,7 @@ pub struct Config {
     pub headers: Vec<(String, String)>,
     /// What connections with TLS have of their own, and who is trusted.
     pub secure: Option<Arc<Secure>>,
-    /// How long the source may take altogether, in the place of [`crate::limits::BACKGROUND`].
+    /// How long the source may take altogether, in the place of `limits::BACKGROUND`.
     pub timeout: Option<Duration>,
     /// How long its document serves requests before it is fetched again.
     pub interval: Option<Duration>,
