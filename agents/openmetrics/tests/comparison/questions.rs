@@ -86,6 +86,7 @@ pub fn about_control(pmcd: &Pmcd<'_>, host: &Host, answers: &mut Answers) {
         };
         add(format!("pminfo {metric}"), answer);
     }
+    let mut logged = log(host);
     let mut stores: Vec<_> = ["1", "7", "0", "x"]
         .map(|value| ("openmetrics.control.debug", value))
         .into();
@@ -99,7 +100,9 @@ pub fn about_control(pmcd: &Pmcd<'_>, host: &Host, answers: &mut Answers) {
         let debug = pmcd.tool("pminfo", &["-f", "openmetrics.control.debug"]);
         add(format!("debug after pmstore {metric} {value}"), text(&debug));
     }
-    for line in log(host) {
+    // In between the agents log, each in its own words, what they do for sources that are due.
+    logged.extend(log(host).into_iter().filter(|line| line.contains(".control.debug: ")));
+    for line in logged {
         // What is wrong is said in other words; what is done is said in the same.
         let is_same = line.starts_with("Info: ") || line.contains(" ignored config file ");
         let document = if is_same { "control" } else { "log" };
