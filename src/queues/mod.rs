@@ -1,5 +1,6 @@
-//! The event queues of the process and their clients; and the release of filters, which end by
-//! another filter, with their client or with their queue.
+//! The event queues of the process and their clients; the release of filters, which end by another
+//! filter, with their client or with their queue; and the work of `pmdaEventQueueRecords`, by which
+//! a client fetches the events that it has not seen.
 
 pub(crate) mod exports;
 
