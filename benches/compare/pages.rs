@@ -35,7 +35,7 @@ const AGENTS: &str = "pmcd's default agents, all metrics";
 
 /// Rows that an agent meets often, and the largest: scenario, size, what the page calls it, and why
 /// it is slower.
-const REASONS: [(&str, &str, &str, &str); 13] = [
+const REASONS: [(&str, &str, &str, &str); 15] = [
     (
         "queue, one event for n clients",
         "2",
@@ -107,6 +107,18 @@ const REASONS: [(&str, &str, &str, &str); 13] = [
         "10",
         "load of a cache of ten, an instance",
         "A check before it is opened: a FIFO does not block, only regular files are read",
+    ),
+    (
+        "pmdaText, miss",
+        "5",
+        "a help text that is not there, of five",
+        "The hash and its index, where C compares five numbers; from 30 on faster",
+    ),
+    (
+        "purge that culls half",
+        "1",
+        "a purge of a cache of one instance",
+        "The oldest time stamp is noted, so that most purges look at no instance; from 100 on faster",
     ),
     (
         "pmdaTreeChildren",
