@@ -14,10 +14,14 @@ fn mutated_pdus_end_no_agent() {
     Program::new("hostile/pdus").expect("a source file").compile(&pdus);
     let amount = program::amount("examples", Course::of_environment()).expect("an amount");
     let built = ["load", "mounts", "simple"].map(|name| (name, agents::daemon(name)));
-    let examples = ["churn", "events", "roots", "slow"].map(|name| (name, agents::example(name)));
+    let examples = ["churn", "events", "processes", "roots", "slow", "statsd"];
+    let examples = examples.map(|name| (name, agents::example(name)));
     for (name, agent) in built.into_iter().chain(examples) {
         let agent = agent.display().to_string();
-        let args = [amount, "1", "0", "", "250", &agent, "-d", "250"];
+        let mut args = vec![amount, "1", "0", "", "250", &agent, "-d", "250"];
+        if name == "statsd" {
+            args.extend(["--port", "0"]);
+        }
         let outcome = environment.run(&pdus, &args);
         let text = String::from_utf8_lossy(&outcome.stderr).into_owned();
         assert_eq!(outcome.end, "exit 0", "{name}\n{text}");
