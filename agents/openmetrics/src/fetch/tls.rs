@@ -12,6 +12,7 @@ use openssl::ssl::{Ssl, SslContext, SslContextBuilder, SslMethod, SslOptions, Ss
 use openssl::x509::verify::{X509CheckFlags, X509VerifyFlags};
 use openssl::x509::{X509, X509VerifyResult};
 use pmda_core::dir_entry::DirEntry;
+use rustix::io::Errno;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::Mutex;
 use tokio_openssl::SslStream;
@@ -190,7 +191,10 @@ fn build(bundle: Option<&(&'static str, PathBuf)>, own: &Secure) -> Result<SslCo
             .set_flags(X509VerifyFlags::PARTIAL_CHAIN | X509VerifyFlags::TRUSTED_FIRST)
             .map_err(words)?;
         match bundle {
-            None => context.set_default_verify_paths().map_err(words)?,
+            None => {
+                check_system_file()?;
+                context.set_default_verify_paths().map_err(words)?;
+            }
             Some((name, path)) => load_authorities(&mut context, path).map_err(|reason| {
                 let path = path.display();
                 match *name {
@@ -202,6 +206,21 @@ fn build(bundle: Option<&(&'static str, PathBuf)>, own: &Secure) -> Result<SslCo
     }
     load_certificate(&mut context, own)?;
     Ok(context.build())
+}
+
+/// Refuses what OpenSSL would wait for, without end, as the file of the system's certificates. What
+/// else is wrong with it OpenSSL passes over.
+fn check_system_file() -> Result<(), String> {
+    let Some(path) = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from) else {
+        return Ok(());
+    };
+    match DirEntry::target_at(&path).and_then(|entry| entry.read()) {
+        Err(error) if Errno::from_io_error(&error) == Some(Errno::INVAL) => Err(format!(
+            "SSL_CERT_FILE names {}, which is no regular file",
+            path.display()
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// Trusts the certificates of a file or a folder, which is opened as all files of an agent of root

@@ -105,3 +105,27 @@ fn intervals_and_filters() {
     assert_eq!(answer(&pmcd, "script"), first);
     assert!(answer(&pmcd, "control.calls").contains("\"script\"] value 1\n"));
 }
+
+/// OM-98: a FIFO in the place of certificates is not waited for, whatever names it.
+#[test]
+fn certificates_that_nobody_writes() {
+    let folder = certified();
+    let fifo = folder.path().join("fifo");
+    nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).expect("ours");
+    let server = SecureServer::start(folder.path(), "own", &[]);
+    for variable in ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE", "SSL_CERT_FILE"] {
+        let host = Host::new("fifo", Which::Ours)
+            .with_variable("REQUESTS_CA_BUNDLE", "")
+            .with_variable("CURL_CA_BUNDLE", "")
+            .with_variable(variable, &fifo.display().to_string());
+        host.add_url("secure", &format!("https://localhost:{}/page\n", server.port));
+        host.add_document("plain", "x 1\n");
+        let pmcd = host.pmcd();
+        assert!(answer(&pmcd, "plain.x").contains("value 1\n"));
+        let status = status(&pmcd, "secure");
+        assert!(
+            status.contains(&format!("{variable} names {}", fifo.display())),
+            "{status}"
+        );
+    }
+}
