@@ -146,8 +146,8 @@ pub(crate) fn enter_context(ext: Ext<'_>, interface: Interface) {
 }
 
 impl<'call> Fetch<'call> {
-    /// Begins a fetch: checks the agent's record (`agent`, which [`state::any_agent`] has found),
-    /// sets the context (FETCH-11), and writes the head of the result.
+    /// Begins a fetch: checks the agent's record (`agent`, which [`crate::state::any_agent`] has
+    /// found), sets the context (FETCH-11), and writes the head of the result.
     ///
     /// # Errors
     /// `-ENOMEM`.

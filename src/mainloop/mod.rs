@@ -389,7 +389,7 @@ fn profile_request(
 /// one; length without the NUL.
 ///
 /// # Errors
-/// As [`profile`]; `PM_ERR_NYI` below interface version 6.
+/// As [`profile_request`]; `PM_ERR_NYI` below interface version 6.
 fn attribute_request(
     token: &mut Token,
     agent: Agent<'_>,
@@ -413,7 +413,7 @@ fn attribute_request(
 /// The method and argument for a RESULT: values to store.
 ///
 /// # Errors
-/// As [`profile`].
+/// As [`profile_request`].
 fn store_request(
     agent: Agent<'_>,
     pdu: &[u8],
@@ -428,7 +428,7 @@ fn store_request(
 /// The method and arguments for a FETCH: the number of metrics, and their list.
 ///
 /// # Errors
-/// As [`profile`].
+/// As [`profile_request`].
 fn fetch_request(
     agent: Agent<'_>,
     pdu: &[u8],
@@ -445,7 +445,7 @@ fn fetch_request(
 /// The method and argument for a DESC_REQ.
 ///
 /// # Errors
-/// As [`profile`].
+/// As [`profile_request`].
 fn desc_request(agent: Agent<'_>, pdu: &[u8]) -> Result<(DescMethod, MetricId)> {
     let metric = decode::desc_request(pdu)?;
     Ok((agent.dispatch.desc().ok_or(Error::NYI)?, metric))
@@ -454,7 +454,7 @@ fn desc_request(agent: Agent<'_>, pdu: &[u8]) -> Result<(DescMethod, MetricId)> 
 /// The method and arguments for an INSTANCE_REQ: domain, instance, and name or NULL.
 ///
 /// # Errors
-/// As [`profile`].
+/// As [`profile_request`].
 fn instance_request(
     agent: Agent<'_>,
     pdu: &[u8],
@@ -473,7 +473,7 @@ fn instance_request(
 /// The method and argument for a TEXT_REQ.
 ///
 /// # Errors
-/// As [`profile`].
+/// As [`profile_request`].
 fn text_request(agent: Agent<'_>, pdu: &[u8]) -> Result<(TextMethod, About)> {
     let about = decode::text_request(pdu)?;
     Ok((agent.dispatch.text().ok_or(Error::NYI)?, about))
@@ -482,7 +482,7 @@ fn text_request(agent: Agent<'_>, pdu: &[u8]) -> Result<(TextMethod, About)> {
 /// The method and argument for a PMNS_NAMES with one name.
 ///
 /// # Errors
-/// As [`profile`]; `PM_ERR_NAME` below interface version 4.
+/// As [`profile_request`]; `PM_ERR_NAME` below interface version 4.
 fn pmid_request(agent: Agent<'_>, pdu: &[u8], kept: &mut Text) -> Result<(PmidMethod, *mut c_char)> {
     let name = string(decode::names_request(pdu)?)?;
     if !agent.interface().has_names() {
@@ -496,7 +496,7 @@ fn pmid_request(agent: Agent<'_>, pdu: &[u8], kept: &mut Text) -> Result<(PmidMe
 /// The method and argument for a PMNS_IDS with one metric.
 ///
 /// # Errors
-/// As [`profile`]; `PM_ERR_PMID` below interface version 4.
+/// As [`profile_request`]; `PM_ERR_PMID` below interface version 4.
 fn name_request(token: &mut Token, agent: Agent<'_>, pdu: &[u8]) -> Result<(NameMethod, MetricId)> {
     let metric = decode::ids_request(pdu)?;
     if !agent.interface().has_names() {
@@ -511,7 +511,7 @@ fn name_request(token: &mut Token, agent: Agent<'_>, pdu: &[u8]) -> Result<(Name
 /// whether the reply has states.
 ///
 /// # Errors
-/// As [`profile`]; `PM_ERR_NAME` below interface version 4.
+/// As [`profile_request`]; `PM_ERR_NAME` below interface version 4.
 fn children_request(
     token: &mut Token,
     agent: Agent<'_>,
@@ -535,7 +535,7 @@ fn children_request(
 /// has no labels then.
 ///
 /// # Errors
-/// As [`profile`].
+/// As [`profile_request`].
 fn label_request(token: &mut Token, agent: Agent<'_>, pdu: &[u8]) -> Result<(Option<LabelMethod>, About)> {
     let about = decode::label_request(pdu)?;
     if !agent.interface().has_labels() {

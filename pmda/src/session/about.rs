@@ -71,7 +71,7 @@ impl<A: Agent> Handler<A> {
     ///
     /// # Errors
     /// `PM_ERR_INDOM` for an unknown domain; `PM_ERR_INST` for an unknown instance; as
-    /// [`AgentState::refresh_instances`]; `PM_ERR_IPC`.
+    /// `AgentState::refresh_instances`; `PM_ERR_IPC`.
     pub(super) fn instances(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
         let asked = decode::instance_request(pdu)?;
         let client = self.clients.get(from);
@@ -125,7 +125,7 @@ impl<A: Agent> Handler<A> {
     /// LABEL_REQ: the labels of one level.
     ///
     /// # Errors
-    /// `PM_ERR_TYPE` for an unknown level; for instances as [`AgentState::refresh_instances`];
+    /// `PM_ERR_TYPE` for an unknown level; for instances as `AgentState::refresh_instances`;
     /// `PM_ERR_IPC`.
     pub(super) fn labels(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
         let about = decode::label_request(pdu)?;
