@@ -13,6 +13,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::buffer::spare_capacity;
 use rustix::fs::{
@@ -329,11 +330,14 @@ fn walk(path: &FilePath, follow_last: bool) -> io::Result<Found> {
     Err(Errno::LOOP.into())
 }
 
+/// False once the system has said that it has no `openat2`. valgrind 3.19 reports each try.
+static HAS_OPENAT2: AtomicBool = AtomicBool::new(true);
+
 /// The directory of a path, opened by one system call (Linux 5.6) if no link is on the way. `None`
 /// if there is one, or for another reason: going component by component finds it.
 fn without_links(path: &FilePath) -> io::Result<Option<OwnedFd>> {
     let (directory, name) = path.split();
-    if directory.is_empty() || name.is_empty() {
+    if directory.is_empty() || name.is_empty() || !HAS_OPENAT2.load(Ordering::Relaxed) {
         return Ok(None);
     }
     let directory = FilePath::new(&[directory], format_args!("")).map_err(io_error)?;
@@ -344,6 +348,9 @@ fn without_links(path: &FilePath) -> io::Result<Option<OwnedFd>> {
         Mode::empty(),
         ResolveFlags::NO_SYMLINKS,
     );
+    if matches!(opened, Err(Errno::NOSYS)) {
+        HAS_OPENAT2.store(false, Ordering::Relaxed);
+    }
     Ok(opened.ok())
 }
 
