@@ -37,6 +37,37 @@ pub(crate) const PATH_MAX: usize = 4096;
 /// The mode bit of a directory in which only owners remove and rename names.
 const STICKY: u32 = 0o1000;
 
+/// What the way to a file and its replacement ask of its status: a sixth of [`Stat`], since a save
+/// has several of them on a stack that may be small.
+#[derive(Clone, Copy, Debug)]
+pub struct Status {
+    /// Type and permissions, `st_mode`.
+    pub mode: u32,
+    /// Whether it has one name only, `st_nlink`.
+    pub has_one_name: bool,
+    /// The owner, `st_uid`.
+    pub user: u32,
+    /// The owning group, `st_gid`.
+    pub group: u32,
+}
+
+impl Status {
+    fn of(stat: &Stat) -> Status {
+        Status {
+            mode: stat.st_mode,
+            has_one_name: stat.st_nlink == 1,
+            user: stat.st_uid,
+            group: stat.st_gid,
+        }
+    }
+
+    /// Returns the type of the file.
+    #[must_use]
+    pub fn file_type(&self) -> FileType {
+        FileType::from_raw_mode(self.mode)
+    }
+}
+
 /// A name in an open directory, whether or not something has that name.
 #[derive(Debug)]
 pub struct DirEntry<D = OwnedFd> {
@@ -77,12 +108,12 @@ impl DirEntry {
         Ok(walk(path, true)?.0)
     }
 
-    /// [`DirEntry::target`] with its status, as [`DirEntry::stat`] returns it; `None` if nothing
-    /// has the name. Who needs both saves a system call.
+    /// [`DirEntry::target`] with its status; `None` if nothing has the name. Who needs both saves a
+    /// system call.
     ///
     /// # Errors
     /// As [`DirEntry::of`].
-    pub fn target_stat(path: &FilePath) -> io::Result<(DirEntry, Option<Stat>)> {
+    pub fn target_status(path: &FilePath) -> io::Result<(DirEntry, Option<Status>)> {
         walk(path, true)
     }
 }
@@ -121,7 +152,7 @@ impl<D: AsFd> DirEntry<D> {
     /// `EISDIR` for a directory, `EINVAL` for what else is no regular file; what the system says.
     pub fn file(&self, flags: OFlags, mode: u32) -> io::Result<File> {
         match self.stat() {
-            Ok(stat) => Ok(self.known_file(&stat, flags, mode)?.0),
+            Ok(stat) => Ok(self.known_file(&Status::of(&stat), flags, mode)?.0),
             Err(error) if error.kind() == io::ErrorKind::NotFound && flags.contains(OFlags::CREATE) => {
                 Ok(self.regular(flags, mode)?.0)
             }
@@ -133,19 +164,19 @@ impl<D: AsFd> DirEntry<D> {
     ///
     /// # Errors
     /// As [`DirEntry::file`].
-    pub fn known_file(&self, stat: &Stat, flags: OFlags, mode: u32) -> io::Result<(File, Stat)> {
-        check_regular(stat)?;
+    pub fn known_file(&self, status: &Status, flags: OFlags, mode: u32) -> io::Result<(File, Status)> {
+        check_regular(status)?;
         self.regular(flags, mode)
     }
 
     /// Opens what is known to be a regular file, or to be none yet. Another file may have this name
     /// by now: opening a FIFO must not wait, and a terminal must not become the controlling one of
     /// this process.
-    fn regular(&self, flags: OFlags, mode: u32) -> io::Result<(File, Stat)> {
+    fn regular(&self, flags: OFlags, mode: u32) -> io::Result<(File, Status)> {
         let file = self.open(flags | OFlags::NONBLOCK | OFlags::NOCTTY, mode)?;
-        let stat = fstat(&file)?;
-        check_regular(&stat)?;
-        Ok((file, stat))
+        let status = Status::of(&fstat(&file)?);
+        check_regular(&status)?;
+        Ok((file, status))
     }
 
     /// Opens a regular file for reading, as [`DirEntry::file`].
@@ -300,8 +331,8 @@ impl<D: AsFd> DirEntry<D> {
 }
 
 /// `EISDIR` or `EINVAL` for what is no regular file.
-fn check_regular(stat: &Stat) -> io::Result<()> {
-    match FileType::from_raw_mode(stat.st_mode) {
+fn check_regular(status: &Status) -> io::Result<()> {
+    match status.file_type() {
         FileType::RegularFile => Ok(()),
         FileType::Directory => Err(Errno::ISDIR.into()),
         _ => Err(Errno::INVAL.into()),
@@ -309,7 +340,7 @@ fn check_regular(stat: &Stat) -> io::Result<()> {
 }
 
 /// Where a walk has ended: the entry and, if it is to be known, the status of what has the name.
-type Found = (DirEntry, Option<Stat>);
+type Found = (DirEntry, Option<Status>);
 
 /// Goes along a path and follows the links that may be followed.
 fn walk(path: &FilePath, follow_last: bool) -> io::Result<Found> {
@@ -392,19 +423,18 @@ fn go(mut directory: OwnedFd, path: &[u8], follow_last: bool, buffer: &mut Vec<u
         if is_last && !follow_last {
             return Ok(Step::End((entry, None)));
         }
-        let stat = match entry.stat() {
-            Ok(stat) => Some(stat),
+        let status = match entry.stat() {
+            Ok(stat) => Some(Status::of(&stat)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error),
         };
-        let is_link = |stat: &Stat| FileType::from_raw_mode(stat.st_mode) == FileType::Symlink;
-        if stat.as_ref().is_some_and(is_link) {
+        if status.is_some_and(|status| status.file_type() == FileType::Symlink) {
             let leads_to = link(entry.directory.as_fd(), &entry.name, buffer)?;
             let rest = joined(&[leads_to, after]).map_err(io_error)?;
             return Ok(Step::Link(entry.directory, rest));
         }
         return if is_last {
-            Ok(Step::End((entry, stat)))
+            Ok(Step::End((entry, status)))
         } else {
             Err(Errno::NOTDIR.into())
         };

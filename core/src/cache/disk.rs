@@ -19,7 +19,7 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, Result};
 
-use crate::dir_entry::{DirEntry, PATH_MAX};
+use crate::dir_entry::{DirEntry, PATH_MAX, Status};
 use crate::error::Error;
 use crate::path::FilePath;
 
@@ -52,15 +52,15 @@ pub(super) fn write(path: &FilePath, content: &[u8], kept: Option<&OnceCell<File
 /// [`write()`] with another comparison of attributes.
 fn write_if(same: Same, path: &FilePath, content: &[u8], kept: Option<&OnceCell<FilePath>>) -> io::Result<()> {
     // The file behind a symbolic link is replaced, not the link.
-    let (target, old) = DirEntry::target_stat(path)?;
+    let (target, old) = DirEntry::target_status(path)?;
     replace(same, &target, old.as_ref(), content, kept)
 }
 
 /// Returns whether a file can be replaced: a regular one of which all names show the new content
 /// then, unless another user may have made one of them.
-fn is_replaceable(target: &DirEntry, old: &Stat) -> io::Result<bool> {
-    let is_file = FileType::from_raw_mode(old.st_mode) == FileType::RegularFile;
-    Ok(is_file && (old.st_nlink == 1 || target.is_exposed()?))
+fn is_replaceable(target: &DirEntry, old: &Status) -> io::Result<bool> {
+    let is_file = old.file_type() == FileType::RegularFile;
+    Ok(is_file && (old.has_one_name || target.is_exposed()?))
 }
 
 /// Memory of [`PATH_MAX`] bytes for names: not on the stack, of which agents' threads may have
@@ -81,7 +81,7 @@ fn io_error(error: Error) -> io::Error {
 fn replace(
     same: Same,
     target: &DirEntry,
-    old: Option<&Stat>,
+    old: Option<&Status>,
     content: &[u8],
     kept: Option<&OnceCell<FilePath>>,
 ) -> io::Result<()> {
@@ -102,7 +102,7 @@ fn replace(
         Err(error) => return Err(error),
     };
     let to_keep = kept.filter(|_| known.is_some());
-    let is_alike = known.is_none_or(|(known, stat)| take_after(&file, &known, &stat, same));
+    let is_alike = known.is_none_or(|(known, status)| take_after(&file, &known, &status, same));
     let result = match is_alike.then(|| file.write_all(content)) {
         Some(Ok(())) => keep(target, to_keep).and_then(|()| temporary.rename(target).map(|()| true)),
         Some(Err(error)) => Err(error),
@@ -204,16 +204,16 @@ fn age(file: &Stat) -> Option<Duration> {
 
 /// Gives the new file the owner and the mode of the old one, and returns whether both have the same
 /// attributes then. `false` means that the old file cannot be replaced.
-fn take_after(new: &File, known: &File, old: &Stat, same: Same) -> bool {
+fn take_after(new: &File, known: &File, old: &Status, same: Same) -> bool {
     let Ok(found) = fstat(new) else {
         return false;
     };
-    let is_owned = (old.st_uid, old.st_gid) == (found.st_uid, found.st_gid);
-    if !is_owned && fchown(new, Some(old.st_uid), Some(old.st_gid)).is_err() {
+    let is_owned = (old.user, old.group) == (found.st_uid, found.st_gid);
+    if !is_owned && fchown(new, Some(old.user), Some(old.group)).is_err() {
         return false;
     }
     // After the owner: changing that may clear bits of the mode.
-    let mode = Permissions::from_mode(old.st_mode & 0o7777);
+    let mode = Permissions::from_mode(old.mode & 0o7777);
     new.set_permissions(mode).is_ok() && same(known, new)
 }
 

@@ -47,9 +47,9 @@ impl CacheFile {
     /// # Errors
     /// The system's error; `ENOENT` if there is no file.
     pub fn open(path: FilePath) -> io::Result<CacheFile> {
-        let (target, stat) = DirEntry::target_stat(&path)?;
-        let stat = stat.ok_or(Errno::NOENT)?;
-        let file = match target.known_file(&stat, OFlags::RDONLY, 0) {
+        let (target, status) = DirEntry::target_status(&path)?;
+        let status = status.ok_or(Errno::NOENT)?;
+        let file = match target.known_file(&status, OFlags::RDONLY, 0) {
             Ok((file, _)) => Some(file),
             // A directory counts as an empty file: it cannot be read (CACHE-90).
             Err(error) if error.kind() == ErrorKind::IsADirectory => {
