@@ -77,8 +77,9 @@ impl Agent for Ticking {
         m.cluster(1);
         m.each("many", rows, |row| *row)
             .help(&format!("Rows\n{}", "A long text. ".repeat(500)));
-        m.each("words", rows, |row| *row as u32);
+        m.each("words", rows, |row| *row as u32).help("The same in 32 bits");
         m.text("long", |s| &s.text)
+            .help("A text that clients write")
             .writable_by(|_| true)
             .store(|s, text: String, _| {
                 s.text = text;
