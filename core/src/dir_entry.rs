@@ -43,8 +43,9 @@ const STICKY: u32 = 0o1000;
 pub struct Status {
     /// Type and permissions, `st_mode`.
     pub mode: u32,
-    /// Whether it has one name only, `st_nlink`.
-    pub has_one_name: bool,
+    /// Whether it has several names (`st_nlink`). One that another process has replaced meanwhile
+    /// has none.
+    pub has_several_names: bool,
     /// The owner, `st_uid`.
     pub user: u32,
     /// The owning group, `st_gid`.
@@ -52,10 +53,10 @@ pub struct Status {
 }
 
 impl Status {
-    fn of(stat: &Stat) -> Status {
+    pub(crate) fn of(stat: &Stat) -> Status {
         Status {
             mode: stat.st_mode,
-            has_one_name: stat.st_nlink == 1,
+            has_several_names: stat.st_nlink > 1,
             user: stat.st_uid,
             group: stat.st_gid,
         }

@@ -60,7 +60,7 @@ fn write_if(same: Same, path: &FilePath, content: &[u8], kept: Option<&OnceCell<
 /// then, unless another user may have made one of them.
 fn is_replaceable(target: &DirEntry, old: &Status) -> io::Result<bool> {
     let is_file = old.file_type() == FileType::RegularFile;
-    Ok(is_file && (old.has_one_name || target.is_exposed()?))
+    Ok(is_file && (!old.has_several_names || target.is_exposed()?))
 }
 
 /// Memory of [`PATH_MAX`] bytes for names: not on the stack, of which agents' threads may have
@@ -332,6 +332,23 @@ mod tests {
         assert_eq!(fs::read(&file).expect("there"), b"five");
         assert_eq!(fs::metadata(&file).expect("there").ino(), before);
         assert_eq!(names(directory.path()), ["1.2", "link"]);
+    }
+
+    /// A file that another process replaces while it is looked at has no name any more. It is
+    /// replaced as well: writing in place would show readers half of it.
+    #[test]
+    fn replaced_meanwhile() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("1.2");
+        let target = DirEntry::at(&path).expect("ours");
+        let replaceable = |file: &File| {
+            let status = Status::of(&fstat(file).expect("open"));
+            is_replaceable(&target, &status).expect("a file of ours")
+        };
+        let file = File::create(&path).expect("ours");
+        assert!(replaceable(&file));
+        fs::remove_file(&path).expect("ours");
+        assert!(replaceable(&file));
     }
 
     /// Only what a killed agent has left is removed, not what another may be writing (DEF-1).
