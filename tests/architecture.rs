@@ -2,11 +2,9 @@
 //! know each other.
 
 use std::collections::BTreeSet;
-use std::fs;
-use std::path::Path;
 
 use pcp_pmda_sources::imports::{self, Arrows};
-use pcp_pmda_test::root;
+use pcp_pmda_test::rust_files;
 use regex::Regex;
 
 /// Whether unsafe code may stand in a file: C's structures, the operating system and libpcp, and
@@ -15,29 +13,9 @@ fn touches_c(path: &str) -> bool {
     path.starts_with("view/") || path.starts_with("sys/") || path.ends_with("/exports.rs")
 }
 
-/// The files of a folder of the repository: the path below it, and the text.
-fn texts(folder: &str) -> Vec<(String, String)> {
-    fn collect(folder: &Path, base: &Path, list: &mut Vec<(String, String)>) {
-        for entry in fs::read_dir(folder).expect("sources") {
-            let path = entry.expect("sources").path();
-            if path.is_dir() {
-                collect(&path, base, list);
-            } else if path.extension().is_some_and(|end| end == "rs") {
-                let text = fs::read_to_string(&path).expect("a source");
-                let name = path.strip_prefix(base).expect("below it").to_string_lossy();
-                list.push((name.into_owned(), text));
-            }
-        }
-    }
-    let mut list = Vec::new();
-    let base = root().join(folder);
-    collect(&base, &base, &mut list);
-    list
-}
-
 /// The sources of the library without their comments.
 fn sources() -> Vec<(String, String)> {
-    let mut list = texts("src");
+    let mut list = rust_files("src");
     for (_, text) in &mut list {
         let code = text.lines().map(|line| line.split("//").next().unwrap_or_default());
         *text = code.collect::<Vec<_>>().join("\n");
@@ -62,7 +40,7 @@ fn unsafe_code_is_in_its_rooms() {
 #[test]
 fn agents_in_rust_are_safe() {
     let block = Regex::new(r"(?-u:\b)unsafe(?: extern [^{]*)?\s*\{").expect("valid");
-    for (path, code) in texts("pmda") {
+    for (path, code) in rust_files("pmda") {
         let code: String = code
             .lines()
             .filter(|line| !line.trim_start().starts_with("//"))
@@ -130,7 +108,7 @@ const AGENTS: &[&[&str]] = &[
 
 /// The sources of a crate: the paths below its `src`, and the texts.
 fn crate_texts(name: &str) -> Vec<(String, String)> {
-    texts(name)
+    rust_files(name)
         .into_iter()
         .filter(|(path, _)| !path.starts_with("bin/"))
         .collect()
@@ -264,7 +242,7 @@ fn errors_are_told() {
     assert!(without_errors("pub fn each(&self, call: impl Fn(&str) -> Result<()>) -> &Self {\n").is_empty());
     let mut report = Vec::new();
     for folder in ["core/src", "src", "pmda/src", "pmda/derive/src"] {
-        for (path, text) in texts(folder) {
+        for (path, text) in rust_files(folder) {
             let found = without_errors(&text).into_iter();
             report.extend(found.map(|(line, text)| format!("{folder}/{path}:{line}: {text}")));
         }

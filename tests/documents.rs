@@ -7,7 +7,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pcp_pmda_test::{Library, root};
+use pcp_pmda_test::{Library, root, rust_files};
 use regex::Regex;
 
 fn text(name: &str) -> String {
@@ -308,26 +308,6 @@ fn the_bill_of_materials_names_what_is_linked() {
     assert_eq!(named, linked());
 }
 
-/// The files of a folder of the repository: the path below it, and the text.
-fn sources(folder: &str) -> Vec<(String, String)> {
-    fn collect(folder: &Path, base: &Path, list: &mut Vec<(String, String)>) {
-        for entry in fs::read_dir(folder).expect("sources") {
-            let path = entry.expect("sources").path();
-            if path.is_dir() {
-                collect(&path, base, list);
-            } else if path.extension().is_some_and(|end| end == "rs") {
-                let text = fs::read_to_string(&path).expect("a source");
-                let name = path.strip_prefix(base).expect("below it").to_string_lossy();
-                list.push((name.into_owned(), text));
-            }
-        }
-    }
-    let mut list = Vec::new();
-    let base = root().join(folder);
-    collect(&base, &base, &mut list);
-    list
-}
-
 /// An exported function of an `exports.rs`: its comment, and its declaration up to the body.
 struct Exported {
     comment: String,
@@ -389,7 +369,7 @@ fn faults(function: &Exported) -> Vec<&'static str> {
 #[ignore = "at a release: make -C packaging release-check"]
 fn exported_functions_say_what_they_return_and_demand() {
     let (mut wrong, mut count) = (Vec::new(), 0);
-    let exports = sources("src")
+    let exports = rust_files("src")
         .into_iter()
         .filter(|(path, _)| path.ends_with("/exports.rs"));
     for (path, text) in exports {
@@ -445,7 +425,7 @@ fn files_can_be_read() {
     for folder in folders {
         // What a fuzzer has built is nobody's to read.
         let own = |(path, _): &(String, String)| !path.starts_with("target/");
-        for (path, text) in sources(folder).into_iter().filter(own) {
+        for (path, text) in rust_files(folder).into_iter().filter(own) {
             let is_code = |line: &&str| !line.trim_start().starts_with("//");
             let lines = text.lines().filter(is_code).count();
             if lines > 480 {

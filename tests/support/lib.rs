@@ -25,6 +25,26 @@ pub fn root() -> &'static Path {
     here.ancestors().nth(2).expect("tests/support lies in the repository")
 }
 
+/// The Rust files of a folder of the repository: the path below it, and the text.
+pub fn rust_files(folder: &str) -> Vec<(String, String)> {
+    fn collect(folder: &Path, base: &Path, list: &mut Vec<(String, String)>) {
+        for entry in fs::read_dir(folder).expect("sources") {
+            let path = entry.expect("sources").path();
+            if path.is_dir() {
+                collect(&path, base, list);
+            } else if path.extension().is_some_and(|end| end == "rs") {
+                let text = fs::read_to_string(&path).expect("a source");
+                let name = path.strip_prefix(base).expect("below it").to_string_lossy();
+                list.push((name.into_owned(), text));
+            }
+        }
+    }
+    let mut list = Vec::new();
+    let base = root().join(folder);
+    collect(&base, &base, &mut list);
+    list
+}
+
 /// Whether this process may become another user.
 pub fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
