@@ -1,6 +1,6 @@
 //! The examples that are as heavy as PCP's own agents: `processes` beside pmdaproc, which look at
-//! the same processes, and `statsd`. PCP's pmdastatsd is in no package of Debian's: in its place is
-//! an agent in C that does the same for counters.
+//! the same processes, and `statsd`. Debian's package `pcp` has no pmdastatsd (6.0.3 and 6.3.8): in
+//! its place is an agent in C that does the same for counters.
 
 use std::fs;
 use std::net::UdpSocket;
