@@ -3,7 +3,9 @@
 //! [`Index`] holds numbers of entries that its owner has elsewhere, [`Map`] keys and values;
 //! [`Seed`] hashes data that comes from outside. Each block of memory is reached by a pointer to
 //! its start, so that leak checkers find it. The tables of `std` and hashbrown keep a pointer into
-//! the middle of their block, which valgrind reports as "possibly lost" at exit.
+//! the middle of their block, which valgrind reports as "possibly lost" at exit. With hashbrown a
+//! lookup among 1,000 took 31 ns instead of 36, and small tables took 1 to 5 % more instructions;
+//! an allocator that leak checkers see through would be a parameter of seven types.
 
 use std::sync::OnceLock;
 use std::time::{SystemTime, UNIX_EPOCH};

@@ -3,7 +3,9 @@
 //!
 //! The nodes are libpcp's C structures, which other code builds, walks and frees. So no node is
 //! owned here: the functions work on anything that implements [`Node`]. No function recurses, since
-//! names may be arbitrarily deep (N-14).
+//! names may be arbitrarily deep (N-14). No node has an index of its children: it would have to
+//! follow remembered addresses into trees that others free, and no agent of PCP that has many names
+//! in one group is asked by name often.
 //!
 //! Each list of names is made twice: once to measure it, and once to write it into memory of that
 //! size.

@@ -1,4 +1,8 @@
 //! Instance domains: rows of the agent, each with a name and a stable number.
+//!
+//! An instance is an entry of pmda-core's cache, as one of an agent in C is: 64 bytes with a name of
+//! up to 21, its time stamp and what the file and the debug output show. Half of that would need a
+//! second kind of cache, for domains without a file.
 
 mod file;
 #[cfg(test)]
