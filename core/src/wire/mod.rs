@@ -3,6 +3,18 @@
 //!
 //! No input is trusted: lengths and counts are checked against the bytes that are there, sums do
 //! not overflow, and no input makes a function panic. Numbers are big-endian on the wire (WIRE-2).
+//!
+//! To add a PDU:
+//!
+//! 1. Its bytes with their offsets go into `docs/spec/wire.md`; `-Dpdu` of dbpmda or pmcd shows
+//!    real ones.
+//! 2. [`Kind`] gets its number and name, [`decode`] the decoder, [`encode`] the reply, [`client`]
+//!    the client's half: the request's encoder and the reply's parser. Unit tests use captured
+//!    bytes, and every shorter length.
+//! 3. `src/mainloop/mod.rs` says what the agent's method gets; a function in
+//!    `src/mainloop/exports.rs` calls the method; [`debug`] writes the line of `-Dlibpmda`.
+//! 4. `tests/c/loop_*.c` compare it over a pipe. `tests/hostile/requests.h` gets a good request,
+//!    the fuzz targets `bodies` and `live_agent` a sample.
 
 pub mod block;
 pub mod client;

@@ -1,5 +1,10 @@
 //! libpcp's log, debug output on stderr, and the debug options. All messages of the library are
 //! written here.
+//!
+//! To add a message, provoke it in the C library first: text, severity, stream and order are those
+//! of that PCP. `pmda_core` collects it in a [`Journal`]; elsewhere a macro of this file prints it,
+//! without memory (no `format!`). What changed between releases depends on a constant of
+//! [`super`], such as `SINCE_6_0_5`.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::fmt::{self, Display};
