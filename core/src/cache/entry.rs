@@ -414,4 +414,4 @@ fn growth<E>(len: usize) -> usize {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

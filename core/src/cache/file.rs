@@ -129,10 +129,7 @@ pub(super) fn record(line: &[u8]) -> Option<Record<'_>> {
 /// The name behind a key. White space in front of it is skipped; but behind the tab of
 /// [`write_record`] the rest, white space included, is the name.
 fn after_key(rest: &[u8]) -> &[u8] {
-    match rest {
-        [b'\t', name @ ..] if name.first().is_some_and(|byte| is_space(*byte)) => name,
-        _ => skip_space(rest),
-    }
+    rest.strip_prefix(b"\t").unwrap_or_else(|| skip_space(rest))
 }
 
 /// The key in brackets at the beginning and the rest. Anything else in brackets belongs to the name
@@ -251,6 +248,7 @@ mod tests {
         assert_eq!(parsed("1 0"), Some((0, MAXIMUM)));
         assert_eq!(parsed(" 2 1 99 more"), Some((1, 99)));
         assert_eq!(parsed("+2 +0 7x"), Some((0, 7)));
+        assert_eq!(parsed("2 -0 7"), Some((0, 7)));
         for bad in [
             "",
             "x",

@@ -334,10 +334,18 @@ mod tests {
 
     use super::*;
 
+    /// Lists entries. An insertion needs no memory but that of [`IdList::reserve`], so it cannot
+    /// fail.
     fn list(order: &mut IdList, ids: &[u32], slot: u32) {
+        let memory = |order: &IdList| {
+            let blocks = order.blocks.iter().chain([&order.spare]).map(Vec::capacity);
+            (blocks.sum::<usize>(), order.blocks.capacity())
+        };
         for id in ids.iter().copied() {
             order.reserve().expect("memory");
+            let reserved = memory(order);
             order.insert(ListedSlot { id, slot });
+            assert_eq!(memory(order), reserved);
         }
     }
 
@@ -387,6 +395,35 @@ mod tests {
             assert!(order.iter().is_sorted_by_key(|listed| listed.id));
             assert_eq!(rest(&mut order), left, "{visited} visited, then {coming:?}");
         }
+    }
+
+    /// A walk that has reached the end stays there, also where the next entry begins a new block
+    /// (CACHE-35).
+    #[test]
+    fn the_end_is_the_end() {
+        for count in [1, 3, BLOCK - 1, BLOCK, 2 * BLOCK] {
+            let mut order = IdList::new();
+            let ids: Vec<u32> = (0..).take(count + 1).collect();
+            list(&mut order, &ids[..count], 0);
+            order.rewind();
+            assert_eq!(rest(&mut order).len(), count);
+            list(&mut order, &ids[count..], 0);
+            assert_eq!(order.step(), None, "{count}");
+            order.rewind();
+            assert_eq!(rest(&mut order), ids);
+        }
+    }
+
+    /// A position is a number and back again, has its id, and is ordered as the list is: by id, and
+    /// the newest entry of an id first (CACHE-44).
+    #[test]
+    fn positions() {
+        let positions = [(0, 3), (0, 1), (7, 9), (7, 8), (7, 0), (MAXIMUM, 5)].map(|(id, serial)| {
+            let position = Position::new(id, serial);
+            assert_eq!((position.id(), Position::from_bits(position.to_bits())), (id, position));
+            position
+        });
+        assert!(positions.is_sorted() && positions.iter().all(|position| *position < Position::END));
     }
 
     /// When entries go, the walk goes on at the first entry from its place on that is kept

@@ -72,7 +72,8 @@ impl Keys {
     #[cold]
     pub(super) fn set(&mut self, slot: u32, key: SmallText) {
         let old = self.get(slot);
-        if !old.is_empty() && !self.is_shared {
+        if !old.is_empty() {
+            // If keys are shared the index is empty, and this does nothing.
             self.index.remove(self.seed.bytes(old), slot);
         }
         let place = slot as usize;

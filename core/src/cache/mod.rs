@@ -179,15 +179,15 @@ impl<T: Copy> Cache<T> {
         }
     }
 
-    /// Changes the state of a live entry, and counts it. A caller that culls also takes the entry's
-    /// key.
+    /// Makes a live entry inactive or culled, and counts it. A caller that culls also takes the
+    /// entry's key.
     fn set_state(&mut self, slot: u32, state: EntryState) {
         let entry = self.slab.get_mut(slot);
         let old = std::mem::replace(&mut entry.state, state);
         if old == state {
             return;
         }
-        if old == EntryState::Active || state == EntryState::Active {
+        if old == EntryState::Active {
             count_change();
         }
         if let Some(count) = self.counter(old) {

@@ -1,5 +1,7 @@
 //! The whole cache against a simple model.
 
+mod dump;
+mod files;
 mod operations;
 mod stamps;
 
@@ -15,6 +17,7 @@ use super::{Cache, CacheFile, EntryState, Snapshot, Write};
 use crate::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 use crate::ident::InDom;
 use crate::index::Seed;
+use crate::log::Message;
 use crate::path::FilePath;
 
 #[derive(Clone, Copy, Debug)]
@@ -135,6 +138,41 @@ fn load(cache: &mut Cache<*const u8>, directory: &FilePath) -> usize {
             return loaded;
         }
     }
+}
+
+fn named(name: &str) -> Option<&[u8]> {
+    Some(name.as_bytes())
+}
+
+fn empty() -> Cache<*const u8> {
+    Cache::new(InDom::new(1, 2), Seed::process())
+}
+
+fn of(names: &[&str]) -> Cache<*const u8> {
+    let mut cache = empty();
+    for name in names {
+        add(&mut cache, name);
+    }
+    cache
+}
+
+fn ids<'a>(instances: impl Iterator<Item = (i32, &'a [u8])>) -> Vec<i32> {
+    instances.map(|(id, _)| id).collect()
+}
+
+/// The lines of the log so far.
+fn log(cache: &mut Cache<*const u8>) -> Vec<String> {
+    let text = |message| match message {
+        Message::Notify(_, text) | Message::Trace(text) => String::from_utf8_lossy(&text).into_owned(),
+        other => format!("{other:?}"),
+    };
+    cache.journal.messages.drain(..).map(text).collect()
+}
+
+fn save(cache: &mut Cache<*const u8>, files: &FilePath, now: i64) -> Option<usize> {
+    let snapshot = begin(cache, files, now);
+    let result = snapshot.write();
+    cache.saved(&snapshot, result).expect("ours")
 }
 
 fn lines(path: &Path) -> Vec<String> {
@@ -354,7 +392,7 @@ fn entries_stay_where_they_are() {
     assert_eq!(slab.get(slots[3]).name().as_ptr(), first);
     for (slot, name) in slots.iter().zip(&names) {
         assert_eq!(slab.get(*slot).name(), name.as_bytes());
-        assert_eq!(slab.get(*slot).name.terminated().last(), Some(&0));
+        assert_eq!(slab.get(*slot).terminated(), [name.as_bytes(), b"\0"].concat());
     }
     for slot in [slots[7], slots[9]] {
         slab.remove(slot);

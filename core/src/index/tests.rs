@@ -185,7 +185,7 @@ proptest! {
                 Step::Shrink => index.shrink(hash),
             }
             check(&index);
-            prop_assert_eq!(index.len(), model.len());
+            prop_assert_eq!((index.len(), index.is_empty()), (model.len(), model.is_empty()));
         }
         for slot in 0..400 {
             prop_assert_eq!(find(&index, hash, slot).is_some(), model.contains_key(&slot));
@@ -201,14 +201,17 @@ proptest! {
                 1 => *map.get_or_insert_with(key, || 0).expect("memory") = *model.entry(key).and_modify(|old| *old = value).or_insert(value),
                 _ => prop_assert_eq!(map.get_mut(key).copied(), model.get(&key).copied()),
             }
-            prop_assert_eq!(map.len(), model.len());
+            prop_assert_eq!((map.len(), map.is_empty()), (model.len(), model.is_empty()));
         }
         for key in 0..100u32 {
             prop_assert_eq!(map.get(key), model.get(&key));
         }
+        map.clear();
+        prop_assert!(map.is_empty() && (0..100u32).all(|key| map.get(key).is_none()));
     }
 }
 
+/// A key is found at the place where it is thought to be, or at the next one; and anywhere.
 #[test]
 fn near() {
     let mut map = Map::new();
@@ -218,12 +221,10 @@ fn near() {
     for key in 0..52_u32 {
         for place in [0, 1, 48, 49, 50, usize::MAX] {
             let expected = (key < 50).then_some((key as usize, key * 3));
-            assert_eq!(
-                map.get_at(key, place)
-                    .or_else(|| map.get_anywhere(key))
-                    .map(|(place, value)| (place, *value)),
-                expected
-            );
+            let is_near = [place, place.wrapping_add(1)].contains(&(key as usize));
+            let copied = |(place, value): (usize, &u32)| (place, *value);
+            assert_eq!(map.get_at(key, place).map(copied), expected.filter(|_| is_near));
+            assert_eq!(map.get_anywhere(key).map(copied), expected);
         }
     }
 }

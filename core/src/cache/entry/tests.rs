@@ -37,6 +37,18 @@ fn only_blanks() {
     }
 }
 
+/// Names of two words, all of which have one hash with this seed: the second word undoes what the
+/// first one has done to the state.
+pub(in crate::cache) fn colliding(seed: Seed) -> impl Iterator<Item = Vec<u8>> {
+    (0u64..).filter_map(move |number| {
+        let first = format!("{number:08}");
+        let word = u64::from_le_bytes(first.as_bytes().try_into().expect("eight digits"));
+        let second = (seed.mix(seed.begin(), word) ^ 0x1234_5678_9abc_def0).to_le_bytes();
+        let is_name = !second.iter().any(|byte| matches!(byte, 0 | b' '));
+        is_name.then(|| [first.as_bytes(), &second].concat())
+    })
+}
+
 /// Names that collide in a table when the seed is known, as somebody can make them who chooses
 /// names (of files, of containers), are names like all others with any other seed.
 #[test]
@@ -48,19 +60,7 @@ fn collisions_need_the_seed() {
     };
     let seed = |number| Seed::new(random(number), random(number + 7));
     let (known, other) = (seed(1), seed(2));
-    let mut names = Vec::new();
-    for number in 0u64.. {
-        // The second word undoes what the first one has done to the state.
-        let first = format!("{number:08}");
-        let word = u64::from_le_bytes(first.as_bytes().try_into().expect("eight digits"));
-        let second = (known.mix(known.begin(), word) ^ 0x1234_5678_9abc_def0).to_le_bytes();
-        if !second.iter().any(|byte| matches!(byte, 0 | b' ')) {
-            names.push([first.as_bytes(), &second].concat());
-        }
-        if names.len() == 2000 {
-            break;
-        }
-    }
+    let names: Vec<_> = colliding(known).take(2000).collect();
     let hashes = |seed: Seed| {
         let hashes = names.iter().map(|name| super::short(seed, name, false).hash);
         hashes.collect::<std::collections::BTreeSet<_>>().len()

@@ -1,44 +1,8 @@
-//! Operations on all instances, names and ids that are refused, and what a file does to a cache.
+//! Operations on all instances, walks, and names and ids that are refused.
 
 use super::*;
 use crate::cache::WalkEntry;
 use crate::error::Error;
-use crate::log::Message;
-
-fn named(name: &str) -> Option<&[u8]> {
-    Some(name.as_bytes())
-}
-
-fn empty() -> Cache<*const u8> {
-    Cache::new(InDom::new(1, 2), Seed::process())
-}
-
-fn of(names: &[&str]) -> Cache<*const u8> {
-    let mut cache = empty();
-    for name in names {
-        add(&mut cache, name);
-    }
-    cache
-}
-
-fn ids<'a>(instances: impl Iterator<Item = (i32, &'a [u8])>) -> Vec<i32> {
-    instances.map(|(id, _)| id).collect()
-}
-
-/// The lines of the log so far.
-fn log(cache: &mut Cache<*const u8>) -> Vec<String> {
-    let text = |message| match message {
-        Message::Notify(_, text) => String::from_utf8_lossy(&text).into_owned(),
-        other => format!("{other:?}"),
-    };
-    cache.journal.messages.drain(..).map(text).collect()
-}
-
-fn save(cache: &mut Cache<*const u8>, files: &FilePath, now: i64) -> Option<usize> {
-    let snapshot = begin(cache, files, now);
-    let result = snapshot.write();
-    cache.saved(&snapshot, result).expect("ours")
-}
 
 /// Each operation on all instances says how many it has changed, and what depends on active ones is
 /// told (CACHE-22, CACHE-33).
@@ -63,6 +27,39 @@ fn all_at_once() {
     assert_eq!((cache.cull_all(), cache.active(), cache.inactive()), (1, 0, 0));
 }
 
+/// Whoever has kept a list of instances is told when one of them goes, in whatever way, and when
+/// one comes.
+#[test]
+fn changes_are_told() {
+    type Operation = fn(&mut Cache<*const u8>);
+    let operations: [(&str, Operation); 10] = [
+        ("cull", |cache| {
+            assert_eq!(cache.store(PMDA_CACHE_CULL, named("a"), None), Ok(0));
+        }),
+        ("store", |cache| assert_eq!(add(cache, "a"), 2)),
+        ("hide", |cache| {
+            assert_eq!(cache.store(PMDA_CACHE_HIDE, named("a"), None), Ok(2));
+        }),
+        ("store of a hidden one", |cache| assert_eq!(add(cache, "a"), 2)),
+        ("deactivate", |cache| assert_eq!(cache.deactivate_all(), 2)),
+        ("activate", |cache| assert_eq!(cache.activate_all(), 2)),
+        ("purge", |cache| {
+            cache.slab.get_mut(1).stamp = 1;
+            cache.oldest = 1;
+            assert_eq!(cache.purge(2, None), Ok(1));
+        }),
+        ("cull all", |cache| assert_eq!(cache.cull_all(), 1)),
+        ("reclaim", Cache::reorganize),
+        ("store_id", |cache| assert_eq!(cache.store_id(9, b"c", None), Ok(()))),
+    ];
+    let mut cache = of(&["a", "b"]);
+    for (what, operation) in operations {
+        let before = crate::cache::changes();
+        operation(&mut cache);
+        assert_ne!(crate::cache::changes(), before, "{what}");
+    }
+}
+
 /// What changes nothing is no reason to save. What forgets a record above the limit is one
 /// (CACHE-70, CACHE-22).
 #[test]
@@ -72,8 +69,23 @@ fn nothing_to_save() {
     assert_eq!(save(&mut cache, &files, 10), Some(1));
     assert_eq!((cache.cull_inactive(), cache.purge(5, None)), (0, Ok(0)));
     assert!(!cache.is_due(Write::Save));
+    let culls: [fn(&mut Cache<*const u8>) -> usize; 3] = [
+        Cache::cull_all,
+        |cache| cache.deactivate_all().min(cache.cull_inactive()),
+        |cache| cache.purge(i64::MAX, None).expect("no list"),
+    ];
+    for cull in culls {
+        add(&mut cache, "a");
+        assert_eq!(save(&mut cache, &files, 10), Some(1));
+        assert_eq!((cull(&mut cache), cache.is_due(Write::Save)), (1, true));
+    }
     let path = cache.path(&files).expect("memory");
     fs::write(&path, "2 0 2147483647\n9 6 far\n").expect("ours");
+    let mut cache = empty();
+    cache.resize(5).expect("it is empty");
+    add(&mut cache, "a");
+    assert_eq!((load(&mut cache, &files), cache.cull_all()), (1, 1));
+    assert!(cache.is_due(Write::Save));
     let mut cache = empty();
     cache.resize(5).expect("it is empty");
     assert_eq!((load(&mut cache, &files), cache.cull_all()), (1, 0));
@@ -92,6 +104,85 @@ fn one_purge_after_another() {
     cache.oldest = 1;
     let purged = [1, 3, 3, 5, 6].map(|limit| cache.purge(limit, None));
     assert_eq!(purged, [Ok(0), Ok(1), Ok(0), Ok(0), Ok(1)]);
+}
+
+/// Who purges gets the ids of what was culled, in ascending order, with what was attached, where
+/// something was (CACHE-63).
+#[test]
+fn purged_with_a_list() {
+    let mut cache = Cache::<u8>::new(InDom::new(1, 2), Seed::process());
+    for (id, attached) in [(7, Some(1)), (3, None), (5, Some(2)), (1, Some(3)), (9, Some(4))] {
+        let name = format!("n{id}");
+        assert_eq!(cache.store_id(id, name.as_bytes(), attached), Ok(()));
+        let slot = cache.find_id(id.unsigned_abs()).expect("stored");
+        cache.slab.get_mut(slot).stamp = i64::from(id.min(8));
+    }
+    cache.oldest = 1;
+    assert_eq!(cache.store(PMDA_CACHE_CULL, named("n1"), None), Ok(1));
+    let mut list = Vec::new();
+    assert_eq!(
+        (cache.purge(8, Some(&mut list)), &*list),
+        (Ok(3), &[(5, 2), (7, 1)][..])
+    );
+    list.clear();
+    assert_eq!((cache.purge(9, Some(&mut list)), &*list), (Ok(1), &[(9, 4)][..]));
+}
+
+/// Names of one hash are as different as others, whichever of them are culled, and stored again
+/// (CACHE-10).
+#[test]
+fn names_of_one_hash() {
+    let seed = Seed::new(5, 7);
+    let names: Vec<_> = crate::cache::entry::tests::colliding(seed).take(6).collect();
+    let mut cache = Cache::<*const u8>::new(InDom::new(1, 2), seed);
+    for round in 0..3 {
+        for (at, name) in names.iter().enumerate().filter(|(at, _)| at % 3 <= round) {
+            let id = cache.store(PMDA_CACHE_ADD, Some(name), None).expect("there are ids");
+            for (other, name) in names.iter().enumerate().filter(|(other, _)| *other != at) {
+                assert_ne!(cache.lookup_name(name).map(Entry::id), Ok(id), "{at} {other}");
+            }
+            assert_eq!(cache.lookup_name(name).map(Entry::id), Ok(id));
+        }
+        for name in names.iter().skip(round).step_by(2) {
+            let _ = cache.store(PMDA_CACHE_CULL, Some(name), None);
+            assert_eq!(cache.lookup_name(name).map(Entry::id), Err(Error::INST));
+        }
+    }
+    cache.reorganize();
+    let found = names.iter().filter_map(|name| cache.lookup_name(name).ok());
+    let found: Vec<_> = found.map(|entry| (entry.id(), entry.name())).collect();
+    assert_eq!(found.len(), cache.active());
+    assert!(cache.actives().all(|instance| found.contains(&instance)));
+}
+
+/// Nobody finds a culled instance by its key, however it was culled, and its key is free again
+/// (CACHE-31, CACHE-58).
+#[test]
+fn keys_of_culled() {
+    let culls: [fn(&mut Cache<*const u8>) -> usize; 3] = [
+        Cache::cull_all,
+        |cache| cache.deactivate_all().min(cache.cull_inactive()),
+        |cache| {
+            (0..cache.slab.len()).for_each(|slot| cache.slab.get_mut(slot).stamp = 1);
+            cache.oldest = 1;
+            cache.purge(2, None).expect("no list")
+        },
+    ];
+    for cull in culls {
+        let mut cache = empty();
+        for names in [["a", "b", "c"], ["d", "e", "f"]] {
+            for (name, key) in names.iter().zip([b"k1", b"k2", b"k3"]) {
+                let id = cache
+                    .store_key(PMDA_CACHE_ADD, named(name), key, None)
+                    .expect("a free key");
+                assert_eq!(cache.lookup_key(None, key).map(Entry::id), Ok(id));
+            }
+            assert_eq!(cull(&mut cache), 3);
+            for key in [b"k1", b"k2", b"k3"] {
+                assert_eq!(cache.lookup_key(None, key).map(Entry::id), Err(Error::INST));
+            }
+        }
+    }
 }
 
 /// The part of a name before a space is the instance's, and the whole name has to fit, unless the
@@ -133,6 +224,8 @@ fn ids_up_to_the_limit() {
     assert_eq!(cache.resize(2), Ok(()));
     assert_eq!(cache.store_id(3, b"c", None), Err(Error::TOOBIG));
     assert_eq!(cache.store_id(2, b"c", None), Ok(()));
+    assert_eq!((cache.resize(1), cache.resize(2)), (Err(Error::TOOBIG), Ok(())));
+    assert_eq!(cache.resize(-1), Err(Error::SIGN));
     assert_eq!(cache.store(PMDA_CACHE_ADD, named("b"), None), Ok(1));
     for _ in 0..2 {
         assert_eq!(cache.store(PMDA_CACHE_ADD, named("d"), None), Err(Error::GENERIC));
@@ -158,93 +251,72 @@ fn listed_instances() {
     assert_eq!(rest[..2], into[1..]);
 }
 
-/// A file that could not be read is kept once, under another name, by the save that follows; one
-/// that is not there, or no cache file, is not (DEF-20).
+/// A walk in pieces meets the active instances in order, whatever the size of the pieces. It goes on
+/// at the entry that it noted: a new one of the same id is in front of that (CACHE-35, CACHE-44).
 #[test]
-fn unread_files_are_kept() {
-    let (_guard, files) = directory();
-    let mut cache = of(&["a"]);
-    let path = cache.path(&files).expect("memory");
-    let aside = || {
-        let folder = AsRef::<Path>::as_ref(&path).parent().expect("a folder").to_owned();
-        fs::read_dir(folder).expect("ours").count() - 1
-    };
-    fs::write(&path, "2 0 2147483647\n7 5 old\n").expect("ours");
-    cache.load_failed(Error::ENOENT);
-    assert_eq!((save(&mut cache, &files, 1), aside()), (Some(1), 0));
-    fs::write(&path, "2 0 2147483647\n7 5 old\n").expect("ours");
-    add(&mut cache, "b");
-    cache.load_failed(Error::os(5));
-    assert_eq!((save(&mut cache, &files, 2), aside()), (Some(2), 1));
-    assert!(log(&mut cache)[0].contains("not loaded before, kept as "));
-    add(&mut cache, "c");
-    assert_eq!((save(&mut cache, &files, 3), aside()), (Some(3), 1));
-    assert!(log(&mut cache).is_empty());
-}
-
-/// What is no regular file is refused, and a directory is an empty file (CACHE-90).
-#[test]
-fn other_kinds_of_files() {
-    let (_guard, files) = directory();
+fn walks_in_pieces() {
     let mut cache = empty();
-    let path = cache.path(&files).expect("memory");
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        AsRef::<Path>::as_ref(&path),
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::RWXU,
-        0,
-    )
-    .expect("ours");
-    let mut file = CacheFile::open(cache.path(&files).expect("memory")).expect("refused later");
-    assert_eq!(cache.load(&mut file), Err(Error::GENERIC));
-    assert!(log(&mut cache)[0].ends_with(": not a regular file"));
-    fs::remove_file(&path).expect("ours");
-    fs::create_dir(&path).expect("ours");
-    assert_eq!(load(&mut cache, &files), 0);
-    assert!(log(&mut cache)[0].ends_with(": empty file?"));
-}
-
-/// The mode and the limit of a file count, a second load changes nothing, and a line ends at a NUL
-/// (CACHE-91, CACHE-93, CACHE-94).
-#[test]
-fn loaded_twice() {
-    let (_guard, files) = directory();
-    let mut cache = empty();
-    let path = cache.path(&files).expect("memory");
-    fs::write(&path, "2 0 3\n0 5 a\n1 5 bc\0d\n2 6 [] [x\n").expect("ours");
-    for _ in 0..2 {
-        assert_eq!((load(&mut cache, &files), cache.inactive()), (3, 3));
-        assert!(log(&mut cache).is_empty());
+    let store_id =
+        |cache: &mut Cache<*const u8>, id, name: &str| assert_eq!(cache.store_id(id, name.as_bytes(), None), Ok(()));
+    for (id, name) in [(5, "old"), (1, "a"), (2, "b"), (9, "e"), (7, "hidden"), (8, "d")] {
+        store_id(&mut cache, id, name);
     }
-    let found = ["a", "bc", "[x"].map(|name| cache.lookup_name(name.as_bytes()).map(Entry::id));
-    assert_eq!(found, [Ok(0), Ok(1), Ok(2)]);
-    let stored = ["d", "e"].map(|name| cache.store(PMDA_CACHE_ADD, named(name), None));
-    assert_eq!(stored, [Ok(3), Err(Error::GENERIC)]);
+    assert_eq!(cache.store(PMDA_CACHE_CULL, named("old"), None), Ok(5));
+    store_id(&mut cache, 5, "c");
+    assert_eq!(cache.store(PMDA_CACHE_HIDE, named("hidden"), None), Ok(7));
+    let start = cache.start();
+    assert_eq!((start.listed, start.inserted), (7, 7));
+    let none = WalkEntry {
+        inst: -1,
+        next: start.first,
+    };
+    let listed: Vec<i32> = (0..20).collect();
+    for size in 1..=6 {
+        for is_listed in [false, true] {
+            let (mut from, mut walked) = (start.first, Vec::new());
+            loop {
+                let mut into = vec![none; size];
+                let len = match is_listed {
+                    false => cache.read_active(from, &mut into),
+                    true => cache.read_listed(from, &listed, &mut into),
+                };
+                assert!(into[len..].iter().all(|entry| *entry == none));
+                let Some(last) = into[..len].last() else { break };
+                from = last.next;
+                walked.extend(into[..len].iter().map(|entry| entry.inst));
+            }
+            assert_eq!(walked, [1, 2, 5, 8, 9], "{size} {is_listed}");
+        }
+    }
+    let mut into = [none; 2];
+    assert_eq!(cache.read_active(start.first, &mut into), 2);
+    assert_eq!(into[1].next.id(), 5);
+    assert_eq!(cache.store(PMDA_CACHE_CULL, named("c"), None), Ok(5));
+    store_id(&mut cache, 5, "new");
+    for read in [
+        cache.read_active(into[1].next, &mut into.clone()),
+        cache.read_listed(into[1].next, &listed, &mut into.clone()),
+    ] {
+        assert_eq!(read, 2, "8 and 9 are left");
+    }
+    cache.reorganize();
+    let mut rest = [none; 2];
+    assert_eq!(cache.read_active(into[1].next, &mut rest), 2);
+    assert_eq!(rest.map(|entry| entry.inst), [8, 9]);
 }
 
-/// A name that fills no line is not saved, and a record above the limit goes when an instance has
-/// its name: each is told once a save (CACHE-65, CACHE-74, DEF-9).
+/// What was attached to an instance is handed back, and so is its name (CACHE-2, CACHE-21).
 #[test]
-fn left_out_of_the_file() {
-    let (_guard, files) = directory();
-    let mut cache = empty();
-    let path = cache.path(&files).expect("memory");
-    fs::write(&path, "2 0 2147483647\n9 6 far\n8 6 further\n").expect("ours");
-    cache.resize(5).expect("it is empty");
-    assert_eq!((load(&mut cache, &files), log(&mut cache).len()), (2, 1));
-    let long = "x".repeat(1000);
-    for name in ["two\nlines", "far", &long] {
-        add(&mut cache, name);
+fn attached() {
+    let mut cache = Cache::<u8>::new(InDom::new(1, 2), Seed::process());
+    for (flags, attached, expected) in [
+        (PMDA_CACHE_ADD, Some(3), Some(3)),
+        (PMDA_CACHE_HIDE, Some(4), Some(3)),
+        (PMDA_CACHE_ADD, Some(5), Some(5)),
+        (PMDA_CACHE_ADD, None, None),
+    ] {
+        assert_eq!(cache.store(flags, named("a b"), attached), Ok(0));
+        let entry = cache.lookup(0).expect("stored");
+        assert_eq!((entry.private(), entry.terminated()), (expected, &b"a b\0"[..]));
     }
-    assert_eq!(save(&mut cache, &files, 7), Some(2));
-    assert_eq!(lines(path.as_ref()), ["1 7 far", &format!("2 7 {long}"), "8 6 further"]);
-    let [skipped, dropped] = &log(&mut cache)[..] else {
-        panic!("two lines");
-    };
-    assert!(skipped.ends_with(": 1 instances without a name of one line are not saved"));
-    assert!(dropped.contains(": 1 instances above the limit are no longer saved"));
-    add(&mut cache, "far");
-    assert_eq!(save(&mut cache, &files, 8), Some(2));
-    assert_eq!(log(&mut cache).len(), 1);
 }
