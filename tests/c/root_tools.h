@@ -15,6 +15,7 @@
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
 #include <pcp/pmdaroot.h>
+#include "descriptors.h"
 #include "order.h"
 
 static int pair[2];
@@ -49,16 +50,6 @@ arrived(const char *name, int sts)
     for (i = 0; i < got && i < 160; i++)
 	printf("%s%02x", i % 4 ? "" : i % 32 ? " " : "\n  ", bytes[i]);
     printf("\n");
-}
-
-static inline int
-open_descriptors(void)
-{
-    int fd, count = 0;
-
-    for (fd = 0; fd < 100; fd++)
-	count += fcntl(fd, F_GETFD) >= 0;
-    return count;
 }
 
 #endif

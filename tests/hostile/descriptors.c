@@ -19,6 +19,7 @@
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
 #include "../c/help_fixture.h"
+#include "../c/descriptors.h"
 
 #define MOST	12	/* descriptors that are left, at most: more than any call needs */
 #define DOMAIN	0x3ec00060
@@ -30,16 +31,6 @@ fail(const char *what, int left, int sts)
 {
     printf("FAILED: %s with %d descriptors left: %d\n", what, left, sts);
     exit(1);
-}
-
-static int
-open_descriptors(void)
-{
-    int fd, count = 0;
-
-    for (fd = 0; fd < 256; fd++)
-	count += fcntl(fd, F_GETFD) >= 0;
-    return count;
 }
 
 /* From here on so many descriptors can be opened; negative: as many as before. */

@@ -15,15 +15,9 @@
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
 #include "../c/generation.h"
+#include "expect.h"
 
 #define LIMIT	2048
-
-static void
-fail(const char *what)
-{
-    fprintf(stderr, "FAILED: %s\n", what);
-    exit(1);
-}
 
 /* Not the pages of files: the kernel maps 16 of them for one that is touched, sooner or later. */
 static long

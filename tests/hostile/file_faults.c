@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include "../c/help_fixture.h"
+#include "../c/descriptors.h"
 
 #define NAMES	100
 #define SAVED	pmInDom_build(246, 1)
@@ -103,16 +104,6 @@ expect(int holds, const char *what, long number)
 {
     if (!holds)
 	fail(what, number);
-}
-
-static int
-open_descriptors(void)
-{
-    int fd, count = 0;
-
-    for (fd = 0; fd < 256; fd++)
-	count += fcntl(fd, F_GETFD) >= 0;
-    return count;
 }
 
 static void

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include "../c/help_fixture.h"
 #include "../c/generation.h"
+#include "expect.h"
 
 #define DOMAIN	247
 #define THREADS	7
@@ -25,20 +26,6 @@ static pmdaInterface table;	/* of the thread that forks */
 static pmdaInterface others[THREADS];
 static pmdaMetric metric = { NULL, { 0, PM_TYPE_U32, PM_INDOM_NULL, PM_SEM_INSTANT, PMDA_PMUNITS(0, 0, 0, 0, 0, 0) } };
 static pmdaMetric copies[THREADS];
-
-static void
-fail(const char *what)
-{
-    fprintf(stderr, "FAILED: %s\n", what);
-    _exit(1);
-}
-
-static void
-expect(int holds, const char *what)
-{
-    if (!holds)
-	fail(what);
-}
 
 extern void __pmFreeInResult(pmInResult *);	/* not in the installed headers */
 

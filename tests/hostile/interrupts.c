@@ -16,6 +16,7 @@
 #include <sys/wait.h>
 #include "../c/help_fixture.h"
 #include "../c/generation.h"
+#include "expect.h"
 
 #define DOMAIN	248
 #define MOST	8
@@ -31,20 +32,6 @@ static int queue, help, alone;
 /* The program itself is in malloc or in stdio, where a handler must not call anything that allocates. */
 static __thread volatile sig_atomic_t busy;
 static __thread unsigned turn;
-
-static void
-fail(const char *what)
-{
-    fprintf(stderr, "FAILED: %s\n", what);
-    _exit(1);
-}
-
-static void
-expect(int holds, const char *what)
-{
-    if (!holds)
-	fail(what);
-}
 
 static int
 fetched(pmdaMetric *metric, unsigned int inst, pmAtomValue *atom)

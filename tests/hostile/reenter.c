@@ -8,6 +8,7 @@
 #include "../c/help_fixture.h"
 #include "../c/generation.h"
 #include "../c/pmns.h"
+#include "expect.h"
 
 #define DOMAIN	254
 #define ANY	-1	/* a walk inside of a walk of the same agent shortens the outer one (F-10) */
@@ -22,13 +23,6 @@ static pmdaNameSpace *names;
 static int queue, help, depth, mode;
 static long visits;
 static jmp_buf away;
-
-static void
-fail(const char *what)
-{
-    fprintf(stderr, "FAILED: %s\n", what);
-    exit(1);
-}
 
 extern void __pmFreeInResult(pmInResult *);	/* not in the installed headers */
 static void fetch(int expected);

@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 #include <time.h>
 #include "../c/help_fixture.h"
+#include "expect.h"
 
 #define THREADS	8
 #define SHARED	500	/* instances of each thread in the cache that all of them use */
@@ -22,20 +23,6 @@ static pmInDom shared, quiet;
 static int queue, help;
 static atomic_long produced;
 static pthread_mutex_t fetching = PTHREAD_MUTEX_INITIALIZER;
-
-static void
-fail(const char *what)
-{
-    fprintf(stderr, "FAILED: %s\n", what);
-    exit(1);
-}
-
-static void
-expect(int holds, const char *what)
-{
-    if (!holds)
-	fail(what);
-}
 
 /* Instances of this thread in the cache of all of them: found by name, id and key as they were stored. */
 static void
