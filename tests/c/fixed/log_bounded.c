@@ -16,12 +16,13 @@
 static char *text;
 static int out;
 
-/* The last bytes of the log since the last call, and whether all of its lines are short. */
+/* The last bytes of the log since the last call, and whether all of its lines are short. Lines begin with time and process, "…(NUMBER) ",
+   which do not count: the number has as many digits as the kernel likes. */
 static void
 show(const char *what)
 {
     static char log[4 * LONG];
-    char *mark, *line;
+    char *mark, *line, *behind;
     ssize_t length = pread(2, log, sizeof(log) - 1, 0);
     size_t longest = 0;
 
@@ -29,8 +30,9 @@ show(const char *what)
 	length = 0;
     log[length] = '\0';
     for (line = strtok(log, "\n"); line != NULL; line = strtok(NULL, "\n")) {
-	if (strlen(line) > longest)
-	    longest = strlen(line);
+	behind = (behind = strstr(line, ") ")) != NULL ? behind + 2 : line;
+	if (strlen(behind) > longest)
+	    longest = strlen(behind);
 	if ((mark = strstr(line, " bytes more")) != NULL) {
 	    while (mark > line && *mark != '(')
 		mark--;
