@@ -1,5 +1,5 @@
 //! What the tests and benchmarks share: where the two libraries are, which C programs there are,
-//! how one is compiled and run, and a private PCP. The program of this crate (`main.rs`) runs the
+//! how one is compiled and run, and a private PCP. The program of this crate (`cli.rs`) runs the
 //! same under tools that watch memory.
 
 pub mod compare;
