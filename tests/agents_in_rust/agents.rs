@@ -7,22 +7,23 @@ use std::sync::LazyLock;
 use pcp_pmda_test::pcp::{self, Environment};
 use pcp_pmda_test::{Library, profile_dir, root, run::Outcome};
 
-/// The members of the workspace that are agents, `pmda-` not in front.
-const AGENTS: [&str; 5] = ["failing", "load", "mounts", "simple", "ticking"];
+/// The programs of the workspace that are agents, `pmda` not in front.
+const AGENTS: [&str; 6] = ["failing", "load", "mounts", "simple", "staying", "ticking"];
 
-/// Builds all of them once: cargo builds no other member's programs for a test.
+/// Builds all of them once: cargo builds no other member's programs for a test. As part of the
+/// whole workspace, since cargo would compile what they depend on once more for their own packages,
+/// with fewer features.
 static BUILT: LazyLock<()> = LazyLock::new(|| {
     let mut cargo = Command::new(env!("CARGO"));
     cargo
         .current_dir(root())
-        .args(["build", "--quiet", "--offline", "--locked"]);
+        .args(["build", "--quiet", "--offline", "--locked", "--workspace", "--examples"]);
     if profile_dir().ends_with("release") {
         cargo.arg("--release");
     }
     for agent in AGENTS {
-        cargo.args(["--package", &format!("pmda-{agent}")]);
+        cargo.args(["--bin", &format!("pmda{agent}")]);
     }
-    cargo.args(["--package", "pmda", "--lib", "--bins", "--examples"]);
     assert!(cargo.status().expect("cargo is there").success());
 });
 
@@ -38,10 +39,10 @@ pub fn example(name: &str) -> PathBuf {
     profile_dir().join("examples").join(name)
 }
 
-/// The shared object of an agent.
+/// The shared object of an agent, which cargo makes with the library that its program is built on.
 pub fn object(name: &str) -> PathBuf {
     LazyLock::force(&BUILT);
-    profile_dir().join(format!("libpmda_{name}.so"))
+    profile_dir().join(format!("deps/libpmda_{name}.so"))
 }
 
 /// A private PCP in which the agents have a folder of their own, with a name space of these agents

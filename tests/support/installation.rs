@@ -40,14 +40,15 @@ fn built() -> PathBuf {
 }
 
 /// The program behind `pcp-pmda-rust compare`, built: cargo builds no other member's programs for a
-/// test.
+/// test. As part of the workspace: cargo has what it depends on with that one's features.
 pub fn compare_program() -> PathBuf {
     const NAME: &str = "pcp-pmda-rust-compare";
     static BUILT: OnceLock<()> = OnceLock::new();
     BUILT.get_or_init(|| {
         let mut cargo = plain(env!("CARGO"));
         cargo.current_dir(root());
-        cargo.args(["build", "--quiet", "--offline", "--locked", "--package", NAME]);
+        cargo.args(["build", "--quiet", "--offline", "--locked"]);
+        cargo.args(["--workspace", "--bin", NAME]);
         if profile_dir().ends_with("release") {
             cargo.arg("--release");
         }
