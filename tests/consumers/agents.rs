@@ -404,10 +404,13 @@ fn last_line(text: &str) -> Option<String> {
     Some(line.trim().replace(&root, "").replace('|', "\\|"))
 }
 
-/// One trial for each agent and form.
+/// One trial for each agent and form. Those that wait for what is not there take longest, and come
+/// first.
 pub fn trials() -> Vec<Trial> {
+    let mut agents = all();
+    agents.sort_by_key(|agent| agent.obstacle().is_none());
     let trial = |agent: Agent| Trial::test(agent.title(), move || agent.check().map_err(Into::into));
-    all().into_iter().map(trial).collect()
+    agents.into_iter().map(trial).collect()
 }
 
 /// The line of an agent in pmcd.conf.
