@@ -74,7 +74,7 @@ fn from_an_empty_folder_to_pminfo() {
             command.env("RUSTUP_HOME", toolchains);
         }
     };
-    let Some(answer) = scripts::run(&environment, &script(), Duration::from_secs(400), prepare) else {
+    let Some(answer) = scripts::run(&environment, &script(), Duration::from_secs(1000), prepare) else {
         return;
     };
     let answer = text(&answer);

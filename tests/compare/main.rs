@@ -19,7 +19,7 @@ use pcp_pmda_test::run::{Outcome, bounded, kill_group};
 use pcp_pmda_test::{Library, compile_c, profile_dir, root};
 
 /// A comparison on a busy machine: up to seventeen runs, of which the first three have nine agents.
-const LIMIT: Duration = Duration::from_secs(400);
+const LIMIT: Duration = Duration::from_secs(1000);
 
 /// PCP's default agents.
 const AGENTS: [&str; 9] = ["root", "pmcd", "proc", "xfs", "linux", "pmproxy", "mmv", "kvm", "jbd2"];
