@@ -40,7 +40,7 @@ const REASONS: [(&str, &str, &str, &str); 15] = [
         "queue, one event for n clients",
         "2",
         "an event of a queue, one a fetch, two clients",
-        "Mark, panic guard, and lookups of queue, client and array",
+        "The lock, the panic guard, and lookups of queue, client and array",
     ),
     (
         "queue, 100 events for n clients",
@@ -70,7 +70,7 @@ const REASONS: [(&str, &str, &str, &str); 15] = [
         "pmdaInstance by id",
         "10",
         "`pmdaInstance` by id, ten instances",
-        "Mark, guard, and whether the domain has a cache",
+        "The lock, the panic guard, and whether the domain has a cache",
     ),
     (
         "lookup by short name",
