@@ -168,3 +168,37 @@ pub const PMDA_CACHE_DUMP: i32 = 19;
 pub const PMDA_CACHE_DUMP_ALL: i32 = 20;
 /// Of `pmdaCacheOp`: writes the file in any case.
 pub const PMDA_CACHE_WRITE: i32 = 21;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Bits and negative numbers are those of PCP's headers, in which some are written as shifts.
+    #[test]
+    fn as_in_the_headers() {
+        let labels = [
+            PM_LABEL_CONTEXT,
+            PM_LABEL_DOMAIN,
+            PM_LABEL_INDOM,
+            PM_LABEL_CLUSTER,
+            PM_LABEL_ITEM,
+            PM_LABEL_INSTANCES,
+            PM_LABEL_COMPOUND,
+            PM_LABEL_OPTIONAL,
+        ];
+        assert_eq!(labels, [0x01, 0x02, 0x04, 0x08, 0x10, 0x20, 0x40, 0x80]);
+        let extension = [
+            PMDA_EXT_FLAG_DIRECT,
+            PMDA_EXT_FLAG_HASHED,
+            PMDA_EXT_SETUPDONE,
+            PMDA_EXT_CONNECTED,
+            PMDA_EXT_LABEL_CHANGE,
+            PMDA_EXT_NAMES_CHANGE,
+        ];
+        assert_eq!(extension, [0x01, 0x02, 0x04, 0x08, 0x20, 0x40]);
+        assert_eq!((PMDA_FLAG_AUTHORIZE, PMDA_FLAG_CONTAINER), (0x04, 0x40));
+        assert_eq!((PMCD_LABEL_CHANGE, PMCD_NAMES_CHANGE), (0x08, 0x10));
+        assert_eq!((PM_TYPE_NOSUPPORT, PM_IN_NULL), (-1, -1));
+        assert_eq!((PM_ERR_PMDANOTREADY, PM_ERR_PMDAREADY), (-13394, -13393));
+    }
+}

@@ -496,7 +496,7 @@ fn io_error(error: Error) -> io::Error {
 mod tests {
     use std::fs;
     use std::io::Write;
-    use std::os::unix::fs::{PermissionsExt, chown};
+    use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 
     use rustix::fs::mknodat;
 
@@ -552,8 +552,94 @@ mod tests {
                 assert_eq!(refused.raw_os_error(), Some(27));
             }
         }
-        let about = at(Path::new("/proc/self/status")).content(1 << 20).expect("ours");
-        assert!(about.starts_with(b"Name:"));
+        let about = at(Path::new("/proc/version")).content(1 << 20).expect("ours");
+        assert_eq!(about, fs::read("/proc/version").expect("the same"));
+        assert!(about.len() > 10);
+    }
+
+    /// A file that is replaced is a new one, and a directory stays.
+    #[test]
+    fn replaced() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("file");
+        for content in [&b"one"[..], b"two"] {
+            let old = fs::metadata(&path).ok();
+            let kept = old.as_ref().map(|_| File::open(&path).expect("ours"));
+            at(&path)
+                .replace(0o600)
+                .expect("ours")
+                .write_all(content)
+                .expect("ours");
+            assert_eq!(fs::read(&path).expect("ours"), content);
+            assert_eq!(kept.map(|file| file.metadata().expect("open").nlink()), old.map(|_| 0));
+        }
+        fs::create_dir(path.with_extension("folder")).expect("ours");
+        let refused = at(&path.with_extension("folder"))
+            .replace(0o600)
+            .expect_err("a directory");
+        assert_eq!(refused.raw_os_error(), Some(21));
+    }
+
+    /// A path may end with slashes, and go over links and long names; too long a name, and one with
+    /// a NUL, are refused.
+    #[test]
+    fn ways() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = |name: &str| directory.path().join(name);
+        let long = "d".repeat(NAME_MAX);
+        fs::create_dir(path(&long)).expect("ours");
+        fs::write(path(&long).join("file"), b"text").expect("ours");
+        symlink(".", path("link")).expect("ours");
+        for way in [
+            format!("{long}/file"),
+            format!("link/{long}/file"),
+            format!("link//link/./{long}///file"),
+        ] {
+            let found = DirEntry::target_at(&path(&way)).expect("there");
+            assert_eq!(
+                (found.name().bytes(), found.content(9).expect("a file")),
+                (&b"file"[..], b"text".to_vec())
+            );
+        }
+        for way in ["link/", "link///", "link/link/"] {
+            assert_eq!(at(&path(way)).name().bytes(), b"link");
+        }
+        let errno = |way: &str| {
+            let path = FilePath::try_from(&*path(way)).map_err(io_error)?;
+            DirEntry::target_status(&path).map(|(_, status)| status.is_some())
+        };
+        let errno = |way: &str| errno(way).map_err(|error| error.raw_os_error());
+        assert_eq!((errno("link"), errno("link/none")), (Ok(true), Ok(false)));
+        for way in [
+            format!("{long}d"),
+            format!("link/{long}d"),
+            format!("link/{long}d/file"),
+        ] {
+            assert_eq!(errno(&way), Err(Some(36)));
+        }
+        assert_eq!((errno("a\0b"), errno("link/none/file")), (Err(Some(22)), Err(Some(2))));
+        assert_eq!(errno(&format!("{long}/file/x")), Err(Some(20)));
+    }
+
+    /// DEF-18: root follows its own link in a directory of all, if the sticky bit guards it.
+    #[test]
+    fn guarded_links() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let directory = tempfile::tempdir().expect("a directory");
+        symlink("/", directory.path().join("link")).expect("ours");
+        for (mode, is_followed) in [
+            (0o755, true),
+            (0o777, false),
+            (0o1777, true),
+            (0o775, false),
+            (0o1775, true),
+        ] {
+            fs::set_permissions(directory.path(), fs::Permissions::from_mode(mode)).expect("root");
+            let found = DirEntry::target_at(&directory.path().join("link/none"));
+            assert_eq!(found.is_ok(), is_followed, "{mode:o}");
+        }
     }
 
     /// DEF-20: nothing is replaced by what is kept aside.

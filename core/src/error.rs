@@ -220,6 +220,11 @@ mod tests {
             Error::os(5),
             Error::check(-20000).unwrap_err(),
         ];
+        let names = texts.map(Error::name);
+        assert_eq!(
+            names,
+            [Some("PM_ERR_PMID"), Some("PM_ERR_BADSTORE"), Some("EINVAL"), None, None]
+        );
         let shown = texts.map(|error| format!("{error}; {error:?}"));
         assert_eq!(
             shown,

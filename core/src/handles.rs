@@ -123,6 +123,8 @@ mod tests {
         for expected in 0..4 {
             assert_eq!(handles.vacant(), Ok(expected));
             assert_eq!(handles.vacant(), Ok(expected));
+            // So that putting a value there cannot fail.
+            assert!(handles.slots.capacity() > expected);
             handles.put(expected, expected);
         }
         assert_eq!(
@@ -139,5 +141,9 @@ mod tests {
         let values: Vec<_> = handles.iter().map(|(slot, value)| (slot, *value)).collect();
         assert_eq!(values, [(0, 10), (1, 1), (2, 10), (3, 3), (4, 10)]);
         assert_eq!((handles.get(slot(-1)), slot(3), handle(3)), (None, 3, Ok(3)));
+        handles.take(1);
+        handles.values_mut().for_each(|value| *value += 100);
+        let values: Vec<_> = handles.iter().map(|(slot, value)| (slot, *value)).collect();
+        assert_eq!(values, [(0, 110), (2, 110), (3, 103), (4, 110)]);
     }
 }

@@ -194,6 +194,38 @@ mod tests {
         assert!(!exists(1) && !exists(8) && !exists(255));
     }
 
+    /// Each version can do what the one before it could, and more (FETCH-23, FETCH-40, FETCH-60,
+    /// LABEL-13, MAIN-25).
+    #[test]
+    fn abilities() {
+        type IsAble = fn(Interface) -> bool;
+        let can: [(IsAble, u32); 7] = [
+            (Interface::has_missing_values, 3),
+            (Interface::has_names, 4),
+            (Interface::has_values_to_free, 5),
+            (Interface::has_contexts, 5),
+            (Interface::has_attributes, 6),
+            (Interface::has_labels, 7),
+            (Interface::reports_changes, 7),
+        ];
+        for (is_able, first) in can {
+            assert!(
+                (2..=7).all(|version| is_able(Interface(version)) == (version >= first)),
+                "{first}"
+            );
+        }
+    }
+
+    /// The context is that of the request being served; before the first one it is -1 (MAIN-25).
+    #[test]
+    fn contexts() {
+        assert_eq!(current_context(), -1);
+        for context in [0, 7, -1] {
+            set_current_context(context);
+            assert_eq!(current_context(), context);
+        }
+    }
+
     /// The bits of both identifiers are those that PCP uses (WIRE-40).
     #[test]
     fn parts_and_text() {
@@ -202,6 +234,10 @@ mod tests {
         assert_eq!(metric.to_string(), "253.9.9");
         assert_eq!(MetricId::new(253, 9, 9), metric);
         assert_eq!(metric.in_domain(3).to_string(), "3.9.9");
+        // Item 0 of the dynamic domain stands for a whole tree, and nothing else does.
+        let shown = [(511, 5, 0), (511, 5, 1), (510, 5, 0)]
+            .map(|(domain, cluster, item)| MetricId::new(domain, cluster, item).to_string());
+        assert_eq!(shown, ["5.*.*", "511.5.1", "510.5.0"]);
         assert_eq!(InDom::new(253, 7).to_string(), "253.7");
         assert_eq!(MetricId::NULL.to_string(), "PM_ID_NULL");
         assert_eq!(InDom::NULL.to_string(), "PM_INDOM_NULL");

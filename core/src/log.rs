@@ -449,5 +449,26 @@ mod tests {
             assert_eq!(line.c_str().to_bytes(), text.as_bytes());
         }
         assert_eq!(Line::new(format_args!("a\0b")).c_str(), c"a");
+        let mut line = Line::default();
+        for length in 1..3000 {
+            line.push(b"x");
+            assert_eq!(line.bytes().len(), length);
+            assert!(line.long.is_empty() || line.long.capacity() > length);
+        }
+    }
+
+    /// A journal has all messages of all kinds, in the order in which they came.
+    #[test]
+    fn journals() {
+        let mut journal = Journal::new();
+        journal.notify(Level::Info, "one");
+        journal.debug(Bytes(b"tw\xff"));
+        journal.trace("three\n");
+        let expected = [
+            Message::Notify(Level::Info, b"one".to_vec()),
+            Message::Debug(b"tw\xff".to_vec()),
+            Message::Trace(b"three\n".to_vec()),
+        ];
+        assert_eq!(journal.messages, expected);
     }
 }

@@ -428,6 +428,57 @@ mod tests {
         assert_eq!(fs::read(path("safe/victim")).expect("ours"), b"2 0 8\n");
     }
 
+    /// The old file's owner is kept; and a file in a directory of others is written in place if it
+    /// has one name only (CACHE-75, DEF-18).
+    #[test]
+    fn owners() {
+        if !rustix::process::geteuid().is_root() {
+            return;
+        }
+        let directory = tempfile::tempdir().expect("a directory");
+        let file = directory.path().join("1.2");
+        for (user, group) in [(65534, 65533), (0, 0), (7, 0)] {
+            fs::write(&file, b"old").expect("ours");
+            chown(&file, Some(user), Some(group)).expect("root");
+            let before = fs::metadata(&file).expect("there").ino();
+            write(&file, b"new").expect("replaced");
+            let after = fs::metadata(&file).expect("there");
+            assert_eq!((after.uid(), after.gid(), after.ino() == before), (user, group, false));
+        }
+        chown(directory.path(), Some(65534), None).expect("root");
+        let before = fs::metadata(&file).expect("there").ino();
+        write_if(|_, _| false, &file_path(&file), b"in place", None).expect("it has one name");
+        assert_eq!(fs::metadata(&file).expect("there").ino(), before);
+        assert_eq!(fs::read(&file).expect("there"), b"in place");
+    }
+
+    /// What the system does not let us replace is written in place; a full disk, for one, is an
+    /// error (DEF-1).
+    #[test]
+    fn refusals() {
+        let refused = |errno: Errno| is_refusal(&io::Error::from(errno));
+        for errno in [
+            Errno::ACCESS,
+            Errno::PERM,
+            Errno::ROFS,
+            Errno::BUSY,
+            Errno::XDEV,
+            Errno::OPNOTSUPP,
+        ] {
+            assert!(refused(errno), "{errno:?}");
+        }
+        for errno in [
+            Errno::NOSPC,
+            Errno::DQUOT,
+            Errno::IO,
+            Errno::NOENT,
+            Errno::NOMEM,
+            Errno::MFILE,
+        ] {
+            assert!(!refused(errno), "{errno:?}");
+        }
+    }
+
     /// A file that cannot be written is an error (CACHE-71, DEF-1).
     #[test]
     fn errors() {

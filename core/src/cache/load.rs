@@ -441,6 +441,15 @@ mod tests {
         }
     }
 
+    /// What is behind a NUL is left out up to the newline, also where that is read later (CACHE-90).
+    #[test]
+    fn nul_and_more() {
+        let text = [&b"x".repeat(40_000)[..], b"\0", &b"y".repeat(5_000), b"\nb\n"].concat();
+        let (lines, _) = lines_of(Slow(&text, false, false));
+        let lines: Vec<_> = lines.iter().map(|line| (line.0.len(), line.1)).collect();
+        assert_eq!(lines, [(40_000, true), (2, false)]);
+    }
+
     /// A line without an end is no record, and little of it is kept (CACHE-92).
     #[test]
     fn endless() {

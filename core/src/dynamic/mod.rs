@@ -111,6 +111,7 @@ mod tests {
         let mut list = RegistrationList::new();
         assert!(list.is_empty());
         list.add(Some(b"a"), 1).unwrap();
+        assert!(!list.is_empty());
         list.add(Some(b"a"), 2).unwrap();
         list.add(None, 3).unwrap();
         let calls: Vec<_> = (0..4).map(|place| list.get(place).map(|entry| entry.calls)).collect();

@@ -26,9 +26,6 @@ pub const PM_EVENT_FLAG_MISSED: u32 = 1 << 31;
 /// The greatest length in bytes that a length field can hold: it has 24 bits (E-4).
 const LENGTH_LIMIT: usize = 0xff_ffff;
 
-/// The greatest length in bytes of a parameter's value: the length field counts its own word, too.
-const VALUE_LIMIT: usize = LENGTH_LIMIT - 4;
-
 /// Returns the `size` bytes of a message that shows `data`: printable text, one NUL, and dots up to
 /// the end (QUEUE-50).
 ///
@@ -250,7 +247,6 @@ impl EventArray {
             let size = match value {
                 ParameterValue::Word(_) => 4,
                 ParameterValue::Long(_) => 8,
-                ParameterValue::Bytes(bytes) if bytes.len() > VALUE_LIMIT => return Err(Error::TOOBIG),
                 ParameterValue::Bytes(bytes) => bytes.len() + padding(bytes.len()),
             };
             self.grow(PARAMETER + size)?;
@@ -268,14 +264,11 @@ impl EventArray {
         }
     }
 
-    /// As [`EventArray::fit_word`], of any length, with its padding. The room is at most what a
-    /// length field can say.
+    /// As [`EventArray::fit_word`], of any length, with its padding. An array is never larger than a
+    /// length field can say, so what fits has a length that can be said.
     #[inline(always)]
     pub fn fit_bytes(&mut self, metric: u32, kind: u8, bytes: &[u8]) -> bool {
         let len = bytes.len();
-        if len > VALUE_LIMIT {
-            return false;
-        }
         let start = self.used as usize;
         let end = start + PARAMETER + len + padding(len);
         if end > self.bytes.len() || !self.count(self.parameters) {

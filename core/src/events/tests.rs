@@ -115,6 +115,85 @@ fn forms_may_be_mixed() {
     assert_eq!((words[7], words[15]), (1, 1));
 }
 
+/// Padding is zeros also where the array had other bytes before it was reset (EVENT-4, EVENT-14).
+#[test]
+fn padding_of_an_array_that_was_used() {
+    let mut array = EventArray::new().expect("memory");
+    for (text, expected) in [
+        (&[0xff; 64][..], [u32::MAX; 2]),
+        (b"\x01", [u32::from_ne_bytes([1, 0, 0, 0]), 0]),
+    ] {
+        array.add_record(Stamp::Low(0, 0), 0).expect("room");
+        array.add_parameter(0, 6, ParameterValue::Bytes(text)).expect("room");
+        array.add_parameter(0, 6, ParameterValue::Bytes(b"")).expect("room");
+        let at = if text.len() > 1 { 8..10 } else { 8..9 };
+        assert_eq!(words(&mut array, Form::Low)[at.clone()], expected[..at.len()]);
+        array.reset();
+    }
+}
+
+/// What is added where it fits, without allocating, is what is added in any case (EVENT-20,
+/// EVENT-22).
+#[test]
+fn added_where_it_fits() {
+    let [mut grown, mut fitted] = [(), ()].map(|()| EventArray::new().expect("memory"));
+    let missed = (Stamp::Low(1, 2), PM_EVENT_FLAG_MISSED | 1);
+    assert!(!fitted.fit_record(missed.0, missed.1));
+    assert_eq!(grown.add_record(missed.0, missed.1), Err(Error::CONV));
+    let mut fits = 0;
+    for number in 0..40_u32 {
+        let (stamp, flags) = match number % 2 {
+            0 => (Stamp::Low(i64::from(number) << 33 | 5, 6), number),
+            _ => (Stamp::High(i64::from(number) << 33, -1), number << 8),
+        };
+        assert_eq!(grown.add_record(stamp, flags), Ok(()));
+        if fitted.fit_record(stamp, flags) {
+            fits += 1;
+        } else {
+            assert_eq!(fitted.add_record(stamp, flags), Ok(()));
+        }
+        for value in [
+            ParameterValue::Word(number),
+            ParameterValue::Long(u64::MAX),
+            ParameterValue::Bytes(b"12345"),
+        ] {
+            assert_eq!(grown.add_parameter(number, 3, value), Ok(()));
+            if fitted.fit_parameter(number, 3, value) {
+                fits += 1;
+            } else {
+                assert_eq!(fitted.add_parameter(number, 3, value), Ok(()));
+            }
+        }
+        assert_eq!(
+            words(&mut grown, Form::High),
+            words(&mut fitted, Form::High),
+            "{number}"
+        );
+    }
+    // All but where the array grew.
+    assert!((140..160).contains(&fits), "{fits}");
+}
+
+/// A record that just fits into the longest array is added, and a longer one is refused (E-4).
+#[test]
+fn the_last_bytes() {
+    for (room, stamp, expected) in [
+        (16, Stamp::Low(1, 2), Ok(())),
+        (12, Stamp::Low(1, 2), Err(Error::TOOBIG)),
+        (24, Stamp::High(1, 2), Ok(())),
+        (20, Stamp::High(1, 2), Err(Error::TOOBIG)),
+    ] {
+        let mut array = EventArray::new().expect("memory");
+        array.add_record(Stamp::Low(0, 0), 0).expect("room");
+        let filling = vec![1; LENGTH_LIMIT / 4 * 4 - array.used as usize - 8 - room];
+        array
+            .add_parameter(0, 6, ParameterValue::Bytes(&filling))
+            .expect("it fits");
+        assert_eq!(array.add_record(stamp, 0), expected, "{room}");
+        assert_eq!(words(&mut array, Form::Low)[1], 1 + u32::from(expected.is_ok()));
+    }
+}
+
 /// A length that its field cannot hold is refused, not cut (E-4).
 #[test]
 fn lengths_do_not_wrap() {

@@ -228,6 +228,7 @@ mod tests {
                     status => tally.failed(Error::check(*status).map(|_| ())),
                 }
             }
+            assert_eq!(tally.count(), statuses.iter().filter(|status| **status == 1).count());
             tally.numval()
         };
         assert_eq!(numval(&[]), 0);

@@ -65,15 +65,38 @@ fn duplicates() {
         until_nul(base.text_of(HelpKey::InDom(InDom(METRIC)), HelpKind::OneLine)),
         Some(&b"two"[..])
     );
-    assert_eq!(
-        until_nul(base.text_of(HelpKey::InDom(InDom(INDOM)), HelpKind::Long)),
-        Some(&b"three"[..])
-    );
+    for (kind, text) in [(HelpKind::OneLine, &b"two"[..]), (HelpKind::Long, b"three")] {
+        let entry = HelpKey::InDom(InDom(INDOM));
+        assert_eq!(until_nul(base.text_of(entry, kind)), Some(text));
+        assert_eq!(base.recent_text_of(entry, kind), base.text_of(entry, kind));
+    }
     assert_eq!(
         base.text_of(HelpKey::Metric(MetricId(METRIC + 1)), HelpKind::Long),
         None
     );
     assert_eq!(base.text_of(HelpKey::InDom(InDom(METRIC + 1)), HelpKind::Long), None);
+}
+
+/// The entry of the last lookup and the one behind it are found without a search, and no others.
+#[test]
+fn recent_texts() {
+    let entries: Vec<_> = (0..6).map(|number| [METRIC + number, 0, 4 * (number % 3)]).collect();
+    let base = open(index(6, &entries), PAGES);
+    assert_eq!(base.entries(), 6);
+    for recent in 0..6 {
+        for asked in 0..6 {
+            let entry = |number| HelpKey::Metric(MetricId(METRIC + number));
+            let text = base.text_of(entry(asked), HelpKind::Long);
+            assert!(text.is_some());
+            assert!(base.text_of(entry(recent), HelpKind::OneLine).is_some());
+            let expected = text.filter(|_| asked == recent || asked == recent + 1);
+            assert_eq!(
+                base.recent_text_of(entry(asked), HelpKind::Long),
+                expected,
+                "{recent} {asked}"
+            );
+        }
+    }
 }
 
 /// The end of the pages ends the last text, so every text has a NUL (HELP-32).
@@ -150,8 +173,13 @@ fn offsets_outside() {
     );
     assert_eq!(base.text_of(HelpKey::InDom(InDom(METRIC)), HelpKind::Long), None);
     let said = journal.messages;
-    let expected = b"pmdaOpenHelp: t.dir: entry 2 (metric 9.0.1) points outside the help text";
-    assert_eq!(said, [crate::log::Message::Notify(Level::Warning, expected.to_vec())]);
+    let line = |entry: &str| {
+        let text = format!("pmdaOpenHelp: t.dir: entry {entry} points outside the help text");
+        [crate::log::Message::Notify(Level::Warning, text.into_bytes())]
+    };
+    assert_eq!(said, line("2 (metric 9.0.1)"));
+    let (_, journal) = database(index(1, &[[INDOM + 5, 4, far]]), PAGES);
+    assert_eq!(journal.messages, line("1 (instance domain 9.5)"));
 }
 
 fn open_in(directory: &Path) -> Result<Database> {
@@ -173,6 +201,28 @@ fn order_of_checks() {
     assert_eq!(open_in(directory.path()).err(), Some(Error::EINVAL));
     fs::write(&pag, b"text").unwrap();
     assert!(open_in(directory.path()).is_ok());
+    // Without entries as well.
+    fs::write(&dir, index(0, &[])).unwrap();
+    assert!(open_in(directory.path()).is_ok());
+    // Directories, and a name that no file can have.
+    for (path, error) in [(&pag, Error::ENODEV), (&dir, Error::EINVAL)] {
+        fs::remove_file(path).unwrap();
+        fs::create_dir(path).unwrap();
+        assert_eq!(open_in(directory.path()).err(), Some(error));
+    }
+    assert_eq!(Database::open(b"a\0b", &mut Journal::new()).err(), Some(Error::EINVAL));
+}
+
+/// A file that has become shorter since it was looked at is no database (HELP-33).
+#[test]
+fn shorter_files() {
+    let file = tempfile::tempfile().unwrap();
+    file.write_all_at(b"12345", 0).unwrap();
+    let filled = |size: usize| {
+        let mut out = vec![0; size];
+        fill(&file, &mut out).map(|()| out)
+    };
+    assert_eq!((filled(4), filled(6)), (Ok(b"1234".to_vec()), Err(Error::EINVAL)));
 }
 
 /// A file with a hole in the part that is read is refused (HELP-34).

@@ -117,6 +117,30 @@ fn sizes_of_tables() {
     assert!(table_size(i32::MAX) > 0);
 }
 
+/// A name is in the chain of its identifier's rest; without a table there is none (TREE-20).
+#[test]
+fn chains() {
+    for (pmid, size, expected) in [
+        (7, 7, Some(0)),
+        (9, 7, Some(2)),
+        (u32::MAX, 203, Some(0xffff_ffff % 203)),
+        (9, 0, None),
+    ] {
+        assert_eq!(chain(MetricId(pmid), size), expected, "{pmid} {size}");
+    }
+}
+
+/// A list may be as large as C's `int` can say, with a pointer for each name (N-14).
+#[test]
+fn largest_list() {
+    let pointers = 1_000_000 * size_of::<usize>();
+    let room = i32::MAX as usize - pointers;
+    for (bytes, expected) in [(room - 10, Ok(())), (room - 9, Err(Error::E2BIG))] {
+        let mut size = Size { count: 999_999, bytes };
+        assert_eq!(size.add(9, false, iter::empty()), expected, "{bytes}");
+    }
+}
+
 /// A leaf ends the search, the root of a dynamic subtree does not, and a derived metric is a leaf
 /// (TREE-4, TREE-14).
 #[test]

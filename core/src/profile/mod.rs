@@ -212,6 +212,15 @@ mod tests {
             let listed = compiled(false, &list);
             for id in list.iter().flat_map(|id| [id.wrapping_sub(1), *id, id.wrapping_add(1)]) {
                 assert_eq!(listed.selects(id), list.contains(&id), "{id} in {list:?}");
+                let asked = [77_777_777, id, id.wrapping_add(1)];
+                for include in [false, true] {
+                    let place = asked.iter().position(|id| list.contains(id) != include);
+                    assert_eq!(
+                        compiled(include, &list).position(asked.into_iter()),
+                        place,
+                        "{asked:?} in {list:?}"
+                    );
+                }
             }
             assert!(!listed.selects(77_777_777) && !listed.selects(i32::MIN + 5));
         }

@@ -201,6 +201,12 @@ impl Backlog {
         }
     }
 
+    /// The number of places in the list, those of events that have gone included.
+    #[cfg(test)]
+    pub(super) fn places(&self) -> usize {
+        self.slots.len()
+    }
+
     /// The index of an event that is not older than the oldest one.
     #[inline(always)]
     fn index(&self, number: u64) -> usize {

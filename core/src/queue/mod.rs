@@ -185,6 +185,13 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         self.slots.is_vacant(handles::slot(handle))
     }
 
+    /// The number of places in the list of a queue's events.
+    #[cfg(test)]
+    fn places(&self, handle: i32) -> usize {
+        let queue = self.slots.get(handles::slot(handle)).expect("a queue");
+        queue.backlog.places()
+    }
+
     /// Returns the counters of a queue.
     ///
     /// # Errors

@@ -1,6 +1,8 @@
 //! The queues against a simple model, and what a model of counts cannot tell: which memory is in
 //! use.
 
+mod sessions;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
@@ -56,6 +58,8 @@ struct Model {
     /// The number of events that were evicted since the queue was made, if a place is free: its
     /// client has missed them.
     missed_by_places: u64,
+    /// The number of events that came, and their bytes.
+    came: (u32, u64),
 }
 
 impl Model {
@@ -64,6 +68,7 @@ impl Model {
     }
 
     fn append(&mut self, size: usize) {
+        self.came = (self.came.0 + 1, self.came.1 + size as u64);
         while self.memory() + size as u64 > LIMIT as u64 {
             let Some((_, event)) = self.events.pop_first() else {
                 break;
@@ -180,7 +185,7 @@ proptest! {
                 }
             }
             let counters = queues.counters(queue).expect("a queue");
-            prop_assert_eq!(counters.memory, model.memory());
+            prop_assert_eq!((counters.memory, counters.count, counters.bytes), (model.memory(), model.came.0, model.came.1));
             prop_assert_eq!(counters.clients as usize, model.active.len() + model.places);
         }
     }
@@ -198,6 +203,22 @@ fn nothing_is_evicted_for_nothing() {
     queues.register(1).expect("memory");
     queues.set_access(1, queue, true).expect("both exist");
     assert_eq!(fetch(&mut queues, queue, 1, 9), (vec![7], Some(0)));
+}
+
+/// An event that is larger than the limit is refused, but counted, and has a message (QUEUE-5,
+/// QUEUE-10).
+#[test]
+fn too_large() {
+    let mut queues = Queues::<u64, ()>::new();
+    let queue = queues.create(b"q", 4, 1, || Ok(0)).expect("a new name");
+    assert_eq!(queues.append(queue, 5, |_| Ok(7)), Err(Error::TOOBIG));
+    let counters = queues.counters(queue).expect("a queue");
+    assert_eq!((counters.count, counters.bytes, counters.memory), (1, 5, 0));
+    let text = b"Event too large for queue q (5 > 4)".to_vec();
+    assert_eq!(
+        (queues.too_large(queue, 5), queues.too_large(9, 5)),
+        (Ok(text), Err(Error::EINVAL))
+    );
 }
 
 /// A payload that counts its owners, to show when an event is dropped.
@@ -279,6 +300,12 @@ fn memory_of_seen_events() {
         assert_eq!(used, if turn == 0 { 0 } else { kept });
         assert_eq!(Rc::strong_count(&event), 1 + kept);
     }
+    // So it is if only some of it was used again.
+    for _ in 0..100 {
+        queues.append(queue, SIZE, |_| Ok(Rc::clone(&event))).expect("memory");
+    }
+    fetch(&mut queues, queue, 1, usize::MAX);
+    assert_eq!(Rc::strong_count(&event), 1 + KEPT / (SIZE + OVERHEAD));
 }
 
 /// An old event that waits for a client does not make the queue grow by those that others have seen
@@ -293,6 +320,7 @@ fn waiting_in_front_of_the_others() {
     for number in 1..10_000 {
         queues.append(queue, 1, |_| Ok(number)).expect("memory");
         assert_eq!(fetch(&mut queues, queue, 1, 9), (vec![number], Some(0)));
+        assert!(queues.places(queue) <= 16);
     }
     assert_eq!(queues.counters(queue).expect("a queue").memory, 1);
     queues.append(queue, 1, |_| Ok(10_000)).expect("memory");

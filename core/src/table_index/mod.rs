@@ -282,6 +282,52 @@ mod tests {
         assert!(!hashed.is_empty() && Hashed::default().is_empty());
     }
 
+    /// So it is of many, and others are not found: near ones, and such as a hash cannot tell apart
+    /// (INIT-46).
+    #[test]
+    fn finds_among_many() {
+        let pmid = |number: u32| MetricId(number.wrapping_mul(0x0001_0003) ^ number << 7);
+        for count in [1, 2, 3, 8, 100, 2_000] {
+            let hashed = Hashed::build((0..count).map(pmid).collect::<Vec<_>>().into_iter(), 0).expect("memory");
+            for number in 0..2 * count {
+                assert_eq!(
+                    hashed.find(pmid(number)),
+                    (number < count).then_some(number as usize),
+                    "{number} of {count}"
+                );
+            }
+        }
+    }
+
+    /// An entry may have several keys, of which each leads to it (FETCH-20).
+    #[test]
+    fn several_keys() {
+        let (mut positions, looks) = (HintIndex::default(), Cell::new(0));
+        let table: Vec<u64> = (0..500).collect();
+        let mut find = |key: u64| {
+            let seen = Table {
+                address: 1,
+                len: table.len(),
+            };
+            let is_it = |position: usize| {
+                looks.set(looks.get() + 1);
+                table[position] == key / 10
+            };
+            positions.find(seen, key, is_it, |position, add| {
+                (0..10).for_each(|part| add(table[position] * 10 + part));
+            })
+        };
+        for round in 0..2 {
+            for key in (0..5_000).rev() {
+                assert_eq!(find(key), Some(key as usize / 10), "{round} {key}");
+            }
+            assert_eq!(find(5_000), None);
+        }
+        // Warm, each takes one look.
+        looks.set(0);
+        assert_eq!((find(1_234), find(4_999), looks.get()), (Some(123), Some(499), 2));
+    }
+
     /// Of duplicates, the one is found that libpcp's hash finds (F-15).
     #[test]
     fn duplicates() {

@@ -243,6 +243,28 @@ mod tests {
         assert!(decode(&[&pdu[..], &[0; 4]].concat()).is_err());
     }
 
+    /// Numbers stand in the values themselves, and a metric without values has no format: the next
+    /// one follows at once (WIRE-51).
+    #[test]
+    fn numbers() {
+        let pdu = hex(
+            "0000003c 00007001 00000000 00000000 00000000 00000002 3f400005 00000000 3f400006 00000002 00000000 00000003 \
+             000000ff ffffffff 00000000",
+        );
+        let store = decode(&pdu).expect("well formed");
+        let sets: Vec<_> = store
+            .sets()
+            .map(|set| (set.metric.0, set.numval, set.values().collect::<Vec<_>>()))
+            .collect();
+        let values = vec![(3, SentValue::Word(255)), (-1, SentValue::Word(0))];
+        assert_eq!(sets, [(0x3f40_0005, 0, vec![]), (0x3f40_0006, 2, values)]);
+        assert_eq!(SentValue::Word(255).block_len(), 0);
+        for size in [0, 1, 7, 8] {
+            assert_eq!(SentValue::Block(0x0600_0000, &[0; 8][..size]).block_len(), 4 + size);
+        }
+        assert!(is_sound(&pdu));
+    }
+
     /// Empty stores, errors in place of values and empty blocks are legal (WIRE-51).
     #[test]
     fn legal() {

@@ -217,6 +217,98 @@ fn keys_and_names() {
     assert_eq!(same, Ok(id));
 }
 
+/// A key belongs to its instance also where another id would be free for it. What makes an id of a
+/// key lets ids be used again for good, and a name that is missing is told with the id (CACHE-43,
+/// CACHE-54, CACHE-57, CACHE-58, CACHE-101).
+#[test]
+fn keys_and_ids() {
+    let mut cache = empty();
+    cache.resize(1).expect("it is empty");
+    let mut store =
+        |name: Option<&str>, key: &[u8]| cache.store_key(PMDA_CACHE_ADD, name.map(str::as_bytes), key, None);
+    // Of two keys with one first choice, the second gets the other id.
+    let keys: Vec<_> = (0..=255_u8)
+        .filter(|key| crate::cache::keys::jenkins_hash(&[*key], 0) % 2 == 0)
+        .collect();
+    assert_eq!(store(Some("first"), &keys[..1]), Ok(0));
+    let second = keys[1..]
+        .chunks(1)
+        .find(|key| store(Some("second"), key) == Ok(1))
+        .expect("of 128 keys");
+    assert_eq!(cache.store(PMDA_CACHE_CULL, named("first"), None), Ok(0));
+    assert_eq!(
+        cache.store_key(PMDA_CACHE_ADD, named("third"), second, None),
+        Err(Error::INST)
+    );
+    cache.reorganize();
+    assert_eq!(cache.store(PMDA_CACHE_ADD, named("low"), None), Ok(0));
+    log(&mut cache);
+    let mut cache = empty();
+    for (name, key, inst) in [
+        (None, &b"k"[..], "1274944212"),
+        (Some(""), b"k", "1274944212"),
+        (None, b"", "-1"),
+        (Some(""), b"", "1028247821"),
+    ] {
+        assert_eq!(
+            cache.store_key(PMDA_CACHE_ADD, name.map(str::as_bytes), key, None),
+            Err(Error::GENERIC)
+        );
+        let what = if name.is_none() { "NULL" } else { "zero length" };
+        let line = format!("insert_cache: indom 1.2: {what} instance name for inst {inst}");
+        assert_eq!(log(&mut cache), [line]);
+    }
+    assert!(
+        cache
+            .dump(false)
+            .starts_with(b"pmdaCacheDump: indom 1.2: nentry=0 ins_mode=1 hstate=0")
+    );
+}
+
+/// Without a key and with an empty name, an id of another instance without a key is taken, and that
+/// of one with a key is not (CACHE-52).
+#[test]
+fn empty_keys() {
+    for (key, expected) in [(&b""[..], true), (b"k", false)] {
+        let mut cache = empty();
+        cache.use_strings().expect("it is empty");
+        cache.resize(0).expect("it is empty");
+        assert_eq!(cache.store_key(PMDA_CACHE_ADD, named("x"), key, None), Ok(0));
+        if key.is_empty() {
+            // Its key was its name.
+            add(&mut cache, "x");
+        }
+        let stored = cache.store_key(PMDA_CACHE_ADD, named(""), b"", None);
+        assert_eq!(stored, Err(if expected { Error::INST } else { Error::GENERIC }));
+    }
+}
+
+/// Culled entries are reclaimed when the C library's tables grow, and when there are more than
+/// 1,024 and more than live ones. Before that, whoever inserts knows of it (CACHE-25, CACHE-36,
+/// CACHE-80).
+#[test]
+fn culled_are_reclaimed() {
+    for live in [0_usize, 3, 1_500] {
+        let mut cache = empty();
+        for number in 0..live {
+            add(&mut cache, &format!("n{number}"));
+        }
+        let mut culled = 0;
+        for inserted in live..5_000 {
+            let is_growing = inserted >= 64 && inserted.is_power_of_two();
+            let is_due = culled > 0 && (is_growing || culled > 1024 && culled > live);
+            assert_eq!(cache.is_reclaiming(), is_due, "{inserted}");
+            add(&mut cache, "x");
+            if is_due {
+                culled = 0;
+            }
+            assert_eq!(cache.start().listed, live + culled + 1, "{inserted}");
+            assert!(cache.store(PMDA_CACHE_CULL, named("x"), None).is_ok());
+            culled += 1;
+        }
+    }
+}
+
 /// No id is above the limit, and the limit itself is one (CACHE-41, CACHE-65).
 #[test]
 fn ids_up_to_the_limit() {
@@ -231,6 +323,18 @@ fn ids_up_to_the_limit() {
         assert_eq!(cache.store(PMDA_CACHE_ADD, named("d"), None), Err(Error::GENERIC));
     }
     assert_eq!(ids(cache.actives()), [0, 1, 2]);
+    let mut cache = of(&["a"]);
+    assert_eq!(cache.resize(1), Ok(()));
+    cache.reuse();
+    assert_eq!(cache.store(PMDA_CACHE_ADD, named("b"), None), Ok(1));
+    assert_eq!(
+        (cache.store_id(0, b"b", None), cache.store_id(1, b"b", None)),
+        (Err(Error::EEXIST), Ok(()))
+    );
+    assert_eq!(
+        (cache.store_id(0, b"c", None), cache.store_id(-1, b"c", None)),
+        (Err(Error::EEXIST), Err(Error::SIGN))
+    );
 }
 
 /// A walk over the ids of a list returns those that are active, each with the place behind it.

@@ -41,6 +41,28 @@ fn plain_texts() {
     assert_eq!(read(" { } ").as_deref(), Some(""));
 }
 
+/// A run of one byte means what it means, however long it is: control characters and quotes end
+/// what is plain, and backslashes are pairs.
+#[test]
+fn runs() {
+    for byte in (0..=127).map(char::from) {
+        for length in 1..40 {
+            let run = byte.to_string().repeat(length);
+            let is_plain = match byte {
+                '"' | '\0'..' ' => false,
+                '\\' => length % 2 == 0,
+                _ => true,
+            };
+            for text in [
+                format!("{{\"a\":\"{run}\"}}"),
+                format!("{{\"a\":\"{}{run}\"}}", "x".repeat(16)),
+            ] {
+                assert_eq!(read(&text).is_some(), is_plain, "{length} times {byte:?}");
+            }
+        }
+    }
+}
+
 /// All other texts are left to libpcp (LABEL-32, LABEL-33, LABEL-34, LABEL-35).
 #[test]
 fn other_texts() {

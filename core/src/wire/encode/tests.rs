@@ -207,6 +207,65 @@ fn host_block(kind: u32, data: &[u8]) -> Vec<u8> {
     [&header.to_ne_bytes(), data].concat()
 }
 
+/// Eight bytes that are no number stay as they are, and a number that is too short for its type is
+/// refused (WIRE-44, WIRE-75).
+#[test]
+fn blocks_of_eight_bytes() {
+    for (kind, is_number) in [(2, true), (3, true), (5, true), (6, false), (7, false), (8, false)] {
+        let data = 0x0102_0304_0506_0708_u64.to_ne_bytes();
+        let fill = |builder: &mut ResultBuilder| {
+            builder.begin(0, 1)?;
+            builder.open(MetricId(1), 1)?;
+            builder.host_block(-1, &host_block(kind, &data))?;
+            builder.close(1);
+            Ok(())
+        };
+        let sent = if is_number { [1, 2, 3, 4, 5, 6, 7, 8] } else { data };
+        let sent: String = sent.iter().map(|byte| format!("{byte:02x}")).collect();
+        check_result(
+            fill,
+            &format!(
+                "00000038 00007001 00000000 00000000 00000000 00000001 00000001 00000001 00000001 ffffffff 0000000b \
+                 {kind:02x}00000c {sent}"
+            ),
+        );
+    }
+    let mut builder = ResultBuilder::new();
+    builder.begin(0, 1).expect("small");
+    builder.open(MetricId(1), 1).expect("memory");
+    assert_eq!(builder.host_block(-1, &host_block(3, &[0; 7])), Err(Error::GENERIC));
+}
+
+/// A store has its client as its sender (WIRE-53).
+#[test]
+fn stores() {
+    let fill = |builder: &mut ResultBuilder| {
+        builder.begin_store(7, 1)?;
+        builder.open(MetricId(0x3f40_0005), 1)?;
+        builder.word(-1, 3)?;
+        builder.close(1);
+        Ok(())
+    };
+    let expected = "0000002c 00007001 00000007 00000000 00000000 00000001 3f400005 00000001 00000000 ffffffff 00000003";
+    check_result(fill, expected);
+}
+
+/// A PDU is whole if it has a header, and as many bytes as that says.
+#[test]
+fn whole() {
+    let pdu = hex("00000010 00007000 00000000 ffffcfba");
+    assert!(is_whole(&pdu) && !is_whole(&pdu[..15]) && !is_whole(&[&pdu[..], b"x"].concat()));
+    for length in [0, 4, 11] {
+        let mut short = hex("00000000 00007000 00000000");
+        short.truncate(length as usize);
+        if length > 0 {
+            short[3] = length;
+        }
+        assert!(!is_whole(&short), "{length}");
+    }
+    assert!(is_whole(&hex("0000000c 00007000 00000000")));
+}
+
 /// The flags of a fetch are sent, and errors in place of values (WIRE-52).
 #[test]
 fn without_values() {

@@ -150,6 +150,76 @@ fn read_error() {
     assert_eq!(lines, ["__pmGetPDU: fd=3 hdr read: len=-1: -11"]);
 }
 
+/// How connections to pmcd ordinarily end is not worth a line (MAIN-32). Without memory the code
+/// says so.
+#[test]
+fn ordinary_ends() {
+    for (errno, is_logged) in [
+        (32, false),
+        (104, false),
+        (110, false),
+        (113, false),
+        (5, true),
+        (9, true),
+        (22, true),
+    ] {
+        let mut lines = 0;
+        Failure::Unreadable(Error::os(errno)).lines(3, Error::code, |_| lines += 1);
+        assert_eq!(lines, usize::from(is_logged), "{errno}");
+    }
+    assert_eq!(
+        (Failure::NoMemory.code(), Failure::Unreadable(Error::os(5)).code()),
+        (Error::ENOMEM, Error::EOF)
+    );
+}
+
+/// Who goes on after a failure finds the stream where the C library would leave it: behind the
+/// header of a wrong length, behind a PDU of a wrong type, and nowhere after a break (WIRE-12).
+#[test]
+fn going_on() {
+    let good = whole(0x7003, b"next");
+    for (bad, is_next) in [
+        (pdu(7, 0x7003, b""), true),
+        (pdu(i32::MAX, 0x7003, b""), true),
+        (whole(-1, b"body"), true),
+        (whole(0x7003, b"body")[..14].to_vec(), false),
+    ] {
+        let stream = if is_next { [&bad[..], &good].concat() } else { bad };
+        for mode in [ReadMode::Exact, ReadMode::Ahead] {
+            let mut source = Slow::new(&stream, 1000);
+            let mut receiver = Receiver::default();
+            let failure = receiver.next(&mut source, mode).expect_err("no PDU");
+            receiver.abandon(failure);
+            let next = receiver.next(&mut source, mode);
+            match is_next {
+                true => assert_eq!(next.expect("the next one").bytes(), good, "{mode:?}"),
+                false => assert_eq!(next.expect_err("the end"), Failure::End),
+            }
+        }
+    }
+}
+
+/// What was read is forgotten, and an ordinary buffer is kept for what comes; a large one is not
+/// (WIRE-3).
+#[test]
+fn clearing() {
+    for (size, is_kept) in [(100, true), (400_000, false)] {
+        let stream = [whole(0x7003, &vec![7; size]), whole(0x7004, b"more")].concat();
+        let mut receiver = Receiver::default();
+        let mut source = Slow::new(&stream[..stream.len() - 20], usize::MAX);
+        receiver.next(&mut source, ReadMode::Ahead).expect_err("cut short");
+        assert!(receiver.is_ahead());
+        receiver.clear();
+        assert_eq!((receiver.is_ahead(), receiver.buffer.is_empty()), (false, !is_kept));
+        let next = receiver
+            .next(&mut Slow::new(&stream, 5000), ReadMode::Exact)
+            .expect("a PDU");
+        assert_eq!(next.bytes(), &stream[..HEADER + size]);
+        receiver.recycle(next);
+        assert_eq!(receiver.buffer.is_empty(), !is_kept);
+    }
+}
+
 /// An announced length costs nothing, a large PDU is served, and its buffer is given back (WIRE-13,
 /// WIRE-3).
 #[test]
