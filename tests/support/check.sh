@@ -51,11 +51,22 @@ step scripts tests/support/scripts.sh
 step documentation env RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps --document-private-items
 step build ended build
 
-# Tests wait more than they work.
+# Tests wait more than they work. So two halves of the test programs run at once, and the one with those that wait most has more threads.
 meanwhile oldest nice -n 19 tests/support/oldest_rust.sh
+tests() { cargo test --workspace --no-fail-fast "$@"; }
+waiting() { RUST_TEST_THREADS=$((2 * $(nproc))) tests --test '[a-c]*'; }
 printf '== tests\n'
-cargo test --workspace --no-fail-fast 2>&1 | tee "$log"
-outcome=${PIPESTATUS[0]}
+: >"$log"
+outcome=1
+if cargo test --workspace --no-run; then
+    meanwhile waiting waiting
+    tests --lib --bins --examples --test '[!a-c]*' 2>&1 | tee "$log"
+    outcome=${PIPESTATUS[0]}
+    wait "${running[waiting]}" || outcome=1
+    tee -a "$log" <"${log%.log}-waiting.log"
+    tests --doc 2>&1 | tee -a "$log"
+    [ "${PIPESTATUS[0]}" = 0 ] || outcome=1
+fi
 step 'oldest Rust' ended oldest
 broken=$(total failed)
 if [ "$outcome" != 0 ] && [ "$broken" = 0 ]; then
