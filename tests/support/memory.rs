@@ -61,7 +61,8 @@ impl Counts {
 
     /// Reads the reports in a directory; `None` when there is none that is whole: then nothing was
     /// counted.
-    fn so_far(directory: &Path) -> Option<Counts> {
+    #[must_use]
+    pub fn so_far(directory: &Path) -> Option<Counts> {
         let mut counts = Counts::default();
         let mut whole = false;
         for report in reports(directory) {
@@ -93,11 +94,15 @@ fn number(text: &str, what: &str, before: &str) -> u32 {
         .unwrap_or(0)
 }
 
-/// The options of valgrind, whose reports lie in `directory`.
+/// The options of valgrind, whose reports lie in `directory`; older ones go.
 pub(super) fn watch(command: &mut Command, directory: &Path) {
     for report in reports(directory) {
         let _ = fs::remove_file(report);
     }
+    options(command, directory);
+}
+
+fn options(command: &mut Command, directory: &Path) {
     command
         .args([
             "--leak-check=full",
@@ -106,6 +111,16 @@ pub(super) fn watch(command: &mut Command, directory: &Path) {
         ])
         .args(["--num-callers=30", "--trace-children=no"])
         .arg(format!("--log-file={}/report.%p", directory.display()));
+}
+
+/// A command that runs `program` below valgrind, which leaves its reports in `directory`, where they
+/// are counted: those of the runs before stay.
+#[must_use]
+pub fn below_valgrind(program: &Path, directory: &Path) -> Command {
+    let mut command = Command::new("valgrind");
+    options(&mut command, directory);
+    command.arg(program);
+    command
 }
 
 /// Runs a compiled program of the tests on a library; no counts when valgrind has not come to its

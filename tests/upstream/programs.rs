@@ -1,13 +1,18 @@
 //! The test programs, compiled from their sources and run with the arguments of PCP's tests: each
-//! must print the same, and leave the same files, on the C library and on ours.
+//! must print the same, and leave the same files, on the C library and on ours. With
+//! `UPSTREAM=memcheck` they run below valgrind: `make -C tests memcheck`.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::{env, fs};
 
 use crate::{LIMIT, testsuite};
+use pcp_pmda_test::memory::{Counts, below_valgrind};
 use pcp_pmda_test::run::bounded;
 use pcp_pmda_test::{Library, compare, profile_dir};
+
+/// How many times longer a program may take below valgrind.
+const SLOWER: u32 = 30;
 
 /// What a test does, one step after the other.
 enum Step<'a> {
@@ -38,6 +43,19 @@ fn words(line: &str) -> Vec<String> {
     found.map(|word| word.as_str().trim_matches('\'').to_owned()).collect()
 }
 
+/// Whether the programs run below valgrind.
+fn is_watched() -> bool {
+    env::var_os("UPSTREAM").is_some_and(|course| course == "memcheck")
+}
+
+/// Where valgrind writes what it reports of a test on one library.
+fn reports(test: &str, library: Library) -> PathBuf {
+    profile_dir()
+        .join("test-upstream")
+        .join(test)
+        .join(format!("{library:?}.valgrind"))
+}
+
 /// What the steps show on one library: output and files after each.
 fn play(program: &Path, test: &str, steps: &[Step<'_>], library: Library) -> String {
     let directory = profile_dir()
@@ -45,6 +63,9 @@ fn play(program: &Path, test: &str, steps: &[Step<'_>], library: Library) -> Str
         .join(test)
         .join(format!("{library:?}"));
     let _ = fs::remove_dir_all(&directory);
+    let reports = reports(test, library);
+    let _ = fs::remove_dir_all(&reports);
+    fs::create_dir_all(&reports).expect("target is writable");
     let caches = directory.join("var/config/pmda");
     fs::create_dir_all(&caches).expect("target is writable");
     let mut told = String::new();
@@ -52,7 +73,11 @@ fn play(program: &Path, test: &str, steps: &[Step<'_>], library: Library) -> Str
         match step {
             Cache(name, text) => fs::write(caches.join(name), text).expect("target is writable"),
             Run(arguments) => {
-                let mut command = Command::new(program);
+                let (mut command, limit) = if is_watched() {
+                    (below_valgrind(program, &reports), LIMIT * SLOWER)
+                } else {
+                    (Command::new(program), LIMIT)
+                };
                 command
                     .args(words(arguments))
                     .current_dir(&directory)
@@ -64,7 +89,7 @@ fn play(program: &Path, test: &str, steps: &[Step<'_>], library: Library) -> Str
                     .env("LC_ALL", "C")
                     .stdin(Stdio::null());
                 told += &format!("== {arguments}\n");
-                told += &compare::picture(&bounded(command, LIMIT), &directory);
+                told += &compare::picture(&bounded(command, limit), &directory);
             }
         }
     }
@@ -86,6 +111,16 @@ fn same(name: &str, test: &str, sign: &str, steps: &[Step<'_>]) {
     assert!(c.contains(sign), "{test} shows no \"{sign}\":\n{c}");
     if let Some(difference) = compare::difference(("C library", &c), ("ours", &ours)) {
         panic!("{test}: {difference}");
+    }
+    if is_watched() {
+        let counts = |library| Counts::so_far(&reports(test, library)).expect("valgrind reports");
+        let (c, ours) = (counts(Library::C), counts(Library::Ours));
+        println!("{test}: C library {c:?}, ours {ours:?}");
+        assert!(
+            ours.within(&c),
+            "{test}: see {}",
+            reports(test, Library::Ours).display()
+        );
     }
 }
 
