@@ -140,7 +140,8 @@ impl Records {
     /// The record at an address, if it was found last.
     #[inline(always)]
     pub(crate) fn last(&self, address: *mut c_void) -> Option<&'static AgentRecord> {
-        self.last.filter(|last| ptr::eq(*last, address.cast()))
+        let last = self.last?;
+        ptr::eq(last, address.cast()).then_some(last)
     }
 
     /// The record at an address that C has given, or `None` if it is not one of ours. Nothing is

@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_void};
+use std::ptr;
 
 use crate::boundary::{guard, guard_out_of_line};
 use crate::view::arg::{CText, Out};
@@ -37,9 +38,12 @@ pub extern "C" fn pmdaCloseHelp(handle: c_int) {
 /// The body of `pmdaGetHelp` and `pmdaGetInDomHelp`.
 #[inline(always)]
 fn get(handle: c_int, entry: HelpKey, kind: c_int) -> *mut c_char {
-    match state::short(|globals| help::recent_text(globals, handle, entry, kind)) {
+    match state::short(|globals| Some(help::text(globals, handle, entry, kind))) {
         Some(text) => text,
-        None => guard_out_of_line(move |token| help::text(token, handle, entry, kind)),
+        None => guard_out_of_line(move |token| match state::peek(token) {
+            Some(globals) => help::text(globals, handle, entry, kind),
+            None => ptr::null_mut(),
+        }),
     }
 }
 
@@ -102,31 +106,34 @@ pub unsafe extern "C-unwind" fn pmdaText(
     buffer: Out<'_, *mut c_char>,
     pmda: Option<Ext<'_>>,
 ) -> c_int {
-    /// The lookup of any text. It has the parameters of `pmdaText`, so that they stay in their
+    /// The lookup under the guard. It has the parameters of `pmdaText`, so that they stay in their
     /// registers, and a frame of its own.
     #[inline(never)]
     extern "C" fn apart(ident: c_int, kind: c_int, buffer: Out<'_, *mut c_char>, pmda: Option<Ext<'_>>) -> c_int {
-        guard(|token| -> Result<()> {
+        guard(|token| -> Result<c_int> {
             let ext = pmda.ok_or(Error::EINVAL)?;
             fetch::enter_context(ext, state::interface(token, ext));
-            let text = help::text(token, ext.help(), key(ident, kind), kind);
-            // SAFETY: NULL, or a text of the help database, which stays until it is closed.
-            unsafe { buffer.put(text) };
-            if text.is_null() { Err(Error::TEXT) } else { Ok(()) }
+            let globals = state::peek(token);
+            let text = globals.map(|globals| help::text(globals, ext.help(), key(ident, kind), kind));
+            Ok(answer(text.unwrap_or(ptr::null_mut()), buffer))
         })
     }
 
-    let recent = state::short(|globals| {
+    let text = state::short(|globals| {
         let ext = pmda?;
-        let interface = globals.records.last(ext.record())?.interface();
-        let text = help::recent_text(globals, ext.help(), key(ident, kind), kind)?;
-        fetch::enter_context(ext, interface);
-        Some(text)
+        fetch::enter_context(ext, globals.records.last(ext.record())?.interface());
+        Some(help::text(globals, ext.help(), key(ident, kind), kind))
     });
-    let Some(text) = recent else {
-        return apart(ident, kind, buffer, pmda);
-    };
-    // SAFETY: a text of the help database, which stays until it is closed.
+    match text {
+        Some(text) => answer(text, buffer),
+        None => apart(ident, kind, buffer, pmda),
+    }
+}
+
+/// Stores a text, or NULL, where the caller of `pmdaText` wants it; returns 0 or `PM_ERR_TEXT`.
+#[inline(always)]
+fn answer(text: *mut c_char, buffer: Out<'_, *mut c_char>) -> c_int {
+    // SAFETY: NULL, or a text of the help database, which stays until it is closed.
     unsafe { buffer.put(text) };
-    0
+    if text.is_null() { Error::TEXT.code() } else { 0 }
 }

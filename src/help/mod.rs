@@ -34,20 +34,14 @@ pub(crate) fn close(token: &mut Token, handle: c_int) {
     drop(state::peek(token).and_then(|globals| globals.help.get_mut()?.remove(handle)));
 }
 
-/// The text of an entry, NULL without one. It stays until the database is closed (HELP-29).
-pub(crate) fn text(token: &mut Token, handle: c_int, entry: HelpKey, kind: c_int) -> *mut c_char {
-    let globals = state::peek(token);
-    let base = globals.as_ref().and_then(|globals| globals.help.get()?.get(handle));
-    text_pointer(base.and_then(|base| base.text_of(entry, text_kind(kind))))
-}
-
-/// [`text()`] as a short call, for the entry that was found last and the one behind it; `None` for
-/// others.
+/// The text of an entry, NULL without one. It stays until the database is closed (HELP-29). The
+/// text is constant, although C declares it as `char *` (H-9).
 #[inline(always)]
-pub(crate) fn recent_text(globals: &Globals, handle: c_int, entry: HelpKey, kind: c_int) -> Option<*mut c_char> {
-    let base = globals.help.get()?.get(handle)?;
-    let text = base.recent_text_of(entry, text_kind(kind))?;
-    Some(text_pointer(Some(text)))
+pub(crate) fn text(globals: &Globals, handle: c_int, entry: HelpKey, kind: c_int) -> *mut c_char {
+    let base = globals.help.get().and_then(|databases| databases.get(handle));
+    // A slice that a database returns always has a NUL (HELP-31, HELP-32).
+    let text = base.and_then(|base| base.text_of(entry, text_kind(kind)));
+    text.map_or(ptr::null_mut(), |text| text.as_ptr().cast_mut().cast())
 }
 
 /// The kind of text that a caller asks for. Other bits are ignored (HELP-27).
@@ -65,10 +59,4 @@ pub(crate) fn table(token: &mut Token) -> *mut c_void {
     let globals = state::peek(token);
     let databases = globals.as_ref().and_then(|globals| globals.help.get());
     databases.map_or(ptr::null_mut(), |databases| databases.table.as_ptr().cast_mut().cast())
-}
-
-/// The C string at the start of a text; NULL without one. A slice that a database returns always
-/// has a NUL (HELP-31, HELP-32). The text is constant, although C declares it as `char *` (H-9).
-fn text_pointer(text: Option<&[u8]>) -> *mut c_char {
-    text.map_or(ptr::null_mut(), |text| text.as_ptr().cast_mut().cast())
 }

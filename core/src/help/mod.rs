@@ -3,8 +3,8 @@
 //!
 //! `NAME.dir` is an index of 12-byte records, `NAME.pag` holds the texts (HELP-1 to HELP-5). Both
 //! are read into memory once, checked, and never looked at again, so a `newhelp`
-//! that runs while an agent is up changes nothing for it (HELP-33, H-6). A hash index finds the
-//! entries, whatever their order.
+//! that runs while an agent is up changes nothing for it (HELP-33, H-6). The entries are sorted by
+//! key, whatever their order in the file.
 
 use std::cell::Cell;
 use std::fmt::Display;
@@ -18,7 +18,6 @@ use rustix::io::Errno;
 use crate::dir_entry::DirEntry;
 use crate::error::{Error, Result};
 use crate::ident::{InDom, MetricId};
-use crate::index::Map;
 use crate::log::{Journal, Level, PathBytes};
 use crate::path::FilePath;
 
@@ -72,6 +71,9 @@ struct Texts {
 /// domains differ in which one counts (HELP-25, HELP-26).
 #[derive(Clone, Copy, Debug)]
 struct Hit {
+    key: u32,
+    /// The place of the first entry in the file.
+    number: u32,
     first: Texts,
     last: Texts,
 }
@@ -83,9 +85,10 @@ pub struct Database {
     index: Box<[u8]>,
     /// The image of NAME.pag with one more NUL, which ends a text at the end of the file (HELP-32).
     pages: Box<[u8]>,
-    hits: Map<Hit>,
+    /// Sorted by key.
+    hits: Vec<Hit>,
     /// The place of the entry that was looked up last. Mostly the next lookup is for its other
-    /// text, or for the entry behind it.
+    /// text.
     recent: Cell<usize>,
 }
 
@@ -109,8 +112,8 @@ impl Database {
         if index.len() != size_of_index(count)? {
             return Err(Error::EINVAL);
         }
-        let mut hits = Map::new();
-        hits.reserve(count)?;
+        let mut hits: Vec<Hit> = Vec::new();
+        hits.try_reserve_exact(count).map_err(|_| Error::ENOMEM)?;
         let mut bad = None;
         for (number, entry) in (1..).zip(index[RECORD..].chunks_exact(RECORD)) {
             let [key, one_line, long] = words(entry);
@@ -122,12 +125,22 @@ impl Database {
             if bad.is_none() && (texts.one_line == NO_TEXT || texts.long == NO_TEXT) {
                 bad = Some((number, key));
             }
-            let hit = || Hit {
+            // Room: as many as the index announces.
+            hits.push(Hit {
+                key,
+                number,
                 first: texts,
                 last: texts,
-            };
-            hits.get_or_insert_with(key, hit)?.last = texts;
+            });
         }
+        hits.sort_unstable_by_key(|hit| (hit.key, hit.number));
+        hits.dedup_by(|later, hit| {
+            let is_same = later.key == hit.key;
+            if is_same {
+                hit.last = later.last;
+            }
+            is_same
+        });
         if let Some((number, key)) = bad {
             report_entry(name, number, key, journal);
         }
@@ -142,26 +155,28 @@ impl Database {
     /// Returns the text of an entry, and what follows it up to the end of the pages: the text ends
     /// at the first NUL, which is always there. `None` when there is no such entry or text.
     #[must_use]
+    #[inline(always)]
     pub fn text_of(&self, entry: HelpKey, kind: HelpKind) -> Option<&[u8]> {
+        match self.hits.get(self.recent.get()) {
+            Some(hit) if hit.key == entry.key() => self.text_in(hit, entry, kind),
+            _ => self.search_all(entry, kind),
+        }
+    }
+
+    /// [`Database::text_of`] for any entry, which becomes the most recent one. It is a function of its
+    /// own, so that a lookup of the recent one need not save registers for it.
+    #[inline(never)]
+    fn search_all(&self, entry: HelpKey, kind: HelpKind) -> Option<&[u8]> {
         let key = entry.key();
-        let near = self.hits.get_at(key, self.recent.get());
-        let (place, hit) = near.or_else(|| self.hits.get_anywhere(key))?;
-        self.text_in(place, hit, entry, kind)
-    }
-
-    /// [`Database::text_of`] for the entry of the last lookup or the one behind it, without a
-    /// search; `None` for others.
-    #[must_use]
-    #[inline(always)]
-    pub fn recent_text_of(&self, entry: HelpKey, kind: HelpKind) -> Option<&[u8]> {
-        let (place, hit) = self.hits.get_at(entry.key(), self.recent.get())?;
-        self.text_in(place, hit, entry, kind)
-    }
-
-    /// The text of the entry at a place in the index, which becomes the most recent one.
-    #[inline(always)]
-    fn text_in(&self, place: usize, hit: &Hit, entry: HelpKey, kind: HelpKind) -> Option<&[u8]> {
+        let place = self.hits.partition_point(|hit| hit.key < key);
+        let hit = self.hits.get(place).filter(|hit| hit.key == key)?;
         self.recent.set(place);
+        self.text_in(hit, entry, kind)
+    }
+
+    /// One of the two texts of an entry.
+    #[inline(always)]
+    fn text_in(&self, hit: &Hit, entry: HelpKey, kind: HelpKind) -> Option<&[u8]> {
         let texts = match entry {
             HelpKey::Metric(_) => hit.first,
             HelpKey::InDom(_) => hit.last,

@@ -41,6 +41,33 @@ const METRIC: u32 = 9 << 22;
 const INDOM: u32 = METRIC | INDOM_FLAG;
 const PAGES: &[u8] = b"one\0two\0three";
 
+/// Entries are found whatever their order in the file, and of several the same one counts (HELP-7,
+/// HELP-25, HELP-26).
+#[test]
+fn any_order() {
+    const ENTRIES: u32 = 200;
+    let item = |number: u32| number * 7 % 50;
+    let entry = |number, flag| [METRIC | item(number) | flag, number, number];
+    let entries: Vec<_> = (0..ENTRIES)
+        .flat_map(|number| [entry(number, 0), entry(number, INDOM_FLAG)])
+        .collect();
+    let pages = [b'x'; ENTRIES as usize];
+    let base = open(index(2 * ENTRIES, &entries), &pages);
+    assert_eq!(base.entries(), 2 * ENTRIES as usize);
+    // With the NUL that was added.
+    let offset = |text: &[u8]| pages.len() + 1 - text.len();
+    let found = |key| base.text_of(key, HelpKind::Long).map(offset);
+    for wanted in (0..50).chain((0..50).rev()) {
+        let mut numbers = (0..ENTRIES).filter(|number| item(*number) == wanted);
+        let (first, last) = (numbers.next().unwrap(), numbers.next_back().unwrap());
+        let number = METRIC | wanted;
+        assert_eq!(found(HelpKey::Metric(MetricId(number))), Some(first as usize));
+        assert_eq!(found(HelpKey::InDom(InDom(number))), Some(last as usize));
+    }
+    assert_eq!(found(HelpKey::Metric(MetricId(METRIC | 50))), None);
+    assert_eq!(found(HelpKey::Metric(MetricId(0))), None);
+}
+
 /// Of several entries, the first counts for a metric and the last for an instance domain (HELP-3,
 /// HELP-7, HELP-25, HELP-26, H-7).
 #[test]
@@ -68,35 +95,12 @@ fn duplicates() {
     for (kind, text) in [(HelpKind::OneLine, &b"two"[..]), (HelpKind::Long, b"three")] {
         let entry = HelpKey::InDom(InDom(INDOM));
         assert_eq!(until_nul(base.text_of(entry, kind)), Some(text));
-        assert_eq!(base.recent_text_of(entry, kind), base.text_of(entry, kind));
     }
     assert_eq!(
         base.text_of(HelpKey::Metric(MetricId(METRIC + 1)), HelpKind::Long),
         None
     );
     assert_eq!(base.text_of(HelpKey::InDom(InDom(METRIC + 1)), HelpKind::Long), None);
-}
-
-/// The entry of the last lookup and the one behind it are found without a search, and no others.
-#[test]
-fn recent_texts() {
-    let entries: Vec<_> = (0..6).map(|number| [METRIC + number, 0, 4 * (number % 3)]).collect();
-    let base = open(index(6, &entries), PAGES);
-    assert_eq!(base.entries(), 6);
-    for recent in 0..6 {
-        for asked in 0..6 {
-            let entry = |number| HelpKey::Metric(MetricId(METRIC + number));
-            let text = base.text_of(entry(asked), HelpKind::Long);
-            assert!(text.is_some());
-            assert!(base.text_of(entry(recent), HelpKind::OneLine).is_some());
-            let expected = text.filter(|_| asked == recent || asked == recent + 1);
-            assert_eq!(
-                base.recent_text_of(entry(asked), HelpKind::Long),
-                expected,
-                "{recent} {asked}"
-            );
-        }
-    }
 }
 
 /// The end of the pages ends the last text, so every text has a NUL (HELP-32).
