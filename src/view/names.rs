@@ -46,9 +46,6 @@ pub(crate) fn children<'t>(node: impl Node<'t>) -> Result<ChildNames> {
 ///
 /// # Errors
 /// As [`children`].
-///
-/// # Errors
-/// As [`children`].
 pub(crate) fn leaves<'t>(node: impl Node<'t>, name: &[u8]) -> Result<ChildNames> {
     let (mut walk, mut size) = (TreeWalk::default(), Size::default());
     walk.list(node, name, &mut size)?;
@@ -324,7 +321,6 @@ impl Tree<'_> {
         outcome
     }
 
-    /// The node that is called `name`.
     /// The node that is called `name`.
     pub(crate) fn find(&self, name: &[u8]) -> Option<NodeRef<'_>> {
         namespace::find(self.root()?, name)
