@@ -18,7 +18,7 @@ packaging/crates.sh
 cp "$target"/dist/*.tar.gz "$target"/dist/*.spdx "$publish"
 cp "$target"/deb/*.deb "$target"/deb/*.dsc "$target"/deb/*.debian.tar.* "$target"/deb/*.changes "$target"/deb/*.buildinfo "$publish"
 find "$target/rpm/RPMS" "$target/rpm/SRPMS" -name '*.rpm' -exec cp {} "$publish" \;
-for crate in pmda-core pmda-derive pmda; do cp "$target/package/$crate-$version.crate" "$publish"; done
+cp "$target"/crates/package/*-"$version".crate "$publish"
 awk -v head="## $version " 'index($0 " ", head) == 1 { found = 1; next } /^## / { found = 0 } found' CHANGELOG.md | sed '/./,$!d' >"$target/NOTES.md"
 [ -s "$target/NOTES.md" ] || { echo "release.sh: CHANGELOG.md has no section $version" >&2; exit 1; }
 (cd "$publish" && sha256sum -- * >SHA256SUMS)
