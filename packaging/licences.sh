@@ -121,11 +121,13 @@ License: LGPL-2.1+
 TEXT
     for path in "$work"/vendor/*; do
         crate=${path##*/}
-        expression=$(licence "$crate" | sed -E 's/[()]//g; s/ OR / or /g; s/ AND / and /g; s/ WITH LLVM-exception/ with LLVM exception/g; s/MIT/Expat/g; s/LGPL-2.1-or-later/LGPL-2.1+/g')
+        # A comma stands for the brackets of "(A or B) and C".
+        expression=$(licence "$crate" | sed -E 's/\(([^()]*)\) AND /\1, and /; s/ OR / or /g; s/ AND / and /g; s/ WITH LLVM-exception/ with LLVM exception/g; s/MIT/Expat/g; s/LGPL-2.1-or-later/LGPL-2.1+/g')
+        [[ $expression != *[\(\)]* ]] || { echo "licences.sh: $crate has a licence that this cannot write: $expression" >&2; exit 1; }
         printf '\nFiles: vendor/%s/*\n' "$crate"
         holders "$crate" | sed '1s/^/Copyright: /; 2,$s/^/ /'
         printf 'License: %s\n' "$expression"
-        echo "$expression" | sed 's/ or \| and /\n/g' >>"$work/names"
+        printf '%s\t%s\n' "$path" "$expression" >>"$work/licences"
     done
     cat <<'TEXT'
 
@@ -138,27 +140,22 @@ License: LGPL-2.1+
  On Debian systems, the full text of version 2.1 of the licence is in
  /usr/share/common-licenses/LGPL-2.1.
 TEXT
-    sort -u "$work/names" | grep -vxF LGPL-2.1+ | while read -r name; do
+    cut -f 2 "$work/licences" | sed 's/,\? \(or\|and\) /\n/g' | sort -u | grep -vxF LGPL-2.1+ | while read -r name; do
         printf '\nLicense: %s\n' "$name"
         case $name in
             Apache-2.0*) echo " On Debian systems, the full text of version 2.0 of the Apache licence is in"; echo " /usr/share/common-licenses/Apache-2.0."
                 [ "$name" = Apache-2.0 ] || echo " With the LLVM exception, parts of it may be embedded in what a compiler makes, without conditions." ;;
             MPL-2.0) echo " On Debian systems, the full text of version 2.0 of the Mozilla Public License is in"; echo " /usr/share/common-licenses/MPL-2.0." ;;
             *)
-                text=$(for path in "$work"/vendor/*; do
-                    crate=${path##*/}
-                    case $name in
-                        Expat) find "$path" -maxdepth 1 -iname 'LICENSE-MIT*' ;;
-                        Unlicense) find "$path" -maxdepth 1 -iname 'UNLICENSE*' ;;
-                        *) [ "$(licence "$crate")" != "$name" ] && ! grep -qE "(^|(AND|OR) )$name(\$| (AND|OR))" <<<"$(licence "$crate")" || {
-                            find "$path" -maxdepth 1 -iname "LICENSE*${name%%-*}*"
-                            find "$path" -maxdepth 1 -iname 'LICENSE' -o -maxdepth 1 -iname LICENSE.md -o -maxdepth 1 -iname LICENSE.txt
-                        } ;;
-                    esac
-                done)
+                # A file of the licence's own name; else one of a crate that has this licence alone, as a rule.
+                word=${name%%-*}
+                [ "$word" != Expat ] || word=MIT
+                mapfile -t paths < <(grep -E "[[:space:]]$name(,|\$| )" "$work/licences" | cut -f 1)
+                text=$(find "${paths[@]}" -maxdepth 1 \( -iname "LICENSE*$word*" -o -iname "$word" \) | sort
+                    find "${paths[@]}" -maxdepth 1 \( -iname LICENSE -o -iname LICENSE.md -o -iname LICENSE.txt \) | sort)
                 text=${text%%$'\n'*}
                 [ -n "$text" ] || { echo "licences.sh: no text of the licence $name" >&2; exit 1; }
-                tr -d '\r' <"$text" | sed -E '/^[[:space:]]*(copyright|\(c\))/Id' | sed 's/[[:space:]]*$//; /./,$!d; s/^/ /; s/^ $/ ./' ;;
+                tr -d '\r' <"$text" | sed -E '/^[[:space:]]*(Copyright [(©0-9A-Z]|\([Cc]\))/d' | sed 's/[[:space:]]*$//; /./,$!d; s/^/ /; s/^ $/ ./' ;;
         esac
     done
 } >debian/copyright

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Writes the bill of materials (SPDX 2.3, tag-value) of the C library and of the program behind `pcp-pmda-rust compare` into target/dist:
-# every crate that is linked into them on Linux,
-# with its licence, its checksum in Cargo.lock and what needs it. The same bytes from the same sources.
+# Writes the bill of materials (SPDX 2.3, tag-value) of what the packages have in them into target/dist: of the C library, the program
+# behind `pcp-pmda-rust compare` and the agent openmetrics every crate that is linked into them on Linux, with its licence, its checksum
+# in Cargo.lock and what needs it. The same bytes from the same sources.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export LC_ALL=C
 
+programs=(pcp-pmda pcp-pmda-rust-compare pmda-openmetrics)
 version=$(sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 out=$(realpath -m "${CARGO_TARGET_DIR:-target}")/dist
 file=$out/pcp-pmda-$version.spdx
@@ -19,7 +20,7 @@ identifier() { printf 'SPDXRef-%s-%s' "$1" "$2" | tr -c 'A-Za-z0-9.-' '-'; }
 
 # Depth, name, version and licence of every crate, the tree in the order of cargo.
 tree() {
-    cargo tree --locked --package pcp-pmda --package pcp-pmda-rust-compare --edges normal --prefix depth --format ' {p}|{l}' --no-dedupe |
+    cargo tree --locked "${programs[@]/#/--package=}" --edges normal --prefix depth --format ' {p}|{l}' --no-dedupe |
         sed -nE 's/^([0-9]+) (\S+) v([^ |]+)[^|]*\|(.*)/\1 \2 \3 \4/p'
 }
 
@@ -32,9 +33,8 @@ DocumentName: pcp-pmda-$version
 DocumentNamespace: https://spdx.org/spdxdocs/pcp-pmda-$version-$(sha256sum Cargo.lock | cut -c 1-32)
 Creator: Tool: packaging/sbom.sh
 Created: $created
-Relationship: SPDXRef-DOCUMENT DESCRIBES $(identifier pcp-pmda "$version")
-Relationship: SPDXRef-DOCUMENT DESCRIBES $(identifier pcp-pmda-rust-compare "$version")
 HEAD
+    for program in "${programs[@]}"; do echo "Relationship: SPDXRef-DOCUMENT DESCRIBES $(identifier "$program" "$version")"; done
     tree | cut -d ' ' -f 2- | sort -u | while read -r name number licence; do
         checksum=$(awk -v name="name = \"$name\"" -v number="version = \"$number\"" '
             $0 == name { found = 1; next } found && $0 != number && /^version/ { found = 0 }
@@ -51,9 +51,7 @@ HEAD
     done
     echo
     # Who needs whom: the last line of a smaller depth.
-    tree | while read -r depth name number _; do
-        parents[depth]=$(identifier "$name" "$number")
-        [ "$depth" = 0 ] || echo "Relationship: ${parents[depth - 1]} DEPENDS_ON ${parents[depth]}"
-    done | sort -u
+    tree | awk '{ id = "SPDXRef-" $2 "-" $3; gsub(/[^A-Za-z0-9.-]/, "-", id); above[$1] = id }
+        $1 > 0 { print "Relationship: " above[$1 - 1] " DEPENDS_ON " id }' | sort -u
 } >"$file"
 echo "$file"
