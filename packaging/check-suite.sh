@@ -72,8 +72,7 @@ finish() {
     "$@" 2>&1 | tee "$log"
     [ -z "${AS:-}" ] || name=as-user
     [ -z "${PCP:-}" ] || name=beside-pcp
-    packaging/tested.sh "make -C packaging check-$name" "Debian $(inside cat /etc/debian_version), $(inside dpkg --print-architecture)${PCP:+, pmcd running}" \
-        "$(inside pkg-config --modversion libpcp_pmda)" "$(grep -E '^[0-9]+ passed, ' "$log")"
+    tested "check-$name" "$(grep -E '^[0-9]+ passed, ' "$log")" "${PCP:+, pmcd running}"
 }
 if [ -z "${PCP:-}${AS:-}" ]; then
     finish there "$@"

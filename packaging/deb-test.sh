@@ -13,12 +13,9 @@ cd "$(dirname "$0")/.."
 not_below /tmp
 
 suite=${1:?usage: deb-test.sh SUITE}
-target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 ours=/usr/lib/pcp-pmda-rust/libpcp_pmda.so.3
 # What is there before our packages.
 host=(pcp libpcp-pmda3 libpcp-pmda3-dev libpcp3-dev libc6-dev gcc pkg-config procps man-db ansible-core python3-apt)
-fail() { echo "deb-test $suite: $*" >&2; exit 1; }
-trap 'echo "deb-test $suite: line $LINENO: $BASH_COMMAND failed" >&2' ERR
 
 # repack DEB SED-SCRIPT DIRECTORY: a package with another control file, everything else as it is.
 repack() {
@@ -158,12 +155,6 @@ openmetrics() {
 
 steps() {
     local c status
-    system=$target/systems/$suite-packages
-    mount --make-rprivate /
-    mount -t tmpfs tmpfs /tmp
-    ip link set lo up
-    mount -t proc proc "$system/proc"
-    mount --bind /dev "$system/dev"
     # Of all services pmcd's is started and restarted by the packages, as on a host.
     printf '#!/bin/sh\n[ "$1" = pmcd ] && exit 0\nexit 101\n' >"$system/usr/sbin/policy-rc.d"
 
@@ -296,19 +287,13 @@ C
     echo "deb-test $suite: passed"
 }
 
-if [ "${2:-}" = --steps ]; then
+if [ -n "$isolated" ]; then
     steps
-else
-    COMMIT=$(git rev-parse --short=8 HEAD)
-    export COMMIT
-    prepare
-    rm -rf --one-file-system "$target/systems/$suite-packages"
-    cp -a "$target/systems/$suite-host" "$target/systems/$suite-packages"
-    status=0
-    timeout 1800 unshare --mount --mount-proc --pid --net --fork --kill-child "packaging/${0##*/}" "$suite" --steps || status=$?
-    [ "$status" != 0 ] ||
-        packaging/tested.sh "make -C packaging deb-test-$suite" "Debian $(cat "$target/systems/$suite-packages/etc/debian_version"), $(dpkg --print-architecture)" \
-            "$(chroot "$target/systems/$suite-packages" dpkg-query -W -f '${Version}' libpcp-pmda3 | sed 's/-.*//')" "packages installed, updated, removed"
-    rm -rf --one-file-system "$target/systems/$suite-packages"
-    exit $status
+    exit
 fi
+COMMIT=$(git rev-parse --short=8 HEAD)
+export COMMIT
+prepare
+copy_system "$suite-host" "$suite-packages"
+isolated 1800 "$suite"
+tested "deb-test-$suite" "packages installed, updated, removed"

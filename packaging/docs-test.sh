@@ -17,9 +17,7 @@ cd "$(dirname "$0")/.."
 not_below /tmp
 not_below /run
 
-target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 suite=${SUITE:-bookworm}
-trap 'echo "docs-test: line $LINENO: $BASH_COMMAND failed" >&2' ERR
 documents=("$@")
 [ $# -gt 0 ] || documents=(README.md docs/OPERATING.md docs/WRITING-AGENTS.md CONTRIBUTING.md SECURITY.md RELEASING.md)
 
@@ -103,19 +101,15 @@ else
     inside apt-get update -q >/dev/null
     install_inside pcp libpcp-pmda3 procps git
     close_system
-    rm -rf --one-file-system "$target/systems/$suite-docs"
-    cp -a "$target/systems/$suite-guides" "$target/systems/$suite-docs"
-    mkdir -p "$target/systems/$suite-docs/src/pcp-pmda"
+    copy_system "$suite-guides" "$suite-docs"
+    mkdir -p "$system/src/pcp-pmda"
     # What is in the repository, as it is now, under version control.
-    git ls-files -z | tar --create --file=- --null --files-from=- | tar --extract --file=- -C "$target/systems/$suite-docs/src/pcp-pmda"
-    inside_git() { chroot "$target/systems/$suite-docs" git -C /src/pcp-pmda -c user.name=test -c user.email=test@localhost "$@"; }
+    git ls-files -z | tar --create --file=- --null --files-from=- | tar --extract --file=- -C "$system/src/pcp-pmda"
+    inside_git() { chroot "$system" git -C /src/pcp-pmda -c user.name=test -c user.email=test@localhost "$@"; }
     inside_git init -q 2>/dev/null
     inside_git add -A
     inside_git commit -q -m "The sources"
     # Crates come the same way as on the host: through what its administrator trusts.
-    cp -a /usr/local/share/ca-certificates "$target/systems/$suite-docs/usr/local/share/" 2>/dev/null || true
-    status=0
-    DOCS_TEST_STEPS=yes timeout "${LIMIT:-3600}" unshare --mount --mount-proc --pid --fork --kill-child "packaging/${0##*/}" "${documents[@]}" || status=$?
-    rm -rf --one-file-system "$target/systems/$suite-docs"
-    exit $status
+    cp -a /usr/local/share/ca-certificates "$system/usr/local/share/" 2>/dev/null || true
+    DOCS_TEST_STEPS=yes timeout "${LIMIT:-3600}" unshare --mount --mount-proc --pid --fork --kill-child "packaging/${0##*/}" "${documents[@]}"
 fi

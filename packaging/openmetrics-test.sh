@@ -7,16 +7,13 @@ set -Eeuo pipefail
 cd "$(dirname "$0")/.."
 . packaging/system.sh
 not_below /tmp
-not_below /run
 
 suite=${1:?usage: openmetrics-test.sh SUITE}
-target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 system=$target/systems/$suite-openmetrics
 place=/var/lib/pcp/pmdas/openmetrics
 results=$target/openmetrics-test/$suite
 # python3-six is for the tests' own server, redis for what serves openmetrics to Prometheus.
 packages=(pcp pcp-testsuite python3-requests python3-six redis-server redis-tools sudo procps curl gawk)
-trap 'echo "openmetrics-test $suite: line $LINENO: $BASH_COMMAND failed" >&2' ERR
 
 prepare() {
     trap close_system EXIT
@@ -38,10 +35,6 @@ prepare() {
 
 # one AGENT TEST: in the name spaces.
 one() {
-    mount --make-rprivate /
-    ip link set lo up
-    mount -t proc proc "$system/proc"
-    mount --bind /dev "$system/dev"
     mount -t tmpfs tmpfs "$system/run"
     mount -t tmpfs tmpfs "$system/tmp"
     chmod 1777 "$system/tmp"
@@ -54,7 +47,7 @@ one() {
 
 # run AGENT TEST: what it prints, in a file.
 run() {
-    timeout 600 unshare --mount --mount-proc --pid --net --fork --kill-child "packaging/${0##*/}" "$suite" --one "$1" "$2" >"$results/$1/$2" 2>&1 ||
+    isolated 600 "$suite" "$1" "$2" >"$results/$1/$2" 2>&1 ||
         echo "failed: $?" >>"$results/$1/$2"
 }
 
@@ -86,8 +79,8 @@ judge() {
     fi
 }
 
-if [ "${2:-}" = --one ]; then
-    one "$3" "$4"
+if [ -n "$isolated" ]; then
+    one "$2" "$3"
     exit
 fi
 COMMIT=$(git rev-parse --short=8 HEAD)
@@ -103,5 +96,4 @@ for test in "${tests[@]}"; do
 done
 echo "openmetrics-test $suite: ${#tests[@]} of PCP's tests, $failed failed"
 [ "$failed" = 0 ]
-packaging/tested.sh "make -C packaging openmetrics-test-$suite" "Debian $(cat "$system/etc/debian_version"), $(dpkg --print-architecture)" \
-    "$(chroot "$system" dpkg-query -W -f '${Version}' libpcp-pmda3 | sed 's/-.*//')" "${#tests[@]} of PCP's tests of openmetrics"
+tested "openmetrics-test-$suite" "${#tests[@]} of PCP's tests of openmetrics"

@@ -10,13 +10,10 @@
 set -Eeuo pipefail
 cd "$(dirname "$0")/.."
 . packaging/system.sh
-trap 'echo "pairs: line $LINENO: $BASH_COMMAND failed" >&2' ERR
 
-target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 suites=(bookworm trixie sid)
 # What a host has, and what a build for it needs.
 packages=(pcp libpcp-pmda3 libpcp-pmda3-dev libpcp3-dev libc6-dev procps)
-fail() { echo "pairs: $*" >&2; exit 1; }
 
 # names ARCH: the words for it.
 names() {

@@ -7,20 +7,11 @@ set -Eeuo pipefail
 cd "$(dirname "$0")/.."
 . packaging/system.sh
 not_below /tmp
-target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
-fail() { echo "rpm-test: $*" >&2; exit 1; }
-trap 'echo "rpm-test: line $LINENO: $BASH_COMMAND failed" >&2' ERR
 
 steps() {
-    system=$target/systems/rpm-packages
     local conf=$system/etc/ld.so.conf.d/00-pcp-pmda-rust.conf
     # Where rpm puts libraries of 64 bits.
     libdir=$(rpm -qpl "$target"/rpm/RPMS/*/libpcp-pmda-rust-0*.rpm | sed -n 's:/libpcp_pmda\.so\.3$::p')
-    mount --make-rprivate /
-    mount -t tmpfs tmpfs /tmp
-    ip link set lo up
-    mount -t proc proc "$system/proc"
-    mount --bind /dev "$system/dev"
     mkdir -p "$system/rpms"
     cp "$target"/rpm/RPMS/*/*.rpm "$system/rpms/"
     taken() { inside ldconfig -p | sed -n 's/.*libpcp_pmda\.so\.3 .*=> //p' | sed -n 1p; }
@@ -66,18 +57,14 @@ steps() {
     echo "rpm-test: passed"
 }
 
-if [ "${1:-}" = --steps ]; then
+if [ -n "$isolated" ]; then
     steps
-else
-    ls "$target"/rpm/RPMS/*/*.rpm >/dev/null 2>&1 || packaging/rpm.sh >/dev/null
-    make_system bookworm
-    inside apt-get update -q >/dev/null
-    install_inside pcp libpcp-pmda3 procps rpm
-    close_system
-    rm -rf --one-file-system "$target/systems/rpm-packages"
-    cp -a "$target/systems/bookworm" "$target/systems/rpm-packages"
-    status=0
-    timeout 600 unshare --mount --mount-proc --pid --net --fork --kill-child "$0" --steps || status=$?
-    rm -rf --one-file-system "$target/systems/rpm-packages"
-    exit $status
+    exit
 fi
+ls "$target"/rpm/RPMS/*/*.rpm >/dev/null 2>&1 || packaging/rpm.sh >/dev/null
+make_system bookworm
+inside apt-get update -q >/dev/null
+install_inside pcp libpcp-pmda3 procps rpm
+close_system
+copy_system bookworm rpm-packages
+isolated 600

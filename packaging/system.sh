@@ -1,6 +1,8 @@
 # shellcheck shell=bash
 # Sourced: a Debian system of its own below target/systems, made with debootstrap. Needs root.
 #
+#   $target               the directory of what is built
+#   fail TEXT             says why the script ends
 #   make_system SUITE [NAME [ARCH]]
 #                         makes it, or takes the one that is there; sets $system to its directory
 #   not_below DIRECTORY   stops where this clone lies below it
@@ -8,23 +10,29 @@
 #   install_inside PACKAGE…, install_alone PACKAGE…
 #                         installs packages; the second way, no service of theirs goes on running
 #   close_system          takes down what `inside` has mounted; run it on exit
+#   copy_system FROM TO   copies the system FROM for a test that changes it, and removes the copy on exit; sets $system
+#   isolated SECONDS ARGUMENT…
+#                         runs the script again with these arguments and $isolated set, in name spaces of its own (processes, network,
+#                         mounts), where $system has /proc and /dev, and /tmp is empty: nothing is left when it ends, however it ends
+#   tested TARGET RESULT [STATE]
+#                         writes down what `make -C packaging TARGET` has shown in $system (tested.sh)
+
+target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
+fail() { echo "${0##*/}: $*" >&2; exit 1; }
+trap 'echo "${0##*/}: line $LINENO: $BASH_COMMAND failed" >&2' ERR
 
 # not_below DIRECTORY: stops where a clone lies below it. There the steps of a test find a file system of their own instead.
 not_below() {
     case $(pwd -P)/ in
         "$1"/*)
-            echo "$0: this clone is below $1, where this test mounts a file system of its own: move it elsewhere, such as below /var/tmp" >&2
-            exit 1
+            fail "this clone is below $1, where this test mounts a file system of its own: move it elsewhere, such as below /var/tmp"
             ;;
     esac
 }
 
 make_system() {
-    local suite=$1 name=${2:-$1} arch=${3:-} target=${CARGO_TARGET_DIR:-$PWD/target}
-    if [ "$(id -u)" != 0 ]; then
-        echo "$0: making a system of its own needs root" >&2
-        exit 1
-    fi
+    local suite=$1 name=${2:-$1} arch=${3:-}
+    [ "$(id -u)" = 0 ] || fail "making a system of its own needs root"
     command -v debootstrap >/dev/null || apt-get install -y -q debootstrap
     system=$target/systems/$name
     if [ ! -e "$system/.complete" ]; then
@@ -74,3 +82,35 @@ close_system() {
         umount "$mounted" || umount -l "$mounted"
     done
 }
+
+copy_system() {
+    system=$target/systems/$2
+    rm -rf --one-file-system "$system"
+    cp -a "$target/systems/$1" "$system"
+    trap 'rm -rf --one-file-system "$system"' EXIT
+}
+
+isolated() {
+    local seconds=$1
+    shift
+    timeout "$seconds" unshare --mount --mount-proc --pid --net --fork --kill-child "packaging/${0##*/}" --isolated "$system" "$@"
+}
+
+tested() {
+    packaging/tested.sh "make -C packaging $1" "Debian $(inside cat /etc/debian_version), $(inside dpkg --print-architecture)${3:-}" \
+        "$(inside dpkg-query -W -f '${Version}' libpcp-pmda3 | sed 's/-.*//')" "$2"
+}
+
+# In the name spaces of `isolated`. The script's own arguments are left.
+isolated=
+# shellcheck disable=SC2034 # The scripts read it.
+if [ "${1:-}" = --isolated ]; then
+    isolated=yes
+    system=$2
+    shift 2
+    mount --make-rprivate /
+    mount -t tmpfs tmpfs /tmp
+    ip link set lo up
+    mount -t proc proc "$system/proc"
+    mount --bind /dev "$system/dev"
+fi
