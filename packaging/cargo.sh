@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # cargo.sh ARGUMENT…: cargo, so that nothing of this machine stays in what it builds: for the directories of the sources, of the
-# crates and of the standard library the compilers write other names into debug information and messages.
+# crates and of the standard library the compilers write other names into debug information and messages. Where the archive of crates
+# (packaging/dist.sh) is unpacked beside the sources, they come from there, without a network.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -32,4 +33,5 @@ options=()
 if [ -z "${CARGO_ENCODED_RUSTFLAGS+set}" ]; then
     options=(--config "build.rustflags=[$list]")
 fi
+[ ! -d vendor ] || options+=(--config packaging/vendored.toml)
 exec "${CARGO:-cargo}" "${options[@]}" "$@"

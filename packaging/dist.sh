@@ -54,7 +54,7 @@ pack() {
 if in_git; then
     list | while IFS= read -r file; do [ ! -e "$file" ] || echo "$file"; done
 else
-    find . \( -path ./target -o -path ./vendor -o -path ./debian/cargo-home -o -path ./fuzz/target -o -path ./.pc \) -prune -o -type f -printf '%P\n'
+    find . \( -path ./target -o -path ./vendor -o -path ./fuzz/target -o -path ./.pc \) -prune -o -type f -printf '%P\n'
 fi | pack "$out/$name.tar.gz" "$name/"
 
 # stub CRATE: leaves of a crate what cargo reads to find out that it is not needed.

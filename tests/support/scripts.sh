@@ -7,7 +7,7 @@ cd "$(dirname "$0")/../.."
 command -v shellcheck >/dev/null || { echo "shellcheck is missing: apt-get install shellcheck" >&2; exit 1; }
 # A script is known by its first line; what is sourced names its shell in a comment for shellcheck.
 mapfile -t scripts < <(
-    find . \( -path ./target -o -path ./vendor -o -path ./.git -o -path ./fuzz/target -o -path ./debian/cargo-home \) -prune -o -type f -print0 |
+    find . \( -path ./target -o -path ./vendor -o -path ./.git -o -path ./fuzz/target \) -prune -o -type f -print0 |
         LC_ALL=C sort -z | xargs -0 awk 'FNR > 1 { nextfile } /^#!.*[\/ ](ba)?sh( |$)|^# shellcheck shell=/ { print FILENAME }'
 )
 shellcheck --severity=warning "${scripts[@]}"
