@@ -197,3 +197,25 @@ fn host(url: &str) -> String {
     let own = nix::unistd::gethostname().unwrap_or_default();
     own.to_string_lossy().into_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::host;
+
+    /// OM-64.
+    #[test]
+    fn hosts() {
+        let own = nix::unistd::gethostname().expect("a name");
+        let own = own.to_str().expect("text");
+        for (url, expected) in [
+            ("http://us:pw@h.test:9090/metrics", "us:pw@h.test:9090"),
+            ("https://h.test", "h.test"),
+            ("http://localhost/x", own),
+            ("http://localhost:80/x", "localhost:80"),
+            ("file:///h/x", own),
+            ("ftp://h/x", own),
+        ] {
+            assert_eq!(host(url), expected, "{url}");
+        }
+    }
+}

@@ -56,6 +56,7 @@ mod tests {
         ] {
             for version in versions {
                 assert_eq!(Generation::of(version), generation, "{version}");
+                assert_eq!(generation.forgets(), generation == Generation::V7);
             }
         }
     }

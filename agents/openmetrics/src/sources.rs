@@ -306,4 +306,56 @@ mod tests {
         fs::create_dir(directory.path().join("config.d")).expect("made");
         assert_eq!(folder.changed(false, "openmetrics"), Some(Vec::new()));
     }
+
+    /// A folder as deep as there may be is searched, and what lies deeper is not.
+    #[test]
+    fn depth_is_bounded() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut below = directory.path().to_owned();
+        let mut name = String::new();
+        for _ in 0..limits::DEPTH {
+            below.push("d");
+            name.push_str("d.");
+        }
+        fs::create_dir_all(below.join("d")).expect("made");
+        for path in [below.join("last.url"), below.join("d/beyond.url")] {
+            fs::write(path, "file:///x\n").expect("written");
+        }
+        let mut folder = Folder::new(directory.path(), true);
+        let found = folder.changed(false, "openmetrics").expect("it is read the first time");
+        assert_eq!(names(&found), [(&*(name + "last"), Kind::Url)]);
+    }
+
+    /// A folder below that cannot be read is named once; the one at the top is named elsewhere.
+    #[test]
+    fn folders_that_cannot_be_read() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let missing = directory.path().join("missing");
+        let mut folder = Folder::new(directory.path(), true);
+        let mut files = Vec::new();
+        folder.read(&missing, 0, &mut files);
+        assert!(folder.unreadable.is_empty());
+        folder.read(&missing, 1, &mut files);
+        folder.read(&missing, 2, &mut files);
+        assert!(folder.unreadable.contains(&missing) && files.is_empty());
+    }
+
+    #[test]
+    fn times_of_changes() {
+        let directory = tempfile::tempdir().expect("a directory");
+        assert_eq!(Changed::if_there(&directory.path().join("missing")), None);
+        let changed = Changed::if_there(directory.path()).expect("it is there");
+        assert_eq!(changed, Changed::at(directory.path()));
+        let age = now().checked_sub(changed.0).expect("a time of this clock");
+        assert!(age < Duration::from_secs(60), "{age:?}");
+        for (time, is_settled) in [
+            (now() + TICK * 100, false),
+            (now() - TICK * 2, true),
+            (Duration::ZERO, true),
+        ] {
+            assert_eq!(Changed(time).is_settled(), is_settled, "{time:?}");
+        }
+        // Unless the machine hangs for a tick between the two.
+        assert!((0..100).any(|_| !Changed(now()).is_settled()));
+    }
 }

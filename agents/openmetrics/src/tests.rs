@@ -9,15 +9,16 @@ use std::time::Duration;
 
 use pmda::testing::Harness;
 use pmda::{Error, Semantics};
-use pmda_core::constants::PM_LABEL_CLUSTER;
-use pmda_core::ident::MetricId;
 
 use crate::OpenMetrics;
 
+mod failing;
 mod forget;
 mod labels;
 mod lines;
 mod many;
+mod options;
+mod shown;
 mod slow;
 
 /// A folder with sources, and the agent.
@@ -336,13 +337,7 @@ fn hostile_documents() {
 fn labels_of_a_source_are_there_at_once() {
     let host = Host::new();
     host.page("a", "m 1\n");
-    // PDU_LABEL_REQ of 20 bytes: cluster 144.1, PM_LABEL_CLUSTER.
-    let mut request: Vec<u8> = Vec::new();
-    let ident = MetricId::new(144, 1, 0).0;
-    for word in [20, 0x7012, 0, ident, PM_LABEL_CLUSTER as u32] {
-        request.extend_from_slice(&word.to_be_bytes());
-    }
-    let reply = String::from_utf8_lossy(&host.agent().raw(&request)).into_owned();
+    let reply = shown::cluster_labels(&mut host.agent(), 1);
     assert!(reply.contains("\"source\":\"a\""), "{reply:?}");
 }
 
@@ -385,6 +380,8 @@ fn a_source_that_comes_late() {
         Some(1.0)
     );
     assert_eq!(status(&mut pmcd), "success");
+    // That a source cannot be fetched is nothing that this host has to put right.
+    assert!(!pmcd.log().contains("failed to fetch"), "{}", pmcd.log());
     let calls = pmcd.fetch("openmetrics.control.calls").expect("values");
     assert_eq!(
         (calls.value_of::<u64>("late"), calls.value_of::<u64>("control")),

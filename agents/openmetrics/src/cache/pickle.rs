@@ -372,6 +372,10 @@ mod tests {
         assert_eq!(read(PYTHON), Ok(expected.clone()));
         let list = expected.list.iter().flatten().map(String::as_str);
         assert_eq!(written(list, true), PYTHON);
+        let slashes = b"(lp0\nV\\u005c\\u005c\np1\naV\\u0000\\u000d\\u001a\x7f \np2\na.I00\n.";
+        let list = ["\\\\", "\0\r\x1a\x7f "];
+        assert_eq!(written(list, false), slashes);
+        assert_eq!(read(slashes), Ok(names(&list, false)));
     }
 
     #[test]
@@ -430,6 +434,14 @@ mod tests {
             b"V\\uXYZ1\n.",
         ] {
             assert!(read(file).is_err(), "{file:?}");
+        }
+        for (file, reason) in [
+            (&b"(lp0\nc"[..], "no list of names at byte 6"),
+            (b"I01\n.more", "no list of names at byte 5"),
+            (b"(lp0\n.x", "no truth value at byte 7"),
+            (b"(lp0\nI01\na.", "something in the list is no text"),
+        ] {
+            assert_eq!(read(file), Err(reason.to_owned()), "{file:?}");
         }
     }
 }

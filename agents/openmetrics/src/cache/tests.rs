@@ -157,6 +157,41 @@ fn a_file_that_has_changed_meanwhile() {
     assert_eq!(Table::load(&files, 10, 50_000).count(), count + 3);
 }
 
+/// The end of a file is only replaced within one page.
+#[test]
+fn ends_that_lie_in_two_pages() {
+    let (_directory, files) = files();
+    let path = files.path(13);
+    for beyond in [PAGE - 1, 0, 1, 2, 5, 6, 7, 100] {
+        let length = 5 * PAGE + beyond;
+        fs::write(&path, vec![b'x'; length as usize]).expect("ours");
+        let stamp = Stamp::of(&File::open(&path).expect("there")).expect("there");
+        let extended = extend(&path, &stamp, b"yyyyyyzz");
+        let is_in_one = !(1..6).contains(&beyond);
+        assert_eq!(extended.is_some(), is_in_one, "{beyond}");
+        let content = fs::read(&path).expect("there");
+        let end: &[u8] = if is_in_one { b"xyyyyyyzz" } else { b"xxxxxxxxx" };
+        assert!(content.ends_with(end), "{beyond}");
+        assert_eq!(extended.map_or(length, |stamp| stamp.length), content.len() as u64);
+    }
+}
+
+/// A file is written as a whole when most of it is forgotten, not before.
+#[test]
+fn a_file_is_written_when_most_is_forgotten() {
+    let (_directory, files) = files();
+    let (mut table, count) = large(&files, 14);
+    assert!(!table.names.forget(&mut |_| false));
+    table.forget(|number| number < 10);
+    assert!(!table.is_changed);
+    table.forget(|number| number < count - 1);
+    assert!(table.is_changed);
+    table.save();
+    assert_eq!((table.forgotten, list(&table)), (0, vec![&*series(count - 1)]));
+    assert!(fs::metadata(files.path(14)).expect("there").len() < SMALL);
+    assert_eq!(Table::load(&files, 14, 50_000).count(), count);
+}
+
 /// A process that is killed while names are added loses no other name, nor does a host whose
 /// power is lost.
 #[test]

@@ -84,7 +84,17 @@ fn labels() {
     let mut parser = Parser::new("a{b=\"\\\"\", c=\"d\" } 1");
     let sample = parser.next_sample().expect("one").expect("good");
     assert_eq!(sample.label_text, "b=\"\\\"\", c=\"d\" ");
+    let values = sample.labels.iter().map(Label::value_with_backslashes);
+    assert_eq!(values.collect::<Vec<_>>(), ["\"", "d"]);
     assert_eq!(sample.line, "a{b=\"\\\"\", c=\"d\" } 1");
+}
+
+/// OM-61: where backslashes stay, quotes and line ends are resolved all the same.
+#[test]
+fn labels_with_backslashes() {
+    let mut parser = Parser::new(r#"a{b="C:\\D\"\n\t"} 1"#);
+    let sample = parser.next_sample().expect("one").expect("good");
+    assert_eq!(sample.labels[0].value_with_backslashes(), "C:\\\\D\"\n\\t");
 }
 
 /// OM-38, OM-39: nothing of the document is read behind such a line.

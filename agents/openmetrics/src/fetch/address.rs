@@ -347,6 +347,8 @@ mod tests {
         for (location, expected) in [
             ("/c d?e=|", "http://h:8080/c%20d?e=%7C"),
             ("c", "http://h:8080/a/c"),
+            ("c d:e", "http://h:8080/a/c%20d:e"),
+            ("1:2", "http://h:8080/a/1:2"),
             ("../c/./d", "http://h:8080/c/d"),
             ("?x", "http://h:8080/a/b?x"),
             ("", "http://h:8080/a/b?q"),

@@ -28,12 +28,12 @@ impl Complaints {
     /// Takes what a run of a script has written, and writes it to the log: not what the run before
     /// has written already, and only so much in an hour.
     pub fn take(&self, script: &Path, text: Vec<u8>) {
-        if let Some(log) = self.log_of(script, text) {
+        if let Some(log) = self.log_of(script, text, Instant::now()) {
             let _ = std::io::stderr().write_all(&log);
         }
     }
 
-    fn log_of(&self, script: &Path, text: Vec<u8>) -> Option<Vec<u8>> {
+    fn log_of(&self, script: &Path, text: Vec<u8>, now: Instant) -> Option<Vec<u8>> {
         let mut complaints = self.0.lock();
         if text.is_empty() {
             // It complains no more: if it does again, that is news.
@@ -44,14 +44,14 @@ impl Complaints {
         }
         let complaint = complaints.entry(script.to_owned()).or_insert_with(|| Complaint {
             last: Vec::new(),
-            since: Instant::now(),
+            since: now,
             written: 0,
         });
         if complaint.last == text {
             return None;
         }
-        if complaint.since.elapsed() > HOUR {
-            (complaint.since, complaint.written) = (Instant::now(), 0);
+        if now.saturating_duration_since(complaint.since) > HOUR {
+            (complaint.since, complaint.written) = (now, 0);
         }
         let left = HOURLY - complaint.written;
         if left == 0 {
@@ -82,7 +82,8 @@ mod tests {
     fn the_log_is_bounded() {
         let complaints = Complaints::default();
         let script = Path::new("/x.sh");
-        let take = |text: &[u8]| complaints.log_of(script, text.to_vec());
+        let begun = Instant::now();
+        let take = |text: &[u8]| complaints.log_of(script, text.to_vec(), begun);
         assert_eq!(take(b"what").as_deref(), Some(&b"what\n"[..]));
         assert_eq!(take(b"what"), None, "said already");
         assert_eq!(take(b""), None);
@@ -94,6 +95,17 @@ mod tests {
             much.len()
         );
         assert_eq!(take(b"more"), None);
-        assert!(complaints.log_of(Path::new("/y.sh"), b"y".to_vec()).is_some());
+        let later = |text: &[u8], after: Duration| complaints.log_of(script, text.to_vec(), begun + after);
+        assert_eq!(later(b"more", HOUR), None);
+        // What was left out was not written, so it is no repetition.
+        let hour = HOUR + Duration::from_millis(1);
+        assert_eq!(later(b"more", hour).as_deref(), Some(&b"more\n"[..]));
+        assert_eq!(later(b"line\n", hour).as_deref(), Some(&b"line\n"[..]));
+        // A line end that is missing is not counted.
+        let rest = later(&vec![b'x'; HOURLY - "moreline\n".len()], hour).expect("it fits");
+        assert!(rest.ends_with(b"left out for an hour\n"));
+        assert_eq!(later(b"again", hour + HOUR), None);
+        let other = complaints.log_of(Path::new("/y.sh"), b"y".to_vec(), begun);
+        assert_eq!(other.as_deref(), Some(&b"y\n"[..]));
     }
 }

@@ -217,6 +217,62 @@ mod tests {
         assert_eq!(read(u64::MAX, 10), BELIEVED as usize + FIRST);
         assert!(read(10, 100_000) < 300_000);
         read(0, 1_500_000);
+        let mut document = Document::new(&memory);
+        document.expect(u64::MAX).expect("there is memory");
+        assert_eq!(document.taken, BELIEVED as usize + FIRST);
+    }
+
+    /// Some buffers are kept for the next documents, and no large ones.
+    #[test]
+    fn buffers_are_kept() {
+        let memory = Memory::new();
+        let spare = || memory.spare.lock().iter().map(Vec::capacity).collect::<Vec<_>>();
+        let of = |bytes: usize| {
+            let mut document = Document::new(&memory);
+            document.push(&vec![b'x'; bytes]).expect("not too large");
+            document
+        };
+        drop(of(KEPT_BYTES + 1));
+        assert_eq!(spare(), [0; 0]);
+        drop([of(100), of(1000), of(KEPT_BYTES)]);
+        assert_eq!(spare(), [FIRST, FIRST]);
+        assert_eq!(of(1).bytes(), b"x");
+    }
+
+    /// No document has more memory than was taken for it, and one that is interrupted goes on.
+    #[test]
+    fn memory_is_taken_first() {
+        struct Interrupted(bool);
+        impl Read for Interrupted {
+            fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+                self.0 = !self.0;
+                if self.0 {
+                    return Err(std::io::ErrorKind::Interrupted.into());
+                }
+                bytes.fill(b'x');
+                Ok(bytes.len())
+            }
+        }
+        let check = |document: &Document| {
+            let (capacity, taken) = (document.bytes.capacity(), document.taken);
+            assert!(capacity <= taken, "{capacity} bytes, of which {taken} were taken");
+            assert!(taken <= 2 * document.bytes.len() + 2 * FIRST, "{taken}");
+            assert_eq!(document.memory.used.load(Ordering::Relaxed), taken);
+        };
+        let memory = Memory::limited(4 << 20, 2 << 20);
+        let (mut source, mut document) = (Interrupted(false), Document::new(&memory));
+        while document.bytes.len() < 1 << 20 {
+            assert!(document.read_from(&mut source).expect("not too large") > 0);
+            check(&document);
+        }
+        let memory = Memory::limited(4 << 20, 2 << 20);
+        let mut document = Document::new(&memory);
+        for length in [0, 1, FIRST - 1, 1, 3 * FIRST, 7, 100_000] {
+            document.push(&vec![b'y'; length]).expect("not too large");
+            assert!(length > 0 || document.taken == 0);
+            check(&document);
+        }
+        assert_eq!(document.bytes.len(), 4 * FIRST + 100_008);
     }
 
     #[test]

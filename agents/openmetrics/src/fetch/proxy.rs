@@ -22,7 +22,8 @@ impl Proxies {
         )
     }
 
-    fn of(variables: impl Iterator<Item = (String, String)>) -> Proxies {
+    /// Those that these variables name.
+    pub fn of(variables: impl Iterator<Item = (String, String)>) -> Proxies {
         let mut proxies = Proxies::default();
         let mut variables: Vec<_> = variables.collect();
         // Names in lower case come last, and count.

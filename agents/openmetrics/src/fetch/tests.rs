@@ -11,7 +11,9 @@ use super::proxy::Proxies;
 use super::tls::Trust;
 use super::*;
 
+mod requests;
 mod tls;
+mod waiting;
 
 const LIMIT: Duration = Duration::from_millis(600);
 
@@ -318,8 +320,6 @@ fn too_much_is_refused() {
     );
 }
 
-/// A program. Another one writes it: while this process has it open, a child of another test has it
-/// open, too, and it cannot be run.
 /// Whoever may write to a folder leads root to no file that he may not read.
 #[test]
 fn a_link_that_others_may_have_put_there() {
@@ -340,6 +340,8 @@ fn a_link_that_others_may_have_put_there() {
     }
 }
 
+/// A program. Another one writes it: while this process has it open, a child of another test has it
+/// open, too, and it cannot be run.
 fn script(directory: &Path, text: &str) -> Arc<Target> {
     let (from, path) = (directory.join("text"), directory.join("script"));
     fs::write(&from, text).expect("written");

@@ -53,3 +53,24 @@ impl Status {
 fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// OM-83: whole milliseconds of each success, so below one nothing.
+    #[test]
+    fn times_are_summed() {
+        let mut status = Status::new("unknown");
+        assert_eq!((status.status.as_str(), status.document_age()), ("unknown", None));
+        for micros in [2_700, 999, 3_000] {
+            status.fetched(Duration::from_micros(micros));
+            status.parsed(Duration::from_micros(2 * micros));
+        }
+        assert_eq!((status.fetch_time, status.parse_time), (5, 12));
+        status.document = Some(Instant::now());
+        assert!(status.document_age().is_some_and(|age| age < 60_000));
+        std::thread::sleep(Duration::from_millis(5));
+        assert!(status.document_age() >= Some(5));
+    }
+}

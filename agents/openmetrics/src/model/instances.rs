@@ -376,3 +376,121 @@ impl Row {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use pmda::Type;
+
+    use super::*;
+    use crate::exposition::Parser;
+
+    /// What is known of a series.
+    struct Known {
+        number: u32,
+        idle: u8,
+    }
+
+    fn text(series: char) -> String {
+        format!("x=\"{series}\"")
+    }
+
+    /// Takes a document, whose values are `value`. Returns the texts of its series if they or
+    /// their order are others than before.
+    fn take(instances: &mut Instances, common: &Rc<Common>, series: &[char], value: u32) -> Option<Vec<String>> {
+        let lines = series.iter().map(|series| format!("m{{{}}} {value}\n", text(*series)));
+        let document: String = lines.collect();
+        common.document.set(common.document.get() + 1);
+        instances.begin();
+        let mut parser = Parser::new(&document);
+        while let Some(sample) = parser.next_sample() {
+            let sample = sample.expect("good");
+            let place = instances.series(sample.label_text, common).unwrap_or_else(|| {
+                let mut memory = usize::MAX;
+                let added = instances.add(&sample, &Config::default(), false, common, &mut memory);
+                added.expect("there is room")
+            });
+            instances.set(place, Value::read(Type::U32, sample.value), common.document.get());
+        }
+        instances.show_new(common);
+        let changed = instances.ends_in_another_order();
+        changed.map(|series| series.map(str::to_owned).collect())
+    }
+
+    /// What a series takes is not less than its texts have: the labels, and the name twice.
+    #[test]
+    fn sizes() {
+        for (text, name) in [(0, 0), (1, 10_000), (10_000, 1), (10_000, 10_000)] {
+            let (text, name) = ("x".repeat(text), "y".repeat(name));
+            let least = text.len() + 2 * name.len();
+            let size = size(&text, &name);
+            assert!((least..=2 * least + 1000).contains(&size), "{size} for {least}");
+        }
+    }
+
+    /// Documents with the same series or others, in the same order or another: each value is that
+    /// of its instance, numbers stay, and what has gone for [`IDLE`] looks is forgotten at the next
+    /// one (OM-22, OM-62, OM-66).
+    #[test]
+    fn series_that_come_and_go() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let files = Files::new(directory.path(), 144);
+        let common = Rc::new(Common::default());
+        let mut instances = Instances::load(&files, 4096, &common);
+        let mut known: BTreeMap<char, Known> = BTreeMap::new();
+        let mut next = 0;
+        let mut last: Vec<char> = Vec::new();
+        let mut random = 1_u32;
+        let mut forgotten = 0;
+        for round in 1..=2000 {
+            let mut draw = |below: u32| {
+                random = random.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (random >> 16) % below
+            };
+            let mut series = last.clone();
+            let half = series.len() / 2;
+            match draw(5) {
+                0 => series.rotate_left(half),
+                1 => series.truncate(half),
+                2 => {
+                    let new = char::from(b'a' + draw(20) as u8);
+                    series.retain(|known| *known != new);
+                    series.insert(draw(series.len() as u32 + 1) as usize, new);
+                }
+                _ => {}
+            }
+            let changed = take(&mut instances, &common, &series, round);
+            let expected: Vec<String> = series.iter().map(|series| text(*series)).collect();
+            assert_eq!(changed, (series != last).then_some(expected), "round {round}");
+            assert_eq!(instances.order.len(), series.len());
+            for series in &series {
+                let known = known.entry(*series).or_insert_with(|| {
+                    next += 1;
+                    Known {
+                        number: next - 1,
+                        idle: 0,
+                    }
+                });
+                known.idle = 0;
+            }
+            for (name, known) in &known {
+                let row = instances.rows.get(known.number as i32).expect("it is shown");
+                let is_there = row.document == common.document.get() && row.value == Value::U32(round);
+                assert_eq!(is_there, series.contains(name), "round {round}: {name}");
+            }
+            if draw(3) == 0 {
+                let gone = known.iter().filter(|(_, known)| known.idle >= IDLE);
+                let sizes: usize = gone.map(|(name, _)| size(&text(*name), &format!("x:{name}"))).sum();
+                known.retain(|_, known| known.idle < IDLE);
+                known.values_mut().for_each(|known| known.idle += 1);
+                assert_eq!(instances.forget(&common), sizes, "round {round}");
+                forgotten += sizes;
+            }
+            assert_eq!(instances.rows.iter().count(), known.len(), "round {round}");
+            assert_eq!(instances.series.len(), known.len());
+            last = series;
+        }
+        assert!(forgotten > 0 && next > 40, "{next}");
+    }
+}

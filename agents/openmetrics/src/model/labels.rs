@@ -134,3 +134,88 @@ impl Merged {
         has_changed && self.values != before
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// OM-66, OM-68: names of labels as PCP allows them.
+    #[test]
+    fn names_of_labels() {
+        let longest = "x".repeat(limits::LABEL_NAME);
+        for (name, is_one) in [
+            ("a", true),
+            ("Z9_z", true),
+            (&*longest, true),
+            (&*(longest.clone() + "x"), false),
+            ("", false),
+            ("_a", false),
+            ("9", false),
+            ("a-b", false),
+            ("a.b", false),
+            ("\u{e9}", false),
+        ] {
+            assert_eq!(is_label(name), is_one, "{name}");
+        }
+    }
+
+    /// OM-66: as many labels as there may be, and as many bytes.
+    #[test]
+    fn labels_that_fit() {
+        for (value, size) in [
+            ("", 0),
+            ("x", 1),
+            ("\u{e9}", 2),
+            ("\"", 2),
+            ("\\", 2),
+            ("\n\u{1f}\0", 18),
+            ("\u{20}", 1),
+        ] {
+            assert_eq!(json_size("name", value), "\"name\":\"\",".len() + size, "{value:?}");
+        }
+        let mut fitting = Fitting::new();
+        for label in 0..limits::LABELS + 3 {
+            fitting.add(&format!("l{label}"), "", false);
+        }
+        fitting.add("9", "", false);
+        assert_eq!((fitting.count, fitting.beyond), (limits::LABELS, 3));
+        let used: usize = (0..limits::LABELS)
+            .map(|label| json_size(&format!("l{label}"), ""))
+            .sum();
+        assert_eq!(fitting.left, limits::LABEL_BYTES - used);
+        let mut fitting = Fitting::new();
+        let rest = limits::LABEL_BYTES - json_size("a", "b") - json_size("c", "");
+        for (name, length, beyond) in [("a", 1, 0), ("c", rest + 1, 1), ("c", rest, 1), ("d", 0, 2)] {
+            fitting.add(name, &"x".repeat(length), true);
+            assert_eq!(fitting.beyond, beyond, "{name}");
+        }
+    }
+
+    /// OM-66: the last value of each label counts.
+    #[test]
+    fn merged_labels() {
+        let config = Config::default();
+        let mut merged = Merged::of(vec![("a".to_owned(), "1".to_owned()), ("9".to_owned(), "1".to_owned())]);
+        for (series, has_changed, a) in [
+            (&[][..], false, "1"),
+            (&["a=\"1\""], false, "1"),
+            (&["a=\"2\"", "a=\"1\""], false, "1"),
+            (&["a=\"1\"", "a=\"2\""], true, "2"),
+            (&["a=\"2\",b=\"1\""], true, "2"),
+            (&["9=\"1\""], false, "2"),
+        ] {
+            assert_eq!(merged.merge(series.iter().copied(), &config), has_changed, "{series:?}");
+            assert_eq!(merged.values["a"], a, "{series:?}");
+        }
+        assert!(merged.values.keys().eq(["a", "b"]) && !merged.has_more);
+        let series: Vec<String> = (2..=limits::LABELS).map(|label| format!("l{label}=\"\"")).collect();
+        let series = || series.iter().map(String::as_str);
+        assert!(merged.merge(series().skip(1), &config) && !merged.has_more);
+        assert!(!merged.merge(series().take(1), &config) && merged.has_more);
+        assert!(merged.merge(["a=\"3\""].into_iter(), &config));
+        assert_eq!(
+            (merged.values.len(), merged.values["a"].as_str()),
+            (limits::LABELS, "3")
+        );
+    }
+}

@@ -1,0 +1,173 @@
+//! What a request waits for, and what becomes of the others.
+
+use super::*;
+
+/// A program that writes its number to `pid`, and a document once `go` is there.
+fn waiting(directory: &Path) -> Arc<Target> {
+    let (go, pid) = (directory.join("go"), directory.join("pid"));
+    let text = format!(
+        "#! /bin/sh\necho $$ > {0}.new; mv {0}.new {0}\nwhile ! test -e {1}; do sleep 0.02; done\necho x 1\n",
+        pid.display(),
+        go.display()
+    );
+    script(directory, &text)
+}
+
+/// Waits until something is so, for as long as a busy machine may need.
+fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(60);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what}");
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// OM-90: a source that is late is under way until a later request takes what has come.
+#[test]
+fn what_is_late_arrives() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let late = waiting(directory.path());
+    let mut fetcher = Fetcher::new(Memory::new());
+    assert!(!fetcher.is_under_way(7) && fetcher.arrived().is_none());
+    fetcher.begin(7, Arc::clone(&late), None);
+    fetcher.wait_for([7, 8], Duration::from_millis(50));
+    assert!(fetcher.next().is_none());
+    // Nobody has begun to fetch source 8.
+    assert_eq!(fetcher.late(), HashSet::from([7]));
+    assert!(fetcher.late().is_empty() && fetcher.is_under_way(7) && !fetcher.is_under_way(8));
+    // It is not fetched twice at a time.
+    fetcher.begin(7, late, None);
+    fs::write(directory.path().join("go"), "").expect("written");
+    let mut outcome = None;
+    until("it arrives", || {
+        outcome = fetcher.arrived();
+        outcome.is_some()
+    });
+    let outcome = outcome.expect("it has arrived");
+    assert_eq!(
+        (outcome.source, outcome.result.expect("a document").1.bytes()),
+        (7, &b"x 1\n"[..])
+    );
+    assert!(!fetcher.is_under_way(7));
+    thread::sleep(Duration::from_millis(100));
+    assert!(fetcher.arrived().is_none());
+}
+
+/// Files of a request that waits for none of them are read, too.
+#[test]
+fn files_that_nobody_waits_for() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let page = directory.path().join("page");
+    fs::write(&page, "x 1\n").expect("written");
+    let mut fetcher = Fetcher::new(Memory::new());
+    for _ in 0..2 {
+        let mut left = HashSet::from([1, 2, 3]);
+        for source in &left {
+            fetcher.begin(*source, Arc::new(Target::File(page.clone())), None);
+        }
+        until("all arrive", || {
+            while let Some(outcome) = fetcher.arrived() {
+                assert!(outcome.result.is_ok() && left.remove(&outcome.source), "{outcome:?}");
+            }
+            left.is_empty()
+        });
+    }
+}
+
+/// While the disk of one file hangs, another thread reads the others.
+#[test]
+fn a_file_behind_one_that_hangs() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let page = directory.path().join("page");
+    fs::write(&page, "x 1\n").expect("written");
+    let mut fetcher = Fetcher::new(Memory::new());
+    fetcher.work = Some(Loop::start().expect("a thread"));
+    // As if a thread were still at the file before this one.
+    fetcher.under_way.insert(1);
+    fetcher.shared.files.lock().push_back(Job {
+        source: 1,
+        target: Arc::new(Target::File(page)),
+        begun: Instant::now(),
+        bound: LIMIT,
+        results: Some(fetcher.sender.clone()),
+    });
+    fetcher.wait_for([1], LIMIT * 20);
+    let outcome = fetcher.next().expect("it is read");
+    assert_eq!(outcome.result.expect("a document").1.bytes(), b"x 1\n");
+}
+
+/// A source whose fetch ends by a panic has an outcome.
+#[test]
+fn a_job_that_is_dropped() {
+    let (sender, results) = channel();
+    drop(Job {
+        source: 3,
+        target: Arc::new(Target::File(PathBuf::new())),
+        begun: Instant::now(),
+        bound: LIMIT,
+        results: Some(sender),
+    });
+    let outcome = results.try_recv().expect("an outcome");
+    assert_eq!(
+        (outcome.source, outcome.result.expect_err("no document").reason.as_str()),
+        (3, "a panic, see the log")
+    );
+    assert!(results.try_recv().is_err(), "there is one");
+}
+
+/// When the agent ends, no program of its stays.
+#[test]
+fn programs_end_with_the_agent() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut fetcher = Fetcher::new(Memory::new());
+    fetcher.begin(1, waiting(directory.path()), None);
+    let pid = directory.path().join("pid");
+    until("it runs", || pid.exists());
+    let pid = fs::read_to_string(&pid).expect("a number");
+    let shared = Arc::clone(&fetcher.shared);
+    drop(fetcher);
+    assert_eq!(Arc::strong_count(&shared), 1, "its thread has ended");
+    // As a zombie it may be there for a moment.
+    let stat = format!("/proc/{}/stat", pid.trim());
+    until("it has ended", || {
+        fs::read_to_string(&stat).map_or(true, |stat| stat.contains(") Z "))
+    });
+}
+
+/// What a script has left is killed if it could still write the document, and goes on otherwise.
+#[test]
+fn what_a_script_leaves() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let at = |name: &str| directory.path().join(name);
+    let text = format!(
+        "#! /bin/sh\n(exec >/dev/null 2>&1; touch {0}; sleep 0.5; touch {1}) &\n\
+         while ! test -e {0}; do sleep 0.02; done\necho x 1\n",
+        at("free").display(),
+        at("daemon").display()
+    );
+    assert_eq!(one(&script(directory.path(), &text)), Ok((0, "x 1\n".to_owned())));
+    let text = format!("#! /bin/sh\n(sleep 0.5; touch {}) &\necho x 1\n", at("left").display());
+    assert_eq!(one(&script(directory.path(), &text)), Ok((0, "x 1\n".to_owned())));
+    until("it goes on", || at("daemon").exists());
+    thread::sleep(Duration::from_millis(700));
+    assert!(!at("left").exists());
+}
+
+/// The log shows where a document comes from, and nobody's secrets.
+#[test]
+fn targets_in_the_log() {
+    let names = ["X-Plain", "Authorization", "cookie", "X-Auth-Token", "API-Key"];
+    let headers = names.map(|name| (name.to_owned(), "value".to_owned())).to_vec();
+    let target = Target::Http {
+        url: "http://h/m".to_owned(),
+        headers,
+        secure: None,
+    };
+    assert_eq!(
+        target.to_string(),
+        "http://h/m HEADERS: X-Plain: value; Authorization: ...; cookie: ...; X-Auth-Token: ...; API-Key: ...;"
+    );
+    for target in [Target::File("/a b".into()), Target::Script("/a b".into())] {
+        assert_eq!(target.to_string(), "/a b");
+    }
+}
