@@ -161,6 +161,17 @@ fn leaves_stop_the_search() {
     assert_eq!(size(tree.root()), Ok(3));
 }
 
+/// Only what is below the root comes into the table, whatever is beside it (TREE-20).
+#[test]
+fn beside_the_root() {
+    let tree = Tree::of(&[("beside", 3), ("root.last", 1), ("root.branch.leaf", 2), ("other", 4)]);
+    let root = lookup(tree.top(), b"root").unwrap();
+    let mut table = [None; 7];
+    rebuild(root, &mut table);
+    let found: Vec<_> = (0..7).filter(|chain| table[*chain].is_some()).collect();
+    assert_eq!(found, [1, 2]);
+}
+
 /// Neither deep nor broad trees need stack (N-14).
 #[test]
 fn deep_trees() {

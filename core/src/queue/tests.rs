@@ -301,7 +301,7 @@ fn memory_of_seen_events() {
         assert_eq!(Rc::strong_count(&event), 1 + kept);
     }
     // So it is if only some of it was used again.
-    for _ in 0..100 {
+    for _ in 0..800 {
         queues.append(queue, SIZE, |_| Ok(Rc::clone(&event))).expect("memory");
     }
     fetch(&mut queues, queue, 1, usize::MAX);

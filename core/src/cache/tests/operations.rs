@@ -84,7 +84,8 @@ fn nothing_to_save() {
     let mut cache = empty();
     cache.resize(5).expect("it is empty");
     add(&mut cache, "a");
-    assert_eq!((load(&mut cache, &files), cache.cull_all()), (1, 1));
+    assert_eq!(cache.store(PMDA_CACHE_CULL, named("a"), None), Ok(0));
+    assert_eq!((load(&mut cache, &files), cache.cull_all()), (1, 0));
     assert!(cache.is_due(Write::Save));
     let mut cache = empty();
     cache.resize(5).expect("it is empty");
@@ -292,6 +293,10 @@ fn culled_are_reclaimed() {
         let mut cache = empty();
         for number in 0..live {
             add(&mut cache, &format!("n{number}"));
+        }
+        if live == 3 {
+            // Inactive ones are live as well.
+            assert_eq!(cache.deactivate_all(), live);
         }
         let mut culled = 0;
         for inserted in live..5_000 {
