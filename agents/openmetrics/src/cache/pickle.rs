@@ -387,6 +387,13 @@ mod tests {
         assert_eq!(read(four), Ok(names(&["a", "b"], true)));
         assert_eq!(read(b"(lp0\nVx\np1\nag1\na."), Ok(names(&["x", "x"], false)));
         assert_eq!(read(b"(lp0\n.I00\n."), Ok(names(&[], false)));
+        let short = b"\x80\x02]q\x00X\x01\x00\x00\x00aq\x05ah\x05a.\x80\x02\x89.";
+        assert_eq!(read(short), Ok(names(&["a", "a"], false)));
+        // A text of 0x12c bytes, remembered under 0x12d.
+        let text = "x".repeat(300);
+        let begin = b"\x80\x02]q\x00X\x2c\x01\x00\x00";
+        let long = [begin, text.as_bytes(), b"r\x2d\x01\x00\x00ag301\na.\x80\x02\x88."].concat();
+        assert_eq!(read(&long), Ok(names(&[&*text, &*text], true)));
     }
 
     /// OM-72: numbers stay where they are, however many names were forgotten in front of them.

@@ -504,7 +504,7 @@ impl Source {
 
 #[cfg(test)]
 mod tests {
-    use std::os::unix::fs::symlink;
+    use std::os::unix::fs::{PermissionsExt, symlink};
     use std::path::Path;
 
     use super::*;
@@ -541,5 +541,86 @@ mod tests {
         refused("Invalid argument");
         symlink("/dev/zero", &path).expect("ours");
         refused("Invalid argument");
+    }
+
+    fn source(path: &Path, kind: Kind) -> Source {
+        let (name, path) = ("a".to_owned(), path.to_owned());
+        let files = Files::new(path.parent().expect("a folder"), 144);
+        Source::new(Found { path, name, kind }, 1, &files, Generation::V7)
+    }
+
+    /// OM-22: the head of a script is searched by whole lines.
+    #[test]
+    fn heads_of_scripts() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("a.sh");
+        let whole = "#!/bin/sh\n# 2";
+        let long = "x".repeat(HEAD as usize);
+        for (text, expected) in [
+            (whole.to_owned(), whole),
+            (format!("{whole}\n{long}"), whole),
+            (format!("{whole}\n{long}\n"), whole),
+            (long.clone() + "\n#", ""),
+            (String::new(), ""),
+        ] {
+            fs::write(&path, &text).expect("written");
+            assert_eq!(head(&path), expected, "{} bytes", text.len());
+        }
+        assert_eq!(head(&directory.path().join("missing")), "");
+    }
+
+    /// It may have become another file since it was found.
+    #[test]
+    fn a_script_is_executable() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("a.sh");
+        fs::write(&path, "#!/bin/sh\n").expect("written");
+        let mut source = source(&path, Kind::Script);
+        for (mode, is_executable) in [(0o644, false), (0o755, true), (0o077, false), (0o100, true)] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("ours");
+            let expected = if is_executable {
+                Ok((Arc::new(Target::Script(path.clone())), true))
+            } else {
+                Err(format!("cannot execute '{}': its owner may not", path.display()))
+            };
+            assert_eq!(source.target(), expected, "{mode:o}");
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(source.target().expect("a script").1, "it had only just changed");
+        assert!(!source.target().expect("a script").1);
+    }
+
+    /// OM-22, OM-90.
+    #[test]
+    fn times_of_a_source() {
+        let mut source = source(Path::new("/none/a.url"), Kind::Url);
+        let now = Instant::now();
+        let after = |seconds: f64| now + Duration::from_secs_f64(seconds);
+        assert!(source.may_be_asked(now) && !source.document_is_old(now));
+        source.fetched = Some(now);
+        assert!(source.may_be_asked(now), "it has no interval");
+        for (interval, early, due) in [(100.0, 98.99, 99.0), (10.0, 8.99, 9.0), (0.5, 0.44, 0.46)] {
+            source.config = Rc::new(Config::read(&format!("u\nINTERVAL: {interval}\n")).0);
+            assert!(
+                !source.may_be_asked(now) && !source.may_be_asked(after(early)),
+                "{interval}"
+            );
+            assert!(source.may_be_asked(after(due)), "{interval}");
+        }
+        source.document = Some(now);
+        assert!(!source.document_is_old(now) && !source.document_is_old(now + limits::FRESH));
+        assert!(source.document_is_old(now + limits::FRESH + Duration::from_millis(1)));
+    }
+
+    #[test]
+    fn samples_are_counted() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let mut source = source(&directory.path().join("a.url"), Kind::Url);
+        let files = Files::new(directory.path(), 144);
+        for (document, samples, metrics) in [("", 0, 0), ("a 1\nb 2\na 3\n", 3, 2), ("a 1\nc 1\nd{\n", 2, 1)] {
+            source.begin();
+            let news = source.take(document.as_bytes(), &files);
+            assert_eq!((news.samples, news.metrics.len()), (samples, metrics), "{document}");
+        }
     }
 }

@@ -59,3 +59,28 @@ impl Value {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// OM-40 to OM-42.
+    #[test]
+    fn words_of_all_types() {
+        for (kind, word, expected) in [
+            (Type::I32, "-2147483648", Value::I32(i32::MIN)),
+            (Type::I32, "2147483648", Value::None),
+            (Type::U32, "4294967297", Value::U32(1)),
+            (Type::I64, "-1", Value::I64(-1)),
+            (Type::U64, "-1", Value::U64(u64::MAX)),
+            (Type::F32, "1e39", Value::F32(f32::INFINITY)),
+            (Type::F32, "0.5", Value::F32(0.5)),
+            (Type::F64, "1e39", Value::F64(1e39)),
+            (Type::F64, "what", Value::None),
+            (Type::String, "what", Value::Text("what".into())),
+            (Type::Aggregate, "1", Value::None),
+        ] {
+            assert_eq!(Value::read(kind, word), expected, "{kind:?} {word}");
+        }
+    }
+}

@@ -95,6 +95,9 @@ fn labels_never_cost_a_value() {
             .expect("labels")
             .contains("\"b\":\"2\"")
     );
+    // Each metric but that of `name`, whose one label is none for PCP.
+    let told = pmcd.log().matches("metric m: not all of its labels are shown").count();
+    assert_eq!(told, 5, "{}", pmcd.log());
     let pods = pmcd.instance_labels("openmetrics.pods.m").expect("labels");
     assert!(pods.iter().all(|(_, labels)| labels.contains("label_")), "{pods:?}");
 }

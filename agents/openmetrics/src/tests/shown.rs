@@ -194,6 +194,25 @@ fn a_file_becomes_a_script() {
     assert_eq!(value, Some(1.0));
 }
 
+/// OM-63: who asks for an instance that the last document does not have gets no value, and no error
+/// as long as others have some.
+#[test]
+fn instances_that_are_not_in_the_document() {
+    let host = Host::new();
+    let (two, third) = ("m{l=\"1\"} 1\nm{l=\"2\"} 2\n", "m{l=\"3\"} 3\n");
+    host.page("a", two.to_owned() + third);
+    let mut pmcd = host.agent();
+    let name = "openmetrics.a.m";
+    pmcd.profile(name, &["2 l:3"]).expect("it is known");
+    assert_eq!(pmcd.fetch(name).expect("a value").value_of::<f64>("2 l:3"), Some(3.0));
+    for document in [two, "m{l=\"1\"} 1\n", "m{l=\"1\"} 1\nm{l=\"2\"} -\n"] {
+        host.page("a", document);
+        assert!(pmcd.fetch(name).expect("no error").is_empty(), "{document}");
+    }
+    host.page("a", "m{l=\"1\"} what\n");
+    assert_eq!(error(pmcd.fetch(name)), pmda::Error::AGAIN);
+}
+
 /// OM-40: a word that is no value costs its instance alone, and all of them `PM_ERR_AGAIN`.
 #[test]
 fn words_that_are_no_values() {

@@ -153,6 +153,22 @@ fn what_a_script_leaves() {
     assert!(!at("left").exists());
 }
 
+/// A script may write more than a pipe holds, whichever of its streams ends first.
+#[test]
+fn scripts_write_much() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for first in ["", "exec 2>&-\n"] {
+        let text = format!("#! /bin/sh\n{first}head -c 300000 /dev/zero | tr '\\0' '#'\necho\necho x 1\n");
+        let (status, document) = all(
+            &mut Fetcher::bounded(Memory::new(), Duration::from_secs(20)),
+            &[script(directory.path(), &text)],
+        )
+        .remove(0)
+        .expect("a document");
+        assert_eq!((status, document.len()), (0, 300_005));
+    }
+}
+
 /// The log shows where a document comes from, and nobody's secrets.
 #[test]
 fn targets_in_the_log() {
