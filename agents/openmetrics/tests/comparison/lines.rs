@@ -6,7 +6,7 @@ use std::time::Duration;
 use pcp_pmda_test::pcp::{Pmcd, text};
 
 use crate::host::{Host, Which};
-use crate::network::{SecureServer, certified};
+use crate::server::{SecureServer, certified};
 
 fn answer(pmcd: &Pmcd<'_>, metric: &str) -> String {
     text(&pmcd.tool("pminfo", &["-f", &format!("openmetrics.{metric}")]))

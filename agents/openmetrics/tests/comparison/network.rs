@@ -1,9 +1,6 @@
 //! Sources over the network: addresses, secrets, odd answers, proxies and certificates.
 
-use std::fs;
-use std::io::{BufRead, BufReader};
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use pcp_pmda_test::pcp::{Pmcd, text};
 
@@ -11,7 +8,7 @@ use crate::between;
 use crate::differences::{self, Row};
 use crate::host::{Host, Which};
 use crate::questions::{self, Answers};
-use crate::server::{Request, Server};
+use crate::server::{Request, SecureServer, Server, certified};
 
 /// Both agents in one scene, which differs as these rows say.
 fn compare(rows: &[Row], scene: impl Fn(Which) -> Answers) {
@@ -390,62 +387,6 @@ fn slow_servers() {
         outcomes(&pmcd, &[slow.port], &mut answers);
         answers
     });
-}
-
-/// `openssl s_server`, which serves the files of its folder.
-pub(crate) struct SecureServer {
-    process: Child,
-    /// Its port.
-    pub port: u16,
-}
-
-impl SecureServer {
-    /// One with the key and the certificate of this name in the folder.
-    pub fn start(folder: &Path, name: &str, options: &[&str]) -> SecureServer {
-        let mut process = Command::new("openssl")
-            .args([
-                "s_server",
-                "-accept",
-                "127.0.0.1:0",
-                "-WWW",
-                "-key",
-                &format!("{name}.key"),
-                "-cert",
-                &format!("{name}.pem"),
-            ])
-            .args(options)
-            .current_dir(folder)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("openssl is there");
-        let lines = BufReader::new(process.stdout.take().expect("piped")).lines();
-        let mut ports = lines
-            .map_while(Result::ok)
-            .filter_map(|line| line.strip_prefix("ACCEPT ")?.rsplit(':').next()?.parse().ok());
-        let port = ports.next().expect("a port");
-        // It writes on.
-        std::thread::spawn(move || ports.count());
-        SecureServer { process, port }
-    }
-}
-
-impl Drop for SecureServer {
-    fn drop(&mut self) {
-        let _ = self.process.kill();
-        let _ = self.process.wait();
-    }
-}
-
-/// A folder with keys and certificates, and a page that a [`SecureServer`] of it serves.
-pub(crate) fn certified() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().expect("a directory");
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/comparison/certificates.sh");
-    let made = Command::new("sh").arg(script).arg(folder.path()).status();
-    assert!(made.is_ok_and(|status| status.success()));
-    fs::write(folder.path().join("page"), "x 1\n").expect("written");
-    folder
 }
 
 /// OM-98: certificates of the store are trusted, of any kind, and others are not.

@@ -1,8 +1,11 @@
-//! A server that writes down what it is asked.
+//! Servers: one that writes down what it is asked, and one with certificates.
 
 use std::collections::BTreeMap;
+use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -85,4 +88,60 @@ fn serve(connection: TcpStream, note: &Mutex<Vec<String>>, answer: &dyn Fn(&Requ
             return;
         }
     }
+}
+
+/// `openssl s_server`, which serves the files of its folder.
+pub struct SecureServer {
+    process: Child,
+    /// Its port.
+    pub port: u16,
+}
+
+impl SecureServer {
+    /// One with the key and the certificate of this name in the folder.
+    pub fn start(folder: &Path, name: &str, options: &[&str]) -> SecureServer {
+        let mut process = Command::new("openssl")
+            .args([
+                "s_server",
+                "-accept",
+                "127.0.0.1:0",
+                "-WWW",
+                "-key",
+                &format!("{name}.key"),
+                "-cert",
+                &format!("{name}.pem"),
+            ])
+            .args(options)
+            .current_dir(folder)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("openssl is there");
+        let lines = BufReader::new(process.stdout.take().expect("piped")).lines();
+        let mut ports = lines
+            .map_while(Result::ok)
+            .filter_map(|line| line.strip_prefix("ACCEPT ")?.rsplit(':').next()?.parse().ok());
+        let port = ports.next().expect("a port");
+        // It writes on.
+        thread::spawn(move || ports.count());
+        SecureServer { process, port }
+    }
+}
+
+impl Drop for SecureServer {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// A folder with keys and certificates, and a page that a [`SecureServer`] of it serves.
+pub fn certified() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().expect("a directory");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/comparison/certificates.sh");
+    let made = Command::new("sh").arg(script).arg(folder.path()).status();
+    assert!(made.is_ok_and(|status| status.success()));
+    fs::write(folder.path().join("page"), "x 1\n").expect("written");
+    folder
 }

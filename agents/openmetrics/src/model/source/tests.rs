@@ -1,0 +1,119 @@
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use super::*;
+
+/// The file may be another one by now than when it was found.
+#[test]
+fn an_address_is_in_a_small_regular_file() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("a.url");
+    let files = Files::new(directory.path(), 144);
+    let target = |path: &Path| {
+        let (name, kind) = ("a".to_owned(), Kind::Url);
+        let path = path.to_owned();
+        let mut source = Source::new(Found { path, name, kind }, 1, &files, Generation::V6_1);
+        source.target().map(|(target, _)| target)
+    };
+    let refused = |why: &str| {
+        let reason = target(&path).expect_err("no address");
+        assert!(
+            reason.starts_with(&format!("cannot read {}: ", path.display())),
+            "{reason}"
+        );
+        assert!(reason.contains(why), "{reason}");
+        fs::remove_file(&path).expect("its own");
+    };
+    let mut text = b"file:///x\n".to_vec();
+    text.resize(limits::CONFIG, b'\n');
+    fs::write(&path, &text).expect("written");
+    assert_eq!(*target(&path).expect("an address"), Target::File("/x".into()));
+    text.push(b'\n');
+    fs::write(&path, &text).expect("written");
+    refused("it has more than 1048576 bytes");
+    nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("ours");
+    refused("Invalid argument");
+    symlink("/dev/zero", &path).expect("ours");
+    refused("Invalid argument");
+}
+
+fn source(path: &Path, kind: Kind) -> Source {
+    let (name, path) = ("a".to_owned(), path.to_owned());
+    let files = Files::new(path.parent().expect("a folder"), 144);
+    Source::new(Found { path, name, kind }, 1, &files, Generation::V7)
+}
+
+/// OM-22: the head of a script is searched by whole lines.
+#[test]
+fn heads_of_scripts() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("a.sh");
+    let whole = "#!/bin/sh\n# 2";
+    let long = "x".repeat(HEAD as usize);
+    for (text, expected) in [
+        (whole.to_owned(), whole),
+        (format!("{whole}\n{long}"), whole),
+        (format!("{whole}\n{long}\n"), whole),
+        (long.clone() + "\n#", ""),
+        (String::new(), ""),
+    ] {
+        fs::write(&path, &text).expect("written");
+        assert_eq!(head(&path), expected, "{} bytes", text.len());
+    }
+    assert_eq!(head(&directory.path().join("missing")), "");
+}
+
+/// It may have become another file since it was found.
+#[test]
+fn a_script_is_executable() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("a.sh");
+    fs::write(&path, "#!/bin/sh\n").expect("written");
+    let mut source = source(&path, Kind::Script);
+    for (mode, is_executable) in [(0o644, false), (0o755, true), (0o077, false), (0o100, true)] {
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).expect("ours");
+        let expected = if is_executable {
+            Ok((Arc::new(Target::Script(path.clone())), true))
+        } else {
+            Err(format!("cannot execute '{}': its owner may not", path.display()))
+        };
+        assert_eq!(source.target(), expected, "{mode:o}");
+    }
+    std::thread::sleep(Duration::from_millis(100));
+    assert!(source.target().expect("a script").1, "it had only just changed");
+    assert!(!source.target().expect("a script").1);
+}
+
+/// OM-22, OM-90.
+#[test]
+fn times_of_a_source() {
+    let mut source = source(Path::new("/none/a.url"), Kind::Url);
+    let now = Instant::now();
+    let after = |seconds: f64| now + Duration::from_secs_f64(seconds);
+    assert!(source.may_be_asked(now) && !source.document_is_old(now));
+    source.fetched = Some(now);
+    assert!(source.may_be_asked(now), "it has no interval");
+    for (interval, early, due) in [(100.0, 98.99, 99.0), (10.0, 8.99, 9.0), (0.5, 0.44, 0.46)] {
+        source.config = Rc::new(Config::read(&format!("u\nINTERVAL: {interval}\n")).0);
+        assert!(
+            !source.may_be_asked(now) && !source.may_be_asked(after(early)),
+            "{interval}"
+        );
+        assert!(source.may_be_asked(after(due)), "{interval}");
+    }
+    source.document = Some(now);
+    assert!(!source.document_is_old(now) && !source.document_is_old(now + limits::FRESH));
+    assert!(source.document_is_old(now + limits::FRESH + Duration::from_millis(1)));
+}
+
+#[test]
+fn samples_are_counted() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut source = source(&directory.path().join("a.url"), Kind::Url);
+    let files = Files::new(directory.path(), 144);
+    for (document, samples, metrics) in [("", 0, 0), ("a 1\nb 2\na 3\n", 3, 2), ("a 1\nc 1\nd{\n", 2, 1)] {
+        source.begin();
+        let news = source.take(document.as_bytes(), &files);
+        assert_eq!((news.samples, news.metrics.len()), (samples, metrics), "{document}");
+    }
+}
