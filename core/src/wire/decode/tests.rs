@@ -121,7 +121,7 @@ fn numbers_of_credentials() {
 #[test]
 fn lists_of_names() {
     let pdu = |total: u32, states: i32, names: u32, body: &str| {
-        let head = [total, states.cast_unsigned(), names].map(u32::to_be_bytes).concat();
+        let head = [total, states as u32, names].map(u32::to_be_bytes).concat();
         [hex("00000000 0000700e 00000000"), head, hex(body)].concat()
     };
     let listed = |pdu: &[u8]| -> Result<Vec<_>> {
