@@ -80,6 +80,7 @@ if [ -z "${PCP:-}${AS:-}" ]; then
 fi
 # What needs a network, or root: packages and crates.
 there make setup
+there tests/support/oldest_rust.sh fetch
 there cargo fetch --locked
 if [ "${AS:-root}" = user ]; then
     user=tester

@@ -61,12 +61,12 @@ make_host() {
         command -v mmdebstrap >/dev/null || apt-get install -y -q --no-install-recommends mmdebstrap
         echo "== a Debian $1 for armhf in $system"
         rm -rf --one-file-system "$system"
-        # How old the lists may be is the host's affair.
+        # One archive, as debootstrap takes it. How old its lists may be is the host's affair.
         local valid
         valid=$(apt-config dump Acquire::Check-Valid-Until)
         mmdebstrap --quiet --mode=root --variant=extract --architectures=armhf --skip=check/qemu ${valid:+--aptopt="$valid"} \
             --include="$(IFS=,; echo "${packages[*]}"),bash,dash,coreutils,grep,sed,mawk,findutils,debianutils,base-files,base-passwd,libc-bin,util-linux" \
-            "$1" "$system" >"$system.log" 2>&1 || { tail "$system.log" >&2; exit 1; }
+            "$1" "$system" http://deb.debian.org/debian >"$system.log" 2>&1 || { tail "$system.log" >&2; exit 1; }
     else
         make_system "$1" "pairs-$1-$2" "$2"
         inside apt-get update -q >/dev/null
