@@ -12,12 +12,12 @@ arch=${1:-}
 shift || true
 runner=
 case $arch in
-    arm64)   target=aarch64-unknown-linux-gnu     gnu=aarch64-linux-gnu     runner=qemu-aarch64 ;;
-    armhf)   target=armv7-unknown-linux-gnueabihf gnu=arm-linux-gnueabihf   runner=qemu-arm ;;
-    i386)    target=i686-unknown-linux-gnu        gnu=i686-linux-gnu ;;
-    ppc64el) target=powerpc64le-unknown-linux-gnu gnu=powerpc64le-linux-gnu runner=qemu-ppc64le ;;
-    riscv64) target=riscv64gc-unknown-linux-gnu   gnu=riscv64-linux-gnu     runner=qemu-riscv64 ;;
-    s390x)   target=s390x-unknown-linux-gnu       gnu=s390x-linux-gnu       runner=qemu-s390x ;;
+    arm64)   triple=aarch64-unknown-linux-gnu     gnu=aarch64-linux-gnu     runner=qemu-aarch64 ;;
+    armhf)   triple=armv7-unknown-linux-gnueabihf gnu=arm-linux-gnueabihf   runner=qemu-arm ;;
+    i386)    triple=i686-unknown-linux-gnu        gnu=i686-linux-gnu ;;
+    ppc64el) triple=powerpc64le-unknown-linux-gnu gnu=powerpc64le-linux-gnu runner=qemu-ppc64le ;;
+    riscv64) triple=riscv64gc-unknown-linux-gnu   gnu=riscv64-linux-gnu     runner=qemu-riscv64 ;;
+    s390x)   triple=s390x-unknown-linux-gnu       gnu=s390x-linux-gnu       runner=qemu-s390x ;;
     *) echo "$0: '$arch' is none of arm64, armhf, i386, ppc64el, riscv64, s390x" >&2; exit 2 ;;
 esac
 
@@ -36,14 +36,14 @@ git clone -q . "$system/src/pcp-pmda"
 COMMIT=$(git -C "$system/src/pcp-pmda" rev-parse --short=8 HEAD)
 export COMMIT
 
-variable=$(tr 'a-z-' 'A-Z_' <<<"$target")
+variable=$(tr 'a-z-' 'A-Z_' <<<"$triple")
 there() {
     inside env -C /src/pcp-pmda HOME=/root CARGO_HOME=/rust/cargo CARGO_TARGET_DIR=/src/target PATH=/usr/sbin:/usr/bin:/sbin:/bin \
-        CARGO_BUILD_TARGET="$target" "CARGO_TARGET_${variable}_LINKER=$gnu-gcc" ${runner:+"CARGO_TARGET_${variable}_RUNNER=$runner"} \
+        CARGO_BUILD_TARGET="$triple" "CARGO_TARGET_${variable}_LINKER=$gnu-gcc" ${runner:+"CARGO_TARGET_${variable}_RUNNER=$runner"} \
         PKG_CONFIG_ALLOW_CROSS=1 PKG_CONFIG_LIBDIR="/usr/lib/${gnu/i686/i386}/pkgconfig" \
         TEST_CC="$gnu-gcc" TEST_RUNNER="$runner" ${runner:+PROPTEST_CASES=32} RUST_BACKTRACE=0 "$@"
 }
-echo "== PCP $(there pkg-config --modversion libpcp_pmda), $(there rustc --version), $target in Debian trixie"
+echo "== PCP $(there pkg-config --modversion libpcp_pmda), $(there rustc --version), $triple in Debian trixie"
 if [ $# -gt 0 ]; then
     there "$@"
     exit

@@ -215,8 +215,10 @@ fn the_same_everywhere() {
 }
 
 /// The structures that the crate for agents in Rust declares are those of our header, with which
-/// the library's are compared as well: neither crate knows the other.
+/// the library's are compared as well: neither crate knows the other. On 32 bits no DSO in Rust
+/// starts, as a result's time may have either of two lengths there.
 #[test]
+#[cfg_attr(target_pointer_width = "32", ignore = "no DSO in Rust starts on 32 bits")]
 fn agents_in_rust_lay_structures_out_as_c_does() {
     let expected = agents_layout();
     let expressions: Vec<_> = expected.iter().map(|(what, _)| what.clone()).collect();

@@ -42,7 +42,6 @@ main(void)
     store(20, "00000002");
     store(20, "ffffffff");
     store(20, "7fffffff");
-    store(28, "00000002");
     store(28, "7fffffff");
     store(28, "00000000");
     store(32, "00000003");

@@ -130,15 +130,11 @@ fn keep(target: &DirEntry, kept: Option<&OnceCell<FilePath>>) -> io::Result<()> 
 }
 
 /// Returns whether an error means that the system does not let us replace a file. Writing to it may
-/// be allowed all the same.
+/// be allowed all the same. By the number: which `ErrorKind` it becomes depends on Rust's version.
 fn is_refusal(error: &io::Error) -> bool {
     matches!(
-        error.kind(),
-        ErrorKind::PermissionDenied
-            | ErrorKind::ReadOnlyFilesystem
-            | ErrorKind::ResourceBusy
-            | ErrorKind::CrossesDevices
-            | ErrorKind::Unsupported
+        Errno::from_io_error(error),
+        Some(Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::BUSY | Errno::XDEV | Errno::OPNOTSUPP)
     )
 }
 

@@ -197,9 +197,21 @@ const fn starts_with(name: &[u8], start: &[u8]) -> bool {
 
 /// Starts the agent and fills in the interface: the work of the exported function. If the agent
 /// cannot start, `status` has the error.
+///
+/// None starts on a machine with 32 bits. A result begins with a time, whose length depends there
+/// on how the host's libpcp was built (Debian's i386: PCP 6.0.3 and 6.3.8), and no header of PCP is
+/// read here: the host would take the time for the number of metrics.
 #[doc(hidden)]
 pub fn init<A: Agent>(interface: &mut Interface) {
     logger::start(&host(), LevelFilter::Info);
+    if cfg!(target_pointer_width = "32") {
+        log::error!(
+            "{}: cannot start: an agent in Rust is no DSO on a machine with 32 bits; run it as a daemon",
+            A::NAME
+        );
+        interface.status = PM_ERR_GENERIC;
+        return;
+    }
     stay::in_memory(init::<A> as *const c_void);
     let domain = interface.domain;
     let started = catch_unwind(|| {

@@ -1,7 +1,8 @@
 /*
  * c-library: not run, it frees a pointer that it never set, and dies if that is not NULL by chance
  * Requests about instances, texts, labels and names that cannot be decoded: each costs an error reply, and the stream
- * stays in step. WIRE-15 WIRE-60 WIRE-70
+ * stays in step. And a store with a value less than it says: the C library follows what lies behind the PDU, and dies of
+ * it on i386 at every second run. WIRE-15 WIRE-51 WIRE-60 WIRE-70
  */
 #include "../loop.h"
 
@@ -37,6 +38,9 @@ main(void)
     ask("00000024 0000700e 00000000 00000009 00000002 00000001 00000008 6b732e64 796e2e61");
     ask("00000028 0000700e 00000000 00000004 00000000 00000002 00000001 617e7e7e 00000001 627e7e7e");
     ask("00000024 0000700e 00000000 00000009 00000000 20000001 00000008 6b732e64 796e2e61");
+    /* RESULT: two values are announced, and there is one */
+    ask("00000038 00007001 00000000 00000009 00000000 00000001 3f400005 00000002 00000001 ffffffff 0000000b"
+	" 0600000b 6e657776 616c007e");
     /* and the agent is well */
     ask("00000024 00007003 00000007 00000000 00000000 00000000 00000002 3f400009 3f402409");
     finish();
