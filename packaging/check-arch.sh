@@ -60,5 +60,5 @@ awk -v arch="$arch" '
     END { printf "check-%s: %d passed, %d failed:%s\n", arch, passed, failed, text }' "$log" | tee "$log.sum"
 [ "$status" != 0 ] ||
     packaging/tested.sh "make -C packaging check-$arch" "Debian 13, $arch${runner:+ in qemu-user}" "$(inside dpkg-query -W -f '${Version}' "libpcp-pmda3:$arch" | sed 's/-.*//')" \
-        "$(sed 's/^[^:]*: //' "$log.sum")"
+        "$(sed 's/^[^:]*: //; s/:.*//' "$log.sum")"
 exit "$status"
