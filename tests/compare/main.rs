@@ -2,10 +2,10 @@
 //! test: nothing differs between the two libraries; faults that are put in are found; nothing is
 //! left behind, also by one that is interrupted.
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, ExitStatus};
 use std::sync::Once;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -15,7 +15,7 @@ use serde_json::Value;
 use pcp_pmda_rust_compare::processes::tree;
 use pcp_pmda_test::installation::compare_program;
 use pcp_pmda_test::pcp::{self, Environment, installed, kill};
-use pcp_pmda_test::run::{Outcome, bounded, kill_group};
+use pcp_pmda_test::run::{Outcome, bounded, kill_group, signal_group};
 use pcp_pmda_test::{Library, compile_c, profile_dir, root};
 
 /// A comparison on a busy machine: up to seventeen runs, of which the first three have nine agents.
@@ -358,28 +358,113 @@ fn lines_for_people() {
     assert_eq!(wrong.end, "exit 2");
 }
 
-/// At ten moments, by each of the signals that ask a program to end.
+/// Comparisons that are stopped before they end by themselves.
+struct Stopped<'a> {
+    host: &'a Host,
+    agents: Vec<&'static str>,
+    /// The shortest time that one took which was not stopped.
+    whole: Duration,
+}
+
+impl Stopped<'_> {
+    fn new(host: &Host) -> Stopped<'_> {
+        // Of one whose names the package does not bring there is nothing to compare.
+        let agents = [SMALL, "xfs", "pmcd"].into_iter();
+        let mut stopped = Stopped {
+            host,
+            agents: agents.filter(|agent| names_of(agent).is_some()).collect(),
+            whole: Duration::ZERO,
+        };
+        let begin = Instant::now();
+        let mut child = stopped.start();
+        let status = stopped.wait(&mut child, LIMIT);
+        assert!(status.success(), "{status}: {}", stopped.output());
+        stopped.whole = begin.elapsed();
+        stopped
+    }
+
+    /// Its output is a file: what a process writes that is left over is not waited for.
+    fn start(&self) -> Child {
+        let output = File::create(self.host.path("output")).expect("ours");
+        let mut command = self.host.command(&["--fetches", "1"]);
+        command.args(&self.agents).process_group(0);
+        command.stderr(output.try_clone().expect("ours")).stdout(output);
+        command.spawn().expect("it is built")
+    }
+
+    fn output(&self) -> String {
+        fs::read_to_string(self.host.path("output")).expect("ours")
+    }
+
+    fn wait(&self, child: &mut Child, limit: Duration) -> ExitStatus {
+        let begin = Instant::now();
+        loop {
+            if let Some(status) = child.try_wait().expect("our child") {
+                return status;
+            }
+            if begin.elapsed() >= limit {
+                kill_group(child.id());
+                panic!("it does not end: {}", self.output());
+            }
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    /// Calls `stop` with the process of one after `share` of [`SHARES`] of its time, and returns how
+    /// it has ended and what `stop` has returned. One that is done before shows nothing: there is
+    /// another one, and less time.
+    fn after<T>(&mut self, share: u32, mut stop: impl FnMut(u32) -> Option<T>) -> (ExitStatus, T) {
+        // The time gets shorter by a twelfth each time or more: not for ever.
+        for _ in 0..50 {
+            let moment = self.whole * share / SHARES;
+            let begin = Instant::now();
+            let mut child = self.start();
+            let mut is_there = || child.try_wait().expect("our child").is_none();
+            while is_there() && begin.elapsed() < moment {
+                thread::sleep(Duration::from_millis(2).min(moment.saturating_sub(begin.elapsed())));
+            }
+            let stopped = if is_there() { stop(child.id()) } else { None };
+            let status = self.wait(&mut child, Duration::from_secs(60));
+            match stopped {
+                Some(found) if !status.success() => return (status, found),
+                _ => assert!(status.success(), "by itself, {status}: {}", self.output()),
+            }
+            self.whole = self.whole.min(begin.elapsed());
+            self.host.nothing_is_left();
+        }
+        panic!("each is done before it is stopped");
+    }
+}
+
+/// The time of a comparison is divided into this many parts.
+const SHARES: u32 = 12;
+
+/// At twelve moments, by each of the signals that ask a program to end, to the command and to its
+/// group, as a terminal and timeout(1) send them.
 #[test]
 fn interrupted() {
     let host = Host::new("compare-interrupted");
-    for moment in 0..10_u64 {
-        let mut command = host.command(&[SMALL, "xfs", "pmcd"]);
-        command.stdout(Stdio::null()).stderr(Stdio::null());
-        let mut child = command.spawn().expect("it is built");
-        // Spread over some runs, and odd.
-        thread::sleep(Duration::from_millis(moment * 317 + moment * moment * 13 % 101));
+    let mut stopped = Stopped::new(&host);
+    for moment in 0..SHARES {
         // SIGTERM at the very start: a shell may have had the others ignored.
         let signal = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT][moment as usize % 4];
-        kill(child.id(), signal);
-        let begin = Instant::now();
-        while child.try_wait().expect("our child").is_none() {
-            assert!(begin.elapsed() < Duration::from_secs(60), "it does not end");
-            thread::sleep(Duration::from_millis(10));
-        }
-        let status = child.wait().expect("our child");
-        // At the very start it is the signal itself that ends it; at the end it may be done.
-        let is_expected = status.code() == Some(128 + signal) || status.signal() == Some(signal) || status.success();
-        assert!(is_expected, "{status} after signal {signal} at moment {moment}");
+        let to_group = moment / 4 == 1;
+        let (status, has_begun) = stopped.after(moment, |pid| {
+            // It makes its folder after it has taken care of signals.
+            let has_begun = fs::read_dir(host.path("private")).expect("ours").next().is_some();
+            if to_group {
+                signal_group(pid, signal);
+            } else {
+                kill(pid, signal);
+            }
+            Some(has_begun)
+        });
+        let by_itself = !has_begun && status.signal() == Some(signal);
+        assert!(
+            by_itself || status.code() == Some(128 + signal),
+            "{status} after signal {signal} at moment {moment}, to its group: {to_group}: {}",
+            stopped.output()
+        );
         host.nothing_is_left();
     }
 }
@@ -401,32 +486,34 @@ fn running(pid: i32) -> Option<String> {
 #[test]
 fn killed() {
     let host = Host::new("compare-killed");
+    let mut stopped = Stopped::new(&host);
     for (moment, whom) in ["the command", "its group", "the one below", "the command"]
         .into_iter()
         .enumerate()
     {
-        let mut command = host.command(&[SMALL, "xfs", "pmcd"]);
-        command.stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
-        let mut child = command.spawn().expect("it is built");
-        let begin = Instant::now();
-        let all = || tree(child.id() as i32, &[]);
-        let is_agent = |pid: &i32| running(*pid).is_some_and(|name| name == "pmdaxfs");
-        let agent = loop {
-            if let Some(agent) = all().into_iter().find(is_agent) {
-                break agent;
+        // Once just after the start, else while an agent is asked, or when the next one starts.
+        let share = SHARES / 4 * moment as u32;
+        let (status, (started, blocked)) = stopped.after(share, |pid| {
+            let begin = Instant::now();
+            let is_agent = |pid: &i32| running(*pid).is_some_and(|name| name.starts_with("pmda"));
+            let (started, blocked) = loop {
+                let started = tree(pid as i32, &[]);
+                let agents = started.iter().copied().filter(is_agent);
+                let blocked: Vec<String> = agents.filter_map(|agent| status(agent, "SigBlk:")).collect();
+                if !blocked.is_empty() {
+                    break (started, blocked);
+                }
+                running(pid as i32)?;
+                assert!(begin.elapsed() < Duration::from_secs(60), "no agent starts");
+                thread::sleep(Duration::from_millis(2));
+            };
+            match whom {
+                "the command" => kill(pid, libc::SIGKILL),
+                "its group" => kill_group(pid),
+                _ => kill(started[1] as u32, libc::SIGKILL),
             }
-            assert!(begin.elapsed() < Duration::from_secs(60), "no agent starts");
-            thread::sleep(Duration::from_millis(10));
-        };
-        let blocked = status(agent, "SigBlk:");
-        // Once just after the start, else while it is asked, or when the next one starts.
-        thread::sleep(Duration::from_millis(moment as u64 * 150));
-        let started = all();
-        match whom {
-            "the command" => kill(child.id(), libc::SIGKILL),
-            "its group" => kill_group(child.id()),
-            _ => kill(started[1] as u32, libc::SIGKILL),
-        }
+            Some((started, blocked))
+        });
         let begin = Instant::now();
         let left = || -> Vec<i32> { started.iter().copied().filter(|pid| running(*pid).is_some()).collect() };
         let is_empty = || fs::read_dir(host.path("private")).expect("ours").next().is_none();
@@ -438,15 +525,17 @@ fn killed() {
             kill(pid as u32, libc::SIGKILL);
         }
         // As in the service: SIGTERM reaches agents.
-        assert_eq!(blocked.as_deref(), Some("0000000000000000"));
+        assert!(blocked.iter().all(|mask| mask == "0000000000000000"), "{blocked:?}");
         assert!(names.is_empty(), "{names:?} are left after SIGKILL to {whom}");
-        let status = child.wait().expect("our child");
         let expected = if whom == "the one below" {
             (Some(2), None)
         } else {
             (None, Some(libc::SIGKILL))
         };
-        assert_eq!((status.code(), status.signal()), expected, "{whom}");
+        let output = stopped.output();
+        assert_eq!((status.code(), status.signal()), expected, "{whom}: {output}");
+        let is_said = output.contains("signal 9 has ended the comparison");
+        assert_eq!(is_said, whom == "the one below", "{output}");
         host.nothing_is_left();
     }
 }

@@ -125,9 +125,14 @@ pub fn kill(pid: u32, signal: i32) {
     send(i32::try_from(pid).expect("a process id"), signal);
 }
 
-/// Kills what is left of the process group of a child that was started as the first of one.
+/// Sends a signal to the process group of a child that was started as the first of one.
+pub fn signal_group(pid: u32, signal: i32) {
+    send(-i32::try_from(pid).expect("a process id"), signal);
+}
+
+/// Kills what is left of such a process group.
 pub fn kill_group(pid: u32) {
-    send(-i32::try_from(pid).expect("a process id"), libc::SIGKILL);
+    signal_group(pid, libc::SIGKILL);
 }
 
 /// What programs write has the modes that the expected pictures show, whoever runs the tests.
