@@ -64,12 +64,8 @@ impl Host {
             fs::create_dir_all(host.path(name)).expect("ours");
         }
         fs::write(host.path("var/config/pmda/60.9"), "1 0 0\n").expect("ours");
+        host.name(&AGENTS);
         let names = installed("var/lib/pcp/pmns");
-        let mut merge = host.environment.command(installed("usr/lib/pcp/bin/pmnsmerge"));
-        merge.arg("-a").args(AGENTS.into_iter().filter_map(names_of));
-        merge.arg(host.path("var/pmns/root"));
-        let merged = bounded(merge, LIMIT);
-        assert_eq!(merged.end, "exit 0", "{}", pcp::text(&merged));
         for file in ["stdpmid", "stdpmid.local", "stdpmid.pcp"] {
             fs::copy(names.join(file), host.path("var/pmns").join(file)).expect("make setup");
         }
@@ -100,6 +96,17 @@ impl Host {
 
     fn path(&self, name: &str) -> PathBuf {
         self.directory.path().join(name)
+    }
+
+    /// Makes the name space, with the names of these agents.
+    fn name(&self, agents: &[&str]) {
+        let mut merge = self.environment.command(installed("usr/lib/pcp/bin/pmnsmerge"));
+        merge
+            .args(["-a", "-f"])
+            .args(agents.iter().filter_map(|agent| names_of(agent)));
+        merge.arg(self.path("var/pmns/root"));
+        let merged = bounded(merge, LIMIT);
+        assert_eq!(merged.end, "exit 0", "{}", pcp::text(&merged));
     }
 
     fn configure(&self, lines: &str) {
@@ -335,6 +342,27 @@ fn what_cannot_be_compared_is_said() {
     assert!(
         reason.contains("names no agent nobody, but root, trace, lost"),
         "{reason}"
+    );
+}
+
+/// In Debian's package of PCP 7.2 there are such agents.
+#[test]
+fn an_agent_without_names_is_not_compared() {
+    let host = Host::new("compare-nameless");
+    host.name(&[SMALL]);
+    let (outcome, report) = host.json(&[SMALL, "xfs"], None);
+    assert_eq!(outcome.end, "exit 2", "{report:#}");
+    let results = report["agents"].as_array().expect("a list").iter();
+    let results: Vec<_> = results
+        .map(|agent| (&agent["name"], &agent["result"], &agent["reason"]))
+        .collect();
+    let reason = "pmcd has no metrics of it: it runs, but the name space has no names of it";
+    assert_eq!(
+        results,
+        [
+            (&Value::from(SMALL), &Value::from("equal"), &Value::Null),
+            (&Value::from("xfs"), &Value::from("not compared"), &Value::from(reason)),
+        ]
     );
 }
 

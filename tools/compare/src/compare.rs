@@ -267,7 +267,13 @@ impl Whole<'_> {
         }
         let own = metrics.get(&agent.domain).map(Vec::as_slice).unwrap_or_default();
         if own.is_empty() {
-            return Err(format!("pmcd has no metrics of it: {}", pmcd.last_words(&agent.name)));
+            // The last line of the log of one that runs is about our own question whether it does.
+            let runs = pmcd.connect().and_then(|mut client| status(&mut client, agent));
+            let reason = runs.map_or_else(
+                |_| pmcd.last_words(&agent.name),
+                |()| "it runs, but the name space has no names of it".to_owned(),
+            );
+            return Err(format!("pmcd has no metrics of it: {reason}"));
         }
         let extent = Extent {
             fetches: self.settings.fetches,
