@@ -236,3 +236,29 @@ impl Drop for Running {
         tokio::task::spawn_blocking(move || child.wait());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Instant;
+
+    use super::*;
+
+    /// A kernel without process handles is asked for the end of a program until it comes. The status
+    /// is left for the one that started it.
+    #[test]
+    fn the_end_of_a_program_without_a_handle() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let begun = Instant::now();
+        let mut child = Command::new("sleep").arg("0.3").spawn().expect("sleep is there");
+        let end = End {
+            handle: None,
+            process: Pid::from_raw(child.id().try_into().expect("a process")),
+        };
+        runtime.expect("a runtime").block_on(async {
+            let waited = tokio::time::timeout(Duration::from_secs(60), end.wait()).await;
+            waited.expect("it ends");
+        });
+        assert!(begun.elapsed() >= Duration::from_millis(300));
+        assert!(child.wait().expect("nobody has taken its status").success());
+    }
+}

@@ -157,8 +157,37 @@ mod tests {
         assert_eq!(entries.hosts.get("a").cloned(), login("me", "a b"));
         assert_eq!(entries.hosts.get("b").cloned(), login("\"you", "p#w"));
         assert_eq!((entries.hosts.len(), entries.default), (2, login("all", "any")));
+        // A quotation mark inside of a word is a letter.
+        let quoted = Entries::parse("machine a login me password p\"w").expect("it is right");
+        assert_eq!(quoted.hosts.get("a").cloned(), login("me", "p\"w"));
         assert!(Entries::parse("machine a login").is_none());
         assert!(Entries::parse("what").is_none());
         assert!(Entries::parse("").is_some());
+    }
+
+    /// A host without an entry gets none, and a file that changes or goes counts from then on.
+    #[test]
+    fn logins_of_a_file_that_changes() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("netrc");
+        let write = |password: &str| {
+            fs::write(&path, format!("machine a login me password {password}\n")).expect("written");
+            // A file that has just changed is read each time.
+            std::thread::sleep(std::time::Duration::from_millis(120));
+        };
+        let netrc = Netrc {
+            path: Some(path.clone()),
+            read: Mutex::default(),
+        };
+        assert_eq!(netrc.login("a"), None);
+        for password in ["first", "second"] {
+            write(password);
+            for _ in 0..2 {
+                assert_eq!(netrc.login("a"), Some(("me".to_owned(), password.to_owned())));
+                assert_eq!(netrc.login("b"), None);
+            }
+        }
+        fs::remove_file(&path).expect("ours");
+        assert_eq!(netrc.login("a"), None);
     }
 }

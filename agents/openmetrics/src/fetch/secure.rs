@@ -32,3 +32,23 @@ pub fn is_about_a_file(reason: &str) -> bool {
         .iter()
         .any(|begin| reason.starts_with(begin))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::is_about_a_file;
+
+    /// What a user has to put right on this host is logged; what a server refuses is not.
+    #[test]
+    fn reasons_that_name_a_file() {
+        for reason in [
+            "CERT: /own.pem: it is gone",
+            "KEY: there is no line CERT: for it",
+            "CA: /all: it is gone",
+        ] {
+            assert!(is_about_a_file(reason), "{reason}");
+        }
+        for reason in ["", "404 Client Error: Not Found for url: http://host/CA: /all", "CA"] {
+            assert!(!is_about_a_file(reason), "{reason}");
+        }
+    }
+}

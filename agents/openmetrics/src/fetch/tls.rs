@@ -192,7 +192,9 @@ fn build(bundle: Option<&(&'static str, PathBuf)>, own: &Secure) -> Result<SslCo
             .map_err(words)?;
         match bundle {
             None => {
-                check_system_file()?;
+                if let Some(path) = std::env::var_os("SSL_CERT_FILE") {
+                    check_system_file(Path::new(&path))?;
+                }
                 context.set_default_verify_paths().map_err(words)?;
             }
             Some((name, path)) => load_authorities(&mut context, path).map_err(|reason| {
@@ -210,11 +212,8 @@ fn build(bundle: Option<&(&'static str, PathBuf)>, own: &Secure) -> Result<SslCo
 
 /// Refuses what OpenSSL would wait for, without end, as the file of the system's certificates. What
 /// else is wrong with it OpenSSL passes over.
-fn check_system_file() -> Result<(), String> {
-    let Some(path) = std::env::var_os("SSL_CERT_FILE").map(PathBuf::from) else {
-        return Ok(());
-    };
-    match DirEntry::target_at(&path).and_then(|entry| entry.read()) {
+fn check_system_file(path: &Path) -> Result<(), String> {
+    match DirEntry::target_at(path).and_then(|entry| entry.read()) {
         Err(error) if Errno::from_io_error(&error) == Some(Errno::INVAL) => Err(format!(
             "SSL_CERT_FILE names {}, which is no regular file",
             path.display()
@@ -341,5 +340,42 @@ fn plain(error: &openssl::ssl::Error) -> String {
         (Some(said), _) => said,
         (_, Some(error)) => error.to_string(),
         _ => "the server has closed the connection".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A certificate that was refused may be trusted by now: after a minute files are read again, but
+    /// not sooner, as that takes a tenth of a second.
+    #[tokio::test]
+    async fn certificates_are_read_again_after_a_minute() {
+        let unverified = Secure {
+            is_unverified: true,
+            ..Secure::default()
+        };
+        let trust = Trust::of(None, unverified);
+        for (age, is_kept) in [(AGAIN / 2, true), (AGAIN * 2, false)] {
+            trust.context().await.expect("no file is read");
+            let read = Instant::now().checked_sub(age).expect("the machine is older");
+            trust.context.lock().await.as_mut().expect("it is kept").read = read;
+            trust.forget().await;
+            assert_eq!(trust.context.lock().await.is_some(), is_kept, "{age:?}");
+        }
+    }
+
+    /// What OpenSSL would wait for is refused. A file that is missing is passed over, as OpenSSL does.
+    #[test]
+    fn the_file_of_the_system_is_a_regular_one() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let pipe = directory.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).expect("ours");
+        let expected = format!("SSL_CERT_FILE names {}, which is no regular file", pipe.display());
+        assert_eq!(check_system_file(&pipe), Err(expected));
+        let file = directory.path().join("file");
+        assert_eq!(check_system_file(&file), Ok(()));
+        std::fs::write(&file, "").expect("written");
+        assert_eq!(check_system_file(&file), Ok(()));
     }
 }

@@ -3,7 +3,13 @@
 use std::os::unix::fs::chown;
 use std::process::Command;
 
+use openssl::asn1::Asn1Time;
+use openssl::error::ErrorStack;
+use openssl::hash::MessageDigest;
+use openssl::pkey::{PKey, Private};
+use openssl::rsa::Rsa;
 use openssl::ssl::{SslAcceptor, SslFiletype, SslMethod, SslVerifyMode};
+use openssl::x509::{X509, X509Name};
 
 use super::super::secure::Secure;
 use super::*;
@@ -37,6 +43,8 @@ fn certificate(directory: &Path, name: &str) -> (PathBuf, PathBuf) {
 /// certificate of that file.
 fn server(key: &Path, certificate: &Path, client: Option<&Path>) -> Server {
     let mut acceptor = SslAcceptor::mozilla_intermediate_v5(SslMethod::tls()).expect("OpenSSL");
+    // Weak certificates are for clients to refuse.
+    acceptor.set_security_level(0);
     acceptor.set_private_key_file(key, SslFiletype::PEM).expect("a key");
     acceptor
         .set_certificate_file(certificate, SslFiletype::PEM)
@@ -265,4 +273,102 @@ fn certificates_of_a_source() {
     keyless.certificate = None;
     let why = refused(&client, &url, &keyless);
     assert!(why.starts_with("KEY: there is no line CERT: for it"), "{why}");
+}
+
+/// A day in seconds.
+const DAY: i64 = 24 * 60 * 60;
+
+/// Each fault of a certificate that is trusted comes with what to do about it.
+#[test]
+fn certificates_that_have_to_be_renewed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    for (bits, from, to, words) in [
+        (2048, -2 * DAY, -DAY, "expired; it has to be renewed"),
+        (
+            2048,
+            DAY,
+            2 * DAY,
+            "not yet valid; wait until it is valid, or set the clock",
+        ),
+        (768, -DAY, DAY, "too weak; it has to be made anew with a stronger key"),
+    ] {
+        let key = Rsa::generate(bits).and_then(PKey::from_rsa).expect("a key");
+        let (key, certificate) = write(directory.path(), &key, &signed(&key, ("localhost", &key), from, to));
+        let server = server(&key, &certificate, None);
+        let client = http::Client::with(Proxies::default(), Trust::of_file(&certificate));
+        let url = format!("https://localhost:{}/", server.port);
+        let why = get(&client, &url, None).expect_err("not trusted").reason;
+        assert!(why.contains(words), "{why}");
+    }
+}
+
+/// A server's certificate that is trusted is enough: its authority need not be.
+#[test]
+fn a_certificate_without_its_authority() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let authority = Rsa::generate(2048).and_then(PKey::from_rsa).expect("a key");
+    let key = Rsa::generate(2048).and_then(PKey::from_rsa).expect("a key");
+    let signed = signed(&key, ("authority", &authority), -DAY, DAY);
+    let (key, certificate) = write(directory.path(), &key, &signed);
+    let server = server(&key, &certificate, None);
+    let client = http::Client::with(Proxies::default(), Trust::of_file(&certificate));
+    let url = format!("https://localhost:{}/", server.port);
+    assert_eq!(get(&client, &url, None), Ok((200, b"x 1\n".to_vec())));
+}
+
+/// A certificate for `localhost`, valid from and to so many seconds from now.
+fn signed(key: &PKey<Private>, issuer: (&str, &PKey<Private>), from: i64, to: i64) -> X509 {
+    let now = std::time::UNIX_EPOCH.elapsed().expect("after 1970").as_secs();
+    let now = i64::try_from(now).expect("not so far in the future");
+    let named = |common: &str| {
+        let mut name = X509Name::builder()?;
+        name.append_entry_by_text("CN", common)?;
+        Ok::<_, ErrorStack>(name.build())
+    };
+    let make = || {
+        let mut made = X509::builder()?;
+        made.set_subject_name(&*named("localhost")?)?;
+        made.set_issuer_name(&*named(issuer.0)?)?;
+        made.set_not_before(&*Asn1Time::from_unix(now + from)?)?;
+        made.set_not_after(&*Asn1Time::from_unix(now + to)?)?;
+        made.set_pubkey(key)?;
+        made.sign(issuer.1, MessageDigest::sha256())?;
+        Ok::<_, ErrorStack>(made.build())
+    };
+    make().expect("a certificate")
+}
+
+/// Writes a key and its certificate.
+fn write(directory: &Path, key: &PKey<Private>, certificate: &X509) -> (PathBuf, PathBuf) {
+    let (key_file, file) = (directory.join("made.key"), directory.join("made.pem"));
+    fs::write(&key_file, key.private_key_to_pem_pkcs8().expect("a key")).expect("written");
+    fs::write(&file, certificate.to_pem().expect("a certificate")).expect("written");
+    (key_file, file)
+}
+
+/// A server that knows no TLS, or closes the connection: neither is a matter of certificates.
+#[test]
+fn what_is_no_tls() {
+    for (answer, why) in [
+        (
+            &b"HTTP/1.1 400 Bad Request\r\n\r\n"[..],
+            "wrong version number (is the server one of http:?)",
+        ),
+        (b"", "the server has closed the connection"),
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = listener.local_addr().expect("bound").port();
+        thread::spawn(move || {
+            for mut stream in listener.incoming().flatten() {
+                let _ = stream.read(&mut [0; 4096]);
+                let _ = stream.write_all(answer);
+            }
+        });
+        let unverified = Secure {
+            is_unverified: true,
+            ..Secure::default()
+        };
+        let got = refused(&client(), &format!("https://localhost:{port}/"), &unverified);
+        assert!(got.contains(&format!("TLS with localhost failed: {why}")), "{got}");
+    }
 }
