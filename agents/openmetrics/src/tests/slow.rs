@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use pmda::testing::Harness;
 
 use super::Host;
-use crate::OpenMetrics;
+use crate::{OpenMetrics, limits};
 
 /// OM-90: what is not there in time is for a later request, and delays nobody.
 #[test]
@@ -72,4 +72,42 @@ fn a_slow_source_has_values() {
         thread::sleep(Duration::from_millis(200));
         let _ = fs::remove_file(&go);
     }
+}
+
+/// OM-90: a slow source whose document is old is waited for. If it is late again it keeps its
+/// values: they are better than none.
+#[test]
+fn old_values_of_a_slow_source_are_kept() {
+    const LIMIT: Duration = Duration::from_millis(200);
+    let host = Host::new();
+    // Before PCP 7 no source is fetched for its names alone.
+    host.pcp("6.3.8");
+    let go = host.at("go");
+    host.script(
+        "slow.sh",
+        &format!(
+            "while ! test -e {0}; do sleep 0.02; done\nrm {0}\necho x 1",
+            go.display()
+        ),
+    );
+    let let_go = || fs::write(&go, "").expect("written");
+    let_go();
+    let mut pmcd = host.agent();
+    pmcd.agent().timeout = LIMIT;
+    let value = |pmcd: &mut Harness<OpenMetrics>| pmcd.fetch("openmetrics.slow.x").map(|values| values.value::<f64>());
+    value(&mut pmcd).expect_err("it is late");
+    let_go();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let status = |pmcd: &mut Harness<OpenMetrics>| {
+        let values = pmcd.fetch("openmetrics.control.status").expect("values");
+        values.value_of::<String>("slow")
+    };
+    while status(&mut pmcd).as_deref() != Some("success") {
+        assert!(Instant::now() < deadline, "it does not come");
+        thread::sleep(Duration::from_millis(20));
+    }
+    pmcd.advance(limits::FRESH + Duration::from_secs(1));
+    let begun = Instant::now();
+    assert_eq!(value(&mut pmcd), Ok(Some(1.0)));
+    assert!(begun.elapsed() >= LIMIT);
 }
