@@ -364,11 +364,8 @@ fn what_is_no_tls() {
                 let _ = stream.write_all(answer);
             }
         });
-        let unverified = Secure {
-            is_unverified: true,
-            ..Secure::default()
-        };
-        let got = refused(&client(), &format!("https://localhost:{port}/"), &unverified);
+        let url = format!("https://localhost:{port}/");
+        let got = get(&client(), &url, None).expect_err("no answer").reason;
         assert!(got.contains(&format!("TLS with localhost failed: {why}")), "{got}");
     }
 }
