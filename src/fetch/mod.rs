@@ -390,17 +390,25 @@ impl<'call> Fetch<'call> {
         } else {
             next
         };
-        if next == Next::Value {
-            let callback = self.ext.fetch_callback();
-            self.asked.callback = callback;
-            if callback.is_some() {
-                return true;
+        match next {
+            Next::Value => {
+                self.asked.callback = self.ext.fetch_callback();
+                if self.asked.callback.is_some() {
+                    return true;
+                }
             }
+            Next::Finish => {
+                self.ext.set_flags(self.ext.flags() & !CHANGE_FLAGS);
+                self.output.finish(token);
+                return false;
+            }
+            _ => {}
         }
         self.other_step(token, next)
     }
 
-    /// [`Fetch::step`], if the next call is not one of the fetch callback.
+    /// [`Fetch::step`], if the next call is not one of the fetch callback, or if the fetch has failed.
+    #[cold]
     fn other_step(&mut self, token: &mut Token, next: Next) -> bool {
         match next {
             Next::Value => {
@@ -411,11 +419,7 @@ impl<'call> Fetch<'call> {
                 self.asked.callback = None;
                 return true;
             }
-            Next::Finish => {
-                self.ext.set_flags(self.ext.flags() & !CHANGE_FLAGS);
-                self.output.finish(token);
-            }
-            Next::Metric | Next::End => {}
+            Next::Metric | Next::Finish | Next::End => {}
         }
         false
     }

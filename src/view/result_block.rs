@@ -11,7 +11,7 @@
 
 use std::ffi::c_int;
 use std::mem::offset_of;
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 use crate::sys::lock::{Mutex, Token};
 use crate::view::arg::Out;
@@ -26,7 +26,7 @@ use pmda_core::ident::MetricId;
 /// A block for the head of a result: from malloc, or in an arena.
 #[derive(Clone, Copy)]
 struct ResultBlock {
-    result: *mut pmdaResult,
+    result: NonNull<pmdaResult>,
     /// The number of value sets whose pointers fit in.
     capacity: usize,
 }
@@ -53,8 +53,11 @@ impl ResultBlock {
         let capacity = sets.max(1);
         let more = (capacity - 1).checked_mul(size_of::<*mut pmValueSet>());
         let size = more.and_then(|more| more.checked_add(size_of::<pmdaResult>()));
-        let result = allocate(size.ok_or(Error::ENOMEM)?)?.cast();
-        Ok(ResultBlock { result, capacity })
+        let result = NonNull::new(allocate(size.ok_or(Error::ENOMEM)?)?).ok_or(Error::ENOMEM)?;
+        Ok(ResultBlock {
+            result: result.cast(),
+            capacity,
+        })
     }
 }
 
@@ -87,7 +90,7 @@ impl Results {
         match (&block, old) {
             // SAFETY: a block from malloc that was taken out of the agent's list, which alone had
             // it. The agent uses a result until the next fetch only, and this is one (FETCH-12).
-            (Ok(_), Some(old)) => unsafe { libc::free(old.result.cast()) },
+            (Ok(_), Some(old)) => unsafe { libc::free(old.result.as_ptr().cast()) },
             (Err(_), Some(old)) => self.put_back(token, old),
             (_, None) => {}
         }
@@ -172,10 +175,11 @@ impl<'call> CResult<'call> {
     ) -> Result<CResult<'call>> {
         let block = memory.block(token, sets)?;
         let stamp = stamp(token);
+        let result = block.result.as_ptr();
         // SAFETY: a block that this fetch alone has, with room for the structure.
         unsafe {
-            (*block.result).timestamp = stamp;
-            (*block.result).numpmid = c_int::try_from(sets).unwrap_or(c_int::MAX);
+            (*result).timestamp = stamp;
+            (*result).numpmid = c_int::try_from(sets).unwrap_or(c_int::MAX);
         }
         Ok(CResult {
             place,
@@ -194,7 +198,7 @@ impl<'call> CResult<'call> {
         // SAFETY: the block has room for the pointers of `sets` value sets, and `index` is less, as
         // was asserted. This only computes an address.
         unsafe {
-            (&raw mut (*self.block.result).vset)
+            (&raw mut (*self.block.result.as_ptr()).vset)
                 .cast::<*mut pmValueSet>()
                 .add(index)
         }
@@ -276,7 +280,7 @@ impl<'call> CResult<'call> {
     pub(crate) fn finish(&mut self, token: &mut Token) {
         // SAFETY: a complete result, which stays until the next fetch, as the manual of `pmdaFetch`
         // says; or until the arena is cleared, and then only code of ours has its address.
-        unsafe { self.place.put(self.block.result) };
+        unsafe { self.place.put(self.block.result.as_ptr()) };
         if let ResultMemory::Malloc(results) = self.memory {
             results.put_back(token, self.block);
         }
@@ -291,7 +295,7 @@ impl<'call> CResult<'call> {
             // SAFETY: a block that this fetch alone has, with `filled` finished sets from malloc,
             // which nobody else has got. `put_back` does not read it.
             unsafe {
-                (*self.block.result).numpmid = c_int::try_from(self.filled).unwrap_or(c_int::MAX);
+                (*self.block.result.as_ptr()).numpmid = c_int::try_from(self.filled).unwrap_or(c_int::MAX);
                 (0..self.filled).for_each(|index| free_set(self.at(index).read()));
             }
             results.put_back(token, self.block);
