@@ -20,6 +20,7 @@ use pmda_core::log::Journal;
 use pmda_core::path::FilePath;
 use pmda_core::wire::block::{self, Direction};
 use pmda_core::wire::receive::{ReadMode, Receiver};
+use pmda_core::wire::result::{MetricValues, SentValue};
 use pmda_core::wire::{Kind, client, decode, number, result};
 use pmda_core::{help, labels, root};
 
@@ -128,11 +129,23 @@ fn replies(data: &[u8]) {
     let _ = client::pmid(data);
 }
 
+/// Whether a result can be read to its end, the insides of its blocks included.
+fn is_sound(pdu: &[u8]) -> bool {
+    let is_good = |value: SentValue<'_>| {
+        matches!(value, SentValue::Word(_)) || value.write(&mut vec![0; value.block_len()]).is_ok()
+    };
+    let mut values = match result::decode(pdu) {
+        Ok(store) => store.sets().flat_map(MetricValues::values),
+        Err(_) => return false,
+    };
+    values.all(|(_, value)| is_good(value))
+}
+
 /// Whether a client can read a whole reply.
 fn is_readable(reply: &[u8]) -> bool {
     match number(reply, 4).map(Kind) {
         Some(Kind::PDU_ERROR) => decode::error(reply).is_ok(),
-        Some(Kind::PDU_RESULT) => result::is_sound(reply),
+        Some(Kind::PDU_RESULT) => is_sound(reply),
         Some(Kind::PDU_DESC) => client::desc(reply).is_ok(),
         Some(Kind::PDU_INSTANCE) => client::instances(reply).is_ok(),
         Some(Kind::PDU_TEXT) => client::text(reply).is_ok(),

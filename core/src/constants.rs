@@ -91,11 +91,6 @@ pub const PMDA_EXT_LABEL_CHANGE: u32 = 1 << 5;
 /// Bit of `e_flags`: pmcd is told that names have changed.
 pub const PMDA_EXT_NAMES_CHANGE: u32 = 1 << 6;
 
-/// Bit of what an agent tells pmcd when it connects: it wants the credentials of clients.
-pub const PMDA_FLAG_AUTHORIZE: u32 = 1 << 2;
-/// Bit of what an agent tells pmcd when it connects: it knows containers.
-pub const PMDA_FLAG_CONTAINER: u32 = 1 << 6;
-
 /// Bit of a result's time stamp: labels have changed.
 pub const PMCD_LABEL_CHANGE: u8 = 1 << 3;
 /// Bit of a result's time stamp: names have changed.
@@ -196,7 +191,6 @@ mod tests {
             PMDA_EXT_NAMES_CHANGE,
         ];
         assert_eq!(extension, [0x01, 0x02, 0x04, 0x08, 0x20, 0x40]);
-        assert_eq!((PMDA_FLAG_AUTHORIZE, PMDA_FLAG_CONTAINER), (0x04, 0x40));
         assert_eq!((PMCD_LABEL_CHANGE, PMCD_NAMES_CHANGE), (0x08, 0x10));
         assert_eq!((PM_TYPE_NOSUPPORT, PM_IN_NULL), (-1, -1));
         assert_eq!((PM_ERR_PMDANOTREADY, PM_ERR_PMDAREADY), (-13394, -13393));

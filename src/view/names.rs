@@ -14,12 +14,10 @@ use crate::sys::slice_mut;
 use crate::view::arg::{CText, view};
 use crate::view::memory::{Block, CVec, string};
 use crate::view::types::pmdaNameSpace;
+use pmda_core::constants::{PMNS_LEAF_STATUS, PMNS_NONLEAF_STATUS};
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::MetricId;
 use pmda_core::namespace::{self, InsertPoint, Node, Paths, Sink, Size, TreeWalk};
-
-/// `PMNS_LEAF_STATUS` and `PMNS_NONLEAF_STATUS`.
-const STATUS: [c_int; 2] = [0, 1];
 
 /// The names below a name, as `pmdaTreeChildren` returns them.
 pub(crate) struct ChildNames {
@@ -123,7 +121,12 @@ impl Sink for NameWriter<'_> {
         pointer.write(name.as_mut_ptr().cast());
         (self.pointers, self.text) = (pointers, text);
         if let Some(states) = &mut self.states {
-            states.push(STATUS[usize::from(is_branch)])?;
+            let state = if is_branch {
+                PMNS_NONLEAF_STATUS
+            } else {
+                PMNS_LEAF_STATUS
+            };
+            states.push(state)?;
         }
         let (nul, mut rest) = name.split_last_mut().ok_or(Error::GENERIC)?;
         nul.write(0);

@@ -441,7 +441,7 @@ impl<V> Map<V> {
 
     /// The value of a key.
     pub fn get(&self, key: impl Into<u64>) -> Option<&V> {
-        self.position(key.into()).map(|position| &self.entries[position].1)
+        self.get_anywhere(key).map(|(_, value)| value)
     }
 
     /// The position and the value of a key if it is at the position `near` or at the next one: a
@@ -461,11 +461,6 @@ impl<V> Map<V> {
     pub fn get_anywhere(&self, key: impl Into<u64>) -> Option<(usize, &V)> {
         self.position(key.into())
             .map(|position| (position, &self.entries[position].1))
-    }
-
-    /// The value of a key, mutable.
-    pub fn get_mut(&mut self, key: impl Into<u64>) -> Option<&mut V> {
-        self.position(key.into()).map(|position| &mut self.entries[position].1)
     }
 
     /// Makes room for more entries.
@@ -525,11 +520,6 @@ impl<V> Map<V> {
             self.index.shrink(|slot| seed.number(entries[slot as usize].0));
         }
         Some(value)
-    }
-
-    /// Removes all entries, and frees the memory.
-    pub fn clear(&mut self) {
-        *self = Map::new();
     }
 }
 
