@@ -97,41 +97,29 @@ impl Merged {
         merged
     }
 
-    /// Sets a label. Tells whether that changes anything. More labels than can be shown are not
-    /// kept: documents may have hundreds of thousands.
-    fn set(&mut self, name: String, value: String) -> bool {
+    /// Sets a label. More labels than can be shown are not kept: documents may have hundreds of
+    /// thousands.
+    fn set(&mut self, name: String, value: String) {
         if !is_label(&name) {
-            return false;
+            return;
         }
-        let is_full = self.values.len() >= limits::LABELS;
-        match self.values.get_mut(&name) {
-            Some(known) if *known == value => false,
-            Some(known) => {
-                *known = value;
-                true
-            }
-            None if is_full => {
-                self.has_more = true;
-                false
-            }
-            None => {
-                self.values.insert(name, value);
-                true
-            }
+        if self.values.len() >= limits::LABELS && !self.values.contains_key(&name) {
+            self.has_more = true;
+        } else {
+            self.values.insert(name, value);
         }
     }
 
     /// Sets the labels of series, of which the last one with a label counts. Tells whether that
     /// changes any.
     pub(super) fn merge<'s>(&mut self, series: impl Iterator<Item = &'s str>, config: &Config) -> bool {
-        let mut has_changed = false;
         let before = self.values.clone();
         for text in series {
             for (name, value) in labels_of(text, config) {
-                has_changed |= self.set(name, value);
+                self.set(name, value);
             }
         }
-        has_changed && self.values != before
+        self.values != before
     }
 }
 
