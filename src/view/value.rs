@@ -97,7 +97,9 @@ impl Atom {
         // SAFETY: with this encoding the atom has NULL or a value block, by the contract of `new`.
         // C changes that only while it runs, and it does not while the view is used.
         let block = unsafe { ValueBlock::new(self.value.vbp) }.ok_or(Error::VALUE)?;
-        fetch::data_length(block.header()).ok_or(Error::VALUE)?;
+        if block::length(block.header()) < block::HEADER {
+            return Err(Error::VALUE);
+        }
         Ok(block)
     }
 
@@ -107,7 +109,7 @@ impl Atom {
     /// As [`Atom::checked_block`].
     fn data(&self) -> Result<&[u8]> {
         let block = self.checked_block()?;
-        block.bytes().get(fetch::HEADER..).ok_or(Error::VALUE)
+        block.bytes().get(block::HEADER..).ok_or(Error::VALUE)
     }
 
     /// The value, of type `kind`, as a result has it: in place, or in a block of as many bytes as
@@ -192,13 +194,13 @@ impl<'b> ValueBlock<'b> {
 #[inline(always)]
 fn new_block(allocate: impl FnOnce(usize) -> Result<*mut u8>, kind: i32, data: &[u8]) -> Result<*mut pmValueBlock> {
     let header = fetch::header(kind, data.len())?;
-    let length = fetch::HEADER + data.len();
+    let length = block::HEADER + data.len();
     let block = allocate(length.max(size_of::<pmValueBlock>()))?;
     // SAFETY: the new block has room for header and data, is aligned for the header, as `allocate`
     // aligns it as malloc does, and overlaps with nothing else.
     unsafe {
         block.cast::<u32>().write(header);
-        ptr::copy_nonoverlapping(data.as_ptr(), block.add(fetch::HEADER), data.len());
+        ptr::copy_nonoverlapping(data.as_ptr(), block.add(block::HEADER), data.len());
     }
     Ok(block.cast())
 }

@@ -188,14 +188,27 @@ impl EventArray {
     /// # Errors
     /// `PM_ERR_TOOBIG` when the array is full, `-ENOMEM`; the array is unchanged.
     fn push_record(&mut self, stamp: Stamp, flags: u32, parameters: u32) -> Result<()> {
+        if !self.fit_stamped(stamp, flags, parameters) {
+            self.grow(match stamp {
+                Stamp::Low(..) => 16,
+                Stamp::High(..) => 24,
+            })?;
+            self.fit_stamped(stamp, flags, parameters);
+        }
+        Ok(())
+    }
+
+    /// Adds a record of either kind if it fits.
+    #[inline(always)]
+    fn fit_stamped(&mut self, stamp: Stamp, flags: u32, parameters: u32) -> bool {
         match stamp {
             Stamp::Low(seconds, fraction) => {
-                self.push(RECORDS, [low_word(seconds), low_word(fraction), flags, parameters])
+                self.fit(RECORDS, [low_word(seconds), low_word(fraction), flags, parameters])
             }
             Stamp::High(seconds, fraction) => {
                 let [s0, s1] = two_words(seconds.to_ne_bytes());
                 let [f0, f1] = two_words(fraction.to_ne_bytes());
-                self.push(RECORDS, [s0, s1, f0, f1, flags, parameters])
+                self.fit(RECORDS, [s0, s1, f0, f1, flags, parameters])
             }
         }
     }
@@ -204,15 +217,7 @@ impl EventArray {
     /// the flags are wrong: [`EventArray::add_record`] grows the array, or says why not.
     #[inline(always)]
     pub fn fit_record(&mut self, stamp: Stamp, flags: u32) -> bool {
-        let fits = flags & PM_EVENT_FLAG_MISSED == 0
-            && match stamp {
-                Stamp::Low(seconds, fraction) => self.fit(RECORDS, [low_word(seconds), low_word(fraction), flags, 0]),
-                Stamp::High(seconds, fraction) => {
-                    let [s0, s1] = two_words(seconds.to_ne_bytes());
-                    let [f0, f1] = two_words(fraction.to_ne_bytes());
-                    self.fit(RECORDS, [s0, s1, f0, f1, flags, 0])
-                }
-            };
+        let fits = flags & PM_EVENT_FLAG_MISSED == 0 && self.fit_stamped(stamp, flags, 0);
         if fits {
             self.parameters = self.used - 4;
         }
@@ -284,16 +289,6 @@ impl EventArray {
             value.copy_from_slice(bytes);
         }
         true
-    }
-
-    /// Adds words, and counts them as one thing in the word at the offset `counter`; grows the
-    /// array if need be.
-    fn push<const N: usize>(&mut self, counter: u32, words: [u32; N]) -> Result<()> {
-        if !self.fit(counter, words) {
-            self.grow(4 * N)?;
-            self.fit(counter, words);
-        }
-        Ok(())
     }
 
     /// Adds words if there is room for them, and counts them as one thing in the word at the offset

@@ -106,10 +106,10 @@ pub fn change_stamp(report: u8, since_7_1_1: bool) -> [u8; 8] {
 }
 
 /// The size in bytes of the header of a value block.
-pub const HEADER: usize = 4;
+const HEADER: usize = 4;
 
 /// The greatest length in bytes that the 24 bits of a block's header can hold, header included.
-pub const MAX_BLOCK: usize = 0xff_ffff;
+const MAX_BLOCK: usize = 0xff_ffff;
 
 /// The way in which a value is put into a result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -163,13 +163,6 @@ pub fn header(kind: i32, data: usize) -> Result<u32> {
         .and_then(|length| u32::try_from(length).ok())
         .ok_or(Error::TOOBIG)?;
     Ok(length | (kind as u32 & 0xff) << 24)
-}
-
-/// Returns the number of data bytes that a block's header announces; `None` for a length that has
-/// no room for the header (F-3).
-#[must_use]
-pub fn data_length(header: u32) -> Option<usize> {
-    ((header & 0xff_ffff) as usize).checked_sub(HEADER)
 }
 
 /// Returns the name of a type as `pmTypeStr` has it (FETCH-45).
@@ -282,7 +275,5 @@ mod tests {
         assert_eq!(header(7, 0xff_fffb), Ok(0x07ff_ffff));
         assert_eq!(header(7, 0xff_fffc), Err(Error::TOOBIG));
         assert_eq!(header(7, usize::MAX), Err(Error::TOOBIG));
-        assert_eq!(data_length(0x0700_0004), Some(0));
-        assert_eq!(data_length(0xff00_0003), None);
     }
 }

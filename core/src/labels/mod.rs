@@ -70,6 +70,16 @@ impl Span {
     pub fn value<'a>(&self, json: &'a [u8]) -> Option<&'a [u8]> {
         slice(json, self.value, self.value_len)
     }
+
+    /// The label in the JSON text of the set; `None` when the text ends before it does.
+    #[must_use]
+    pub fn label<'a>(&self, json: &'a [u8]) -> Option<Label<'a>> {
+        Some(Label {
+            name: self.name(json)?,
+            value: self.value(json)?,
+            flags: self.flags,
+        })
+    }
 }
 
 /// Sorts labels by insertion. Equal ones stay in their order. There are few labels, and most often
@@ -103,13 +113,7 @@ impl JsonLabels {
 
     /// The labels one by one.
     pub fn iter(&self) -> impl Iterator<Item = Label<'_>> {
-        self.labels.iter().filter_map(|span| {
-            Some(Label {
-                name: span.name(&self.json)?,
-                value: span.value(&self.json)?,
-                flags: span.flags,
-            })
-        })
+        self.labels.iter().filter_map(|span| span.label(&self.json))
     }
 }
 

@@ -3,12 +3,10 @@
 
 use super::padded;
 use crate::constants::*;
+use crate::events::PM_EVENT_FLAG_MISSED;
 
 /// The size of a block's header in bytes.
 pub const HEADER: usize = 4;
-
-/// The flag of an event record that stands for missed events and has no parameters.
-const MISSED: u32 = 0x8000_0000;
 
 /// The direction in which the payload of a block is converted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -137,7 +135,7 @@ fn events(payload: &mut [u8], stamp: &[usize], direction: Direction) -> Result<(
         }
         let flags = walk.word()?;
         let parameters = walk.word()?;
-        if flags & MISSED == 0 {
+        if flags & PM_EVENT_FLAG_MISSED == 0 {
             for _ in 0..parameters {
                 walk.parameter()?;
             }

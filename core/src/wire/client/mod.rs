@@ -427,13 +427,7 @@ impl<'a> WireLabelSet<'a> {
 
     /// The labels. Each is inside of the text, which was checked.
     pub fn labels(self) -> impl Iterator<Item = Label<'a>> {
-        self.spans().filter_map(move |span| {
-            Some(Label {
-                name: span.name(self.json)?,
-                value: span.value(self.json)?,
-                flags: span.flags,
-            })
-        })
+        self.spans().filter_map(move |span| span.label(self.json))
     }
 }
 
