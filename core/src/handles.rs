@@ -71,12 +71,6 @@ impl<T> Handles<T> {
         self.slots.get_mut(slot)?.as_mut()
     }
 
-    /// Returns whether the slot once had a value, and has none now.
-    #[must_use]
-    pub fn is_vacant(&self, slot: usize) -> bool {
-        self.slots.get(slot).is_some_and(Option::is_none)
-    }
-
     /// Takes a value out and frees its slot.
     pub fn take(&mut self, slot: usize) -> Option<T> {
         let value = self.slots.get_mut(slot)?.take()?;
@@ -127,7 +121,6 @@ mod tests {
             (Some(2), Some(0), None)
         );
         assert_eq!((handles.take(4), handles.get(4)), (None, None));
-        assert!(handles.is_vacant(0) && !handles.is_vacant(1) && !handles.is_vacant(4));
         for expected in [0, 2, 4] {
             let slot = handles.vacant().expect("memory");
             assert_eq!(slot, expected);

@@ -5,7 +5,7 @@
 use std::ffi::{c_int, c_uint, c_void};
 
 use crate::boundary::{CReturn, Guarded, guard, guarded, returned, try_guarded};
-use crate::queues::{self, Filter, QueueFetch, Release, noted, store, with};
+use crate::queues::{self, Filter, QueueFetch, Release, store, with};
 use crate::sys::lock::Token;
 use crate::view::arg::{CText, Cookie, Out};
 use crate::view::event_block::NewEvent;
@@ -212,10 +212,7 @@ pub unsafe extern "C-unwind" fn pmdaEventSetFilter(
 /// 0, or `-EINVAL` for an unknown client or queue.
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventSetAccess(context: c_int, handle: c_int, allow: c_int) -> c_int {
-    guard(|token| {
-        let done = with(token, |queues, _| queues.set_access(context, handle, allow != 0));
-        noted(token, handle, done)
-    })
+    guard(|token| with(token, |queues, _| queues.set_access(context, handle, allow != 0)))
 }
 
 /// Returns the events of a queue that a client has not seen (QUEUE-31, QUEUE-32). `decoder` is

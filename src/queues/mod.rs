@@ -71,9 +71,7 @@ pub(crate) fn counter<T: Number>(
     atom: Out<'_, T>,
     value: impl FnOnce(Counters) -> T,
 ) -> Result<c_int> {
-    let counters = with(token, |queues, _| queues.counters(handle));
-    let counters = noted(token, handle, counters)?;
-    store(atom, value(counters))
+    store(atom, value(with(token, |queues, _| queues.counters(handle))?))
 }
 
 /// Stores a value at the start of an atom: the result of a fetch callback.
@@ -97,28 +95,7 @@ pub(crate) fn append(token: &mut Token, handle: c_int, event: NewEvent<'_>) -> R
     let done = with(token, |queues, _| {
         queues.append(handle, size, |old| EventBlock::copy(old, event))
     });
-    noted(token, handle, done).or_else(|error| refused(token, handle, size, error))
-}
-
-/// Prints under `-Dlibpmda` that the queue of a handle has gone.
-#[cold]
-fn log_vacant(token: &mut Token, handle: c_int) {
-    if log::debug(Debug::Libpmda) && with(token, |queues, _| Ok(queues.is_vacant(handle))) == Ok(true) {
-        // The C library prints the name that it has cleared.
-        log::debug_line!(token, "Client queue (null) lookup but not inuse");
-    }
-}
-
-/// Returns `outcome` unchanged. If it is an error, the cause may be a queue that has gone: that is
-/// printed.
-///
-/// # Errors
-/// That of `outcome`.
-fn noted<T>(token: &mut Token, handle: c_int, outcome: Result<T>) -> Result<T> {
-    if outcome.is_err() {
-        log_vacant(token, handle);
-    }
-    outcome
+    done.or_else(|error| refused(token, handle, size, error))
 }
 
 /// Logs why an event was not stored. An event that is too large is no error (E-19).
@@ -175,7 +152,7 @@ impl Release {
             return Err(Error::EINVAL);
         }
         let old = with(token, |queues, _| queues.set_filter(context, handle, filter, filtering));
-        Ok(Release::new(noted(token, handle, old)?))
+        Ok(Release::new(old?))
     }
 
     /// Lets a queue go as soon as it has no clients (QUEUE-40).
@@ -185,7 +162,7 @@ impl Release {
     pub(crate) fn queue(token: &mut Token, handle: c_int) -> Result<Release> {
         let leftovers = with(token, |queues, _| queues.shutdown(handle));
         let mut release = Release::new(None);
-        if let Some(leftovers) = noted(token, handle, leftovers)? {
+        if let Some(leftovers) = leftovers? {
             release.clean_up(token, leftovers);
         }
         Ok(release)
@@ -325,9 +302,6 @@ impl QueueFetch {
                 // The array was released through its handle.
                 self.shown = Some(None);
             }
-            // Queue and client are looked up one after the other.
-            log_vacant(token, self.session.handle);
-            log_vacant(token, self.session.handle);
             self.status = Err(error);
             false
         })

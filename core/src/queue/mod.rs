@@ -179,12 +179,6 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         handles::handle(queue.ok_or(Error::ESRCH)?.0)
     }
 
-    /// Returns whether a handle is that of a queue that has gone.
-    #[must_use]
-    pub fn is_vacant(&self, handle: i32) -> bool {
-        self.slots.is_vacant(handles::slot(handle))
-    }
-
     /// The number of places in the list of a queue's events.
     #[cfg(test)]
     fn places(&self, handle: i32) -> usize {
@@ -231,10 +225,9 @@ impl<P: Payload, F: Copy> Queues<P, F> {
             (0, 0) => None,
             listeners => Some(queue.backlog.store(&mut self.events, size, listeners, store)?),
         };
-        let mut shown = 0;
         while queue.backlog.memory > rest as u64 {
             if let (Some(journal), Some(oldest)) = (&mut self.journal, queue.backlog.slots().next()) {
-                trace::eviction(journal, self.revised, queue, self.events.get(oldest), &mut shown);
+                trace::eviction(journal, self.revised, queue, self.events.get(oldest));
             }
             queue.backlog.evict(&mut self.events);
         }

@@ -22,16 +22,9 @@ fn at<P: Payload>(event: &StoredEvent<P>) -> At {
     At(event.payload().map(P::address))
 }
 
-/// Says that the oldest event of a queue is evicted. Fetches that show it, or have shown an evicted
-/// one before it, miss it: `shown` counts them.
+/// Says that the oldest event of a queue is evicted.
 #[cold]
-pub(super) fn eviction<P: Payload, F>(
-    journal: &mut Journal,
-    revised: bool,
-    queue: &Queue<F>,
-    event: &StoredEvent<P>,
-    shown: &mut u32,
-) {
+pub(super) fn eviction<P: Payload, F>(journal: &mut Journal, revised: bool, queue: &Queue<F>, event: &StoredEvent<P>) {
     let (name, limit, memory) = (Bytes(&queue.name), queue.limit, queue.backlog.memory);
     let (e, sz) = (at(event), event.size);
     let (dropping, removing) = if revised {
@@ -42,10 +35,6 @@ pub(super) fn eviction<P: Payload, F>(
     journal.debug(format_args!(
         "{dropping} {name}: e={e} sz={sz} max={limit} qsz={memory}"
     ));
-    *shown += event.holders - 1;
-    for _ in 0..*shown {
-        journal.debug(format_args!("Client missed queue {name} event {e}"));
-    }
     journal.debug(format_args!("{removing} {name} event {e} ({sz} bytes)"));
 }
 
