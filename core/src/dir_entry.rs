@@ -90,7 +90,7 @@ impl DirEntry {
     /// # Errors
     /// As [`DirEntry::of`].
     pub fn at(path: &Path) -> io::Result<DirEntry> {
-        DirEntry::of(&FilePath::try_from(path).map_err(io_error)?)
+        DirEntry::of(&FilePath::try_from(path)?)
     }
 
     /// The entry that a path of Rust's leads to, as [`DirEntry::target`].
@@ -98,7 +98,7 @@ impl DirEntry {
     /// # Errors
     /// As [`DirEntry::of`].
     pub fn target_at(path: &Path) -> io::Result<DirEntry> {
-        DirEntry::target(&FilePath::try_from(path).map_err(io_error)?)
+        DirEntry::target(&FilePath::try_from(path)?)
     }
 
     /// The entry that a path leads to, after all symbolic links.
@@ -197,8 +197,7 @@ impl<D: AsFd> DirEntry<D> {
         let mut content = Vec::new();
         let expected = usize::try_from(fstat(&file)?.st_size).unwrap_or(0).min(limit);
         // One more, so that the end is seen without more memory.
-        let reserve =
-            |content: &mut Vec<u8>, count: usize| content.try_reserve(count).map_err(|_| io_error(Error::ENOMEM));
+        let reserve = |content: &mut Vec<u8>, count: usize| content.try_reserve(count).map_err(|_| Error::ENOMEM);
         reserve(&mut content, expected + 1)?;
         loop {
             if content.len() == content.capacity() {
@@ -238,7 +237,7 @@ impl<D: AsFd> DirEntry<D> {
                 1 => FilePath::new(parts, format_args!(".{suffix}")),
                 _ => FilePath::new(parts, format_args!(".{suffix}{number}")),
             };
-            let aside = self.beside(name.map_err(io_error)?);
+            let aside = self.beside(name?);
             let (from, to) = (self.name.c_str(), aside.name.c_str());
             match renameat_with(&self.directory, from, aside.directory, to, RenameFlags::NOREPLACE) {
                 Ok(()) => return Ok(aside.name),
@@ -346,8 +345,8 @@ type Found = (DirEntry, Option<Status>);
 /// Goes along a path and follows the links that may be followed.
 fn walk(path: &FilePath, follow_last: bool) -> io::Result<Found> {
     let (mut directory, mut rest) = match without_links(path)? {
-        Some(directory) => (directory, copy(path.split().1)?),
-        None => (start(path.bytes())?, copy(path.bytes())?),
+        Some(directory) => (directory, joined(&[path.split().1])?),
+        None => (start(path.bytes())?, joined(&[path.bytes()])?),
     };
     let mut buffer = Vec::new();
     for _ in 0..=LINKS {
@@ -372,7 +371,7 @@ fn without_links(path: &FilePath) -> io::Result<Option<OwnedFd>> {
     if directory.is_empty() || name.is_empty() || !HAS_OPENAT2.load(Ordering::Relaxed) {
         return Ok(None);
     }
-    let directory = FilePath::new(&[directory], format_args!("")).map_err(io_error)?;
+    let directory = FilePath::new(&[directory], format_args!(""))?;
     let opened = openat2(
         CWD,
         directory.c_str(),
@@ -419,7 +418,7 @@ fn go(mut directory: OwnedFd, path: &[u8], follow_last: bool, buffer: &mut Vec<u
                 Err(error) => return Err(error.into()),
             }
         }
-        let name = FilePath::new(&[component], format_args!("")).map_err(io_error)?;
+        let name = FilePath::new(&[component], format_args!(""))?;
         let entry = DirEntry { directory, name };
         if is_last && !follow_last {
             return Ok(Step::End((entry, None)));
@@ -431,7 +430,7 @@ fn go(mut directory: OwnedFd, path: &[u8], follow_last: bool, buffer: &mut Vec<u
         };
         if status.is_some_and(|status| status.file_type() == FileType::Symlink) {
             let leads_to = link(entry.directory.as_fd(), &entry.name, buffer)?;
-            let rest = joined(&[leads_to, after]).map_err(io_error)?;
+            let rest = joined(&[leads_to, after])?;
             return Ok(Step::Link(entry.directory, rest));
         }
         return if is_last {
@@ -457,9 +456,7 @@ fn start(path: &[u8]) -> io::Result<OwnedFd> {
 /// `EACCES` for a link that is not to be followed.
 fn link<'r>(directory: BorrowedFd<'_>, name: &FilePath, buffer: &'r mut Vec<u8>) -> io::Result<&'r [u8]> {
     buffer.clear();
-    buffer
-        .try_reserve_exact(PATH_MAX)
-        .map_err(|_| io_error(Error::ENOMEM))?;
+    buffer.try_reserve_exact(PATH_MAX).map_err(|_| Error::ENOMEM)?;
     let (leads_to, _) = readlinkat_raw(directory, name.c_str(), buffer.spare_capacity_mut())?;
     if is_trusted(directory, name)? {
         Ok(leads_to)
@@ -482,14 +479,6 @@ fn is_trusted(directory: BorrowedFd<'_>, name: &FilePath) -> io::Result<bool> {
     }
     let link = statat(directory, name.c_str(), AtFlags::SYMLINK_NOFOLLOW)?;
     Ok(holder.st_mode & STICKY != 0 && link.st_uid == 0)
-}
-
-fn copy(bytes: &[u8]) -> io::Result<Vec<u8>> {
-    joined(&[bytes]).map_err(io_error)
-}
-
-fn io_error(error: Error) -> io::Error {
-    io::Error::from_raw_os_error(-error.code())
 }
 
 #[cfg(test)]

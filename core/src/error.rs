@@ -159,6 +159,13 @@ impl From<io::Error> for Error {
     }
 }
 
+/// The error of a system call that failed: for the `-errno` of functions beside those of the system.
+impl From<Error> for io::Error {
+    fn from(error: Error) -> io::Error {
+        io::Error::from_raw_os_error(-error.code())
+    }
+}
+
 impl Error {
     /// The name by which PCP or the system knows the code, if it has one here: `PM_ERR_PMID`,
     /// `EINVAL`.

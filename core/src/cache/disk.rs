@@ -91,14 +91,8 @@ fn is_replaceable(target: &DirEntry, old: &Status) -> io::Result<bool> {
 /// little.
 fn name_buffer() -> io::Result<Vec<u8>> {
     let mut buffer = Vec::new();
-    buffer
-        .try_reserve_exact(PATH_MAX)
-        .map_err(|_| io_error(Error::ENOMEM))?;
+    buffer.try_reserve_exact(PATH_MAX).map_err(|_| Error::ENOMEM)?;
     Ok(buffer)
-}
-
-fn io_error(error: Error) -> io::Error {
-    io::Error::from_raw_os_error(-error.code())
 }
 
 /// Gives the old file another name, if it is to be kept.
@@ -141,7 +135,7 @@ fn create_beside(target: &DirEntry, old: bool) -> io::Result<(DirEntry<BorrowedF
             &[b".", target.name().bytes()],
             format_args!(".tmp-{}-{number}", std::process::id()),
         );
-        let temporary = target.beside(name.map_err(io_error)?);
+        let temporary = target.beside(name?);
         match temporary.open(flags, mode) {
             Ok(file) => return Ok((temporary, file)),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => last = error,

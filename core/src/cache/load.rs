@@ -307,7 +307,7 @@ impl FileLines {
         if reserve(&mut self.buffer, piece).is_err() {
             // What is left is the beginning of a line, which is not to be taken for a line.
             self.buffer.clear();
-            self.end = Some(Err(io::Error::from_raw_os_error(12)));
+            self.end = Some(Err(Error::ENOMEM.into()));
             return;
         }
         match append(&mut self.buffer) {

@@ -109,7 +109,7 @@ fn ways() {
         assert_eq!(at(&path(way)).name().bytes(), b"link");
     }
     let errno = |way: &str| {
-        let path = FilePath::try_from(&*path(way)).map_err(io_error)?;
+        let path = FilePath::try_from(&*path(way))?;
         DirEntry::target_status(&path).map(|(_, status)| status.is_some())
     };
     let errno = |way: &str| errno(way).map_err(|error| error.raw_os_error());

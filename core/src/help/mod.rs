@@ -269,8 +269,7 @@ impl Database {
 
 /// Opens one of the files.
 fn open(name: &[u8], suffix: &[u8]) -> io::Result<File> {
-    let path = FilePath::new(&[name, suffix], format_args!(""))
-        .map_err(|error| io::Error::from_raw_os_error(-error.code()))?;
+    let path = FilePath::new(&[name, suffix], format_args!(""))?;
     DirEntry::target(&path)?.read()
 }
 
