@@ -117,3 +117,67 @@ fn samples_are_counted() {
         assert_eq!((news.samples, news.metrics.len()), (samples, metrics), "{document}");
     }
 }
+
+/// A name takes twice its length and something for its metric. What has no place is counted.
+#[test]
+fn names_take_memory() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut source = source(&directory.path().join("a.url"), Kind::Url);
+    let files = Files::new(directory.path(), 144);
+    let mut take = |memory: usize| {
+        source.begin();
+        source.limit_memory(memory);
+        let metrics = source.take(b"abcdefghij 1\n", &files).metrics.len();
+        (metrics, source.memory, source.not_shown())
+    };
+    let reason = "1 names are not shown (a source has at most 1024: divide it by filters)";
+    assert_eq!(take(419), (0, 419, Some(reason.to_owned())));
+    assert_eq!(take(420), (1, 0, None));
+}
+
+/// The log names each limit once, however many names are beyond it.
+#[test]
+fn a_limit_is_met_once() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut source = source(&directory.path().join("a.url"), Kind::Url);
+    let files = Files::new(directory.path(), 144);
+    let names = (0..limits::METRICS + 2).map(|number| format!("a{number} 1\n"));
+    source.take(names.collect::<String>().as_bytes(), &files);
+    assert_eq!((source.beyond, &*source.met), ((2, 0), &["names"][..]));
+}
+
+/// OM-72: the numbers of instances are in the file of the metric's own domain.
+#[test]
+fn files_of_instances() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let folder = directory.path().join("config/pmda");
+    fs::create_dir_all(&folder).expect("made");
+    let mut source = source(&directory.path().join("a.url"), Kind::Url);
+    let files = Files::new(directory.path(), 144);
+    source.take(b"a{x=\"1\"} 1\nb{x=\"1\"} 1\nc{x=\"1\"} 1\n", &files);
+    for serial in [5120, 5121, 5122] {
+        assert!(folder.join(format!("144.{serial}.py")).exists(), "{serial}");
+    }
+}
+
+/// OM-73: a look comes each quarter of the time, and what is forgotten makes room for others.
+#[test]
+fn forgotten_series_give_their_memory_back() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut source = source(&directory.path().join("a.url"), Kind::Url);
+    let files = Files::new(directory.path(), 144);
+    source.take(b"a{x=\"1\"} 1\n", &files);
+    let before = source.memory;
+    source.take(b"a{x=\"1\"} 1\na{x=\"2\"} 1\n", &files);
+    assert!(source.memory < before);
+    source.config = Rc::new(Config::read("u\nFORGET: 4\n").0);
+    source.met = vec!["names", "memory"];
+    let now = Instant::now();
+    source.forget(now);
+    for second in 1..=6 {
+        source.begin();
+        source.take(b"a{x=\"1\"} 1\n", &files);
+        source.forget(now + Duration::from_secs(second));
+    }
+    assert_eq!((source.memory, &*source.met), (before, &["names"][..]));
+}
