@@ -10,6 +10,8 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+use once_cell::race::OnceBox;
+
 use crate::sys::StreamId;
 use crate::sys::libpcp::log;
 use crate::sys::lock::{Mutex, Token};
@@ -24,6 +26,7 @@ use crate::view::wire::OwnedProfile;
 use pmda_core::cache::{Position, WalkStart};
 use pmda_core::dynamic::RegistrationList;
 use pmda_core::ident::{InDom, Interface, MetricId};
+use pmda_core::leak::LazyBox;
 use pmda_core::profile::Compiled;
 use pmda_core::table_index::{Hashed, HintIndex};
 use pmda_core::wire::encode::ResultBuilder;
@@ -65,12 +68,12 @@ pub(crate) struct AgentRecord {
     pub(crate) indoms: Mutex<HintIndex>,
     /// For each instance domain: the positions of instances in its table.
     pub(crate) instances: Mutex<Vec<(InDom, InstanceIndexes)>>,
-    /// A profile's list of instances in a form for fast lookups, once one was needed.
-    pub(crate) list: Mutex<Option<Box<[CompiledList; 1]>>>,
+    /// A profile's list of instances in a form for fast lookups; empty before one was needed.
+    pub(crate) list: Mutex<LazyBox<CompiledList>>,
     /// The position of a walk over the instances of a cached domain.
     pub(crate) walk: InstanceWalk,
-    /// The state of the main loop.
-    pub(crate) loop_state: LoopState,
+    /// The state of the main loop, made at first use: a DSO needs none.
+    pub(crate) loop_state: OnceBox<[LoopState; 1]>,
 }
 
 /// The positions of the instances of one table, by identifier and by the hash of the name.
@@ -121,7 +124,7 @@ impl AgentRecord {
             instances: Mutex::default(),
             list: Mutex::default(),
             walk: InstanceWalk::default(),
-            loop_state: LoopState::new(),
+            loop_state: OnceBox::new(),
         }
     }
 
@@ -137,6 +140,7 @@ pub(crate) fn address_of(record: &AgentRecord) -> usize {
 
 /// The state of an agent's main loop. Each request takes what it needs out and gives it back
 /// afterwards, as C runs meanwhile.
+#[derive(Default)]
 pub(crate) struct LoopState {
     /// The first PDU has been waited for: the checks at the entry of the loop were passed (MAIN-3).
     begun: AtomicBool,

@@ -19,7 +19,6 @@ use once_cell::race::OnceBox;
 
 use crate::agent::{AgentRecord, Callbacks, LoopState, address_of};
 use crate::boundary;
-use crate::sys::libpcp::SINCE_6_0_5;
 use crate::sys::lock::{Mutex, Token};
 use crate::view::arg::{Cookie, Private};
 use crate::view::event_block::EventBlock;
@@ -35,7 +34,7 @@ use pmda_core::handles::{self, Handles};
 use pmda_core::help::Database;
 use pmda_core::ident::{InDom, Interface};
 use pmda_core::index::{Map, Seed};
-use pmda_core::leak::{try_box, try_leak};
+use pmda_core::leak::{LazyBox, try_box, try_leak};
 use pmda_core::path::FilePath;
 use pmda_core::queue::Queues;
 
@@ -50,12 +49,13 @@ pub(crate) struct Globals {
     pub(crate) dynamic: RegistrationList<Callbacks>,
     /// The metric tables made for agents with dynamic metrics.
     pub(crate) made_tables: MadeTables,
-    /// All event queues and their clients.
-    pub(crate) queues: Queues<EventBlock, Filter>,
+    /// All event queues and their clients, in a block of their own that is made at first use: an
+    /// agent without queues leaves less memory behind when it is unloaded.
+    pub(crate) queues: LazyBox<Queues<EventBlock, Filter>>,
     /// All event arrays.
     pub(crate) arrays: EventArrays,
-    /// The help databases.
-    pub(crate) help: Databases,
+    /// The help databases, in a block of their own for the same reason.
+    pub(crate) help: LazyBox<Databases>,
 }
 
 static GLOBALS: OnceBox<[Mutex<Globals>; 1]> = OnceBox::new();
@@ -98,16 +98,14 @@ pub(crate) fn address() -> *mut c_void {
 #[cold]
 fn make(token: &mut Token) -> Result<&mut Globals> {
     let [globals] = GLOBALS.get_or_try_init(|| {
-        let mut queues = Queues::new();
-        queues.revised = SINCE_6_0_5;
         try_box(Mutex::new(Globals {
             records: Records::new(),
             caches: Caches::new(),
             dynamic: RegistrationList::new(),
             made_tables: MadeTables::new(),
-            queues,
+            queues: LazyBox::new(),
             arrays: EventArrays::new(),
-            help: Databases::new(),
+            help: LazyBox::new(),
         }))
     })?;
     Ok(globals.lock(token))
@@ -240,12 +238,26 @@ fn external_agent(token: &mut Token, ext: Ext<'_>) -> Result<&'static AgentRecor
     lock(token)?.records.external(ext, address())
 }
 
-/// The state of an agent's main loop.
+/// The state of an agent's main loop, which is made at first use.
 ///
 /// # Errors
-/// As [`any_agent`].
+/// `-ENOMEM`.
 pub(crate) fn loop_state(token: &mut Token, ext: Ext<'_>) -> Result<&'static LoopState> {
-    Ok(&any_agent(token, ext)?.loop_state)
+    let record = any_agent(token, ext)?;
+    match record.loop_state.get() {
+        Some([loop_state]) => Ok(loop_state),
+        None => make_loop_state(record),
+    }
+}
+
+/// Makes the state of an agent's main loop.
+///
+/// # Errors
+/// `-ENOMEM`.
+#[cold]
+fn make_loop_state(record: &'static AgentRecord) -> Result<&'static LoopState> {
+    let [loop_state] = record.loop_state.get_or_try_init(|| try_box(LoopState::new()))?;
+    Ok(loop_state)
 }
 
 /// The interface version of an agent; 0 if this library has not set it up.

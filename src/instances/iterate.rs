@@ -16,7 +16,6 @@ use crate::sys::lock::Token;
 use crate::view::interface::Ext;
 use crate::view::table::{Indom, IndomTable, Profile, ProfileElement};
 use pmda_core::ident::InDom;
-use pmda_core::leak::try_box;
 use pmda_core::log::Level;
 use pmda_core::profile::Compiled;
 
@@ -324,11 +323,8 @@ pub(crate) fn with_list<R>(
 ) -> R {
     // It is taken out meanwhile, as `use_it` needs the token.
     let mut compiled = std::mem::take(&mut *agent.list.lock(token));
-    if compiled.is_none() {
-        compiled = try_box(CompiledList::default()).ok();
-    }
-    let form = compiled.as_deref_mut().and_then(|[list]| list.of(element));
-    let result = use_it(token, form);
+    let form = compiled.get_or_make(CompiledList::default).ok();
+    let result = use_it(token, form.and_then(|list| list.of(element)));
     let other = std::mem::replace(&mut *agent.list.lock(token), compiled);
     drop(other);
     result

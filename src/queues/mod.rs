@@ -11,6 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use crate::boundary::NoDropCell;
 use crate::events;
 use crate::state::{self, Globals};
+use crate::sys::libpcp::SINCE_6_0_5;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::lock::Token;
 use crate::view::arg::{Cookie, Number, Out};
@@ -29,12 +30,14 @@ pub(crate) use crate::state::Filter;
 /// logged afterwards, without the lock. The work calls no code of C.
 ///
 /// # Errors
-/// `-ENOMEM` when the state cannot be made; errors of the work.
+/// `-ENOMEM` when the state or the queues cannot be made; errors of the work.
 fn with<R>(
     token: &mut Token,
     work: impl FnOnce(&mut Queues<EventBlock, Filter>, &mut EventArrays) -> Result<R>,
 ) -> Result<R> {
-    let Globals { queues, arrays, .. } = state::lock(token)?;
+    let globals = state::lock(token)?;
+    let Globals { queues, arrays, .. } = &mut *globals;
+    let queues = queues.get_or_make(make)?;
     if log::debug(Debug::Libpmda) {
         queues.journal = Some(Journal::new());
     }
@@ -43,6 +46,14 @@ fn with<R>(
         write_journal(token, journal);
     }
     outcome
+}
+
+/// The queues of a process that has none yet.
+#[cold]
+fn make() -> Queues<EventBlock, Filter> {
+    let mut queues = Queues::new();
+    queues.revised = SINCE_6_0_5;
+    queues
 }
 
 /// Writes out the messages of the queues.
@@ -316,7 +327,7 @@ impl QueueFetch {
             if answer < 0 || log::debug(Debug::Libpmda) {
                 return None;
             }
-            let is_showing = queues.pass(&mut self.session)?;
+            let is_showing = queues.get_mut()?.pass(&mut self.session)?;
             self.records |= answer;
             Some(is_showing || self.end(arrays, End::Missed(0), Ok(())))
         });
