@@ -9,7 +9,8 @@
 static void
 create(void)
 {
-    static const int bad[] = { -1, 4, INT_MIN, INT_MAX };
+    /* 3 is that of a queue that has gone */
+    static const int bad[] = { -1, 4, 3, INT_MIN, INT_MAX };
     struct timeval tv = { 1, 2 };
     pmAtomValue atom = { .ull = 0x5555555555555555ULL };
     unsigned int i;
@@ -24,6 +25,7 @@ create(void)
     printf("shutdown %d", pmdaEventQueueShutdown(1));
     printf(" again %d handle %d", pmdaEventQueueShutdown(1), pmdaEventQueueHandle("b"));
     printf(", reused %d %d\n", pmdaEventNewQueue("b2", 50), pmdaEventNewQueue("d", 50));
+    printf("shutdown %d\n", pmdaEventQueueShutdown(3));
     for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 	int h = bad[i];
 	printf("bad %d: %d %d %d %d %d %d", h, pmdaEventQueueClients(h, &atom), pmdaEventQueueCounter(h, &atom),
