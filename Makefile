@@ -43,7 +43,6 @@ check: setup ## format, lints, build, all tests; the last line is "N passed, N f
 	tests/support/check.sh
 
 try: ## after an edit: the programs of tests/c named C on both libraries: make try C=cache_files
-	cargo build --quiet --lib
 	cargo run --quiet -p pcp-pmda-test -- differential $(C)
 
 # Warnings are errors. Needs shellcheck.

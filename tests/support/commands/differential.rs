@@ -8,9 +8,12 @@ use pcp_pmda_test::differential::{Difference, Fault, check, file};
 use pcp_pmda_test::program::Program;
 use pcp_pmda_test::release;
 
+use super::build_library;
+
 /// Runs the programs of tests/c whose names contain one of these texts, and shows the lines that
 /// differ side by side.
 pub fn run(texts: &[String]) -> Result<(), String> {
+    build_library()?;
     let wanted = |program: &Program| texts.iter().any(|text| program.name.contains(text));
     let programs = ["c", "c/fixed"].into_iter().flat_map(Program::all).filter(wanted);
     let (mut ran, mut failed) = (0, 0);

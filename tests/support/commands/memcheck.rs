@@ -11,8 +11,11 @@ use pcp_pmda_test::program::{Course, Program};
 use pcp_pmda_test::tour::{Form, TOURS, Tool};
 use pcp_pmda_test::{Library, target_dir};
 
+use super::build_library;
+
 /// Runs these programs and agents (`agent/NAME`), or all of them.
 pub fn run(names: &[String]) -> Result<(), String> {
+    build_library()?;
     let out = target_dir().join("memcheck");
     fs::create_dir_all(&out).map_err(|error| error.to_string())?;
     let wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);

@@ -9,7 +9,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pcp_pmda_test::{root, target_dir};
+use pcp_pmda_test::{profile_dir, root, target_dir};
+
+/// Builds the library that the programs are run on, as this program was built: `cargo run` alone
+/// would leave an older one, and that would be judged.
+fn build_library() -> Result<(), String> {
+    let mut cargo = Command::new("cargo");
+    cargo.args(["build", "--quiet", "--lib"]).current_dir(root());
+    if profile_dir().ends_with("release") {
+        cargo.arg("--release");
+    }
+    match cargo.status() {
+        Ok(status) if status.success() => Ok(()),
+        Ok(_) => Err("the library does not build".to_owned()),
+        Err(error) => Err(format!("cargo: {error}")),
+    }
+}
 
 /// Builds the library with a sanitizer, which takes the nightly toolchain; the answer is a
 /// directory with the library under the names that programs ask for.
