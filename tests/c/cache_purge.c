@@ -5,12 +5,8 @@
  * never reclaims the last one of its list (DEF-2), and its purges that cull nothing new set no bit of their own (DEF-11). For the
  * latter's sake what a purge gives is not printed either.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <pcp/pmapi.h>
-#include <pcp/pmda.h>
+#include "show.h"
 
 static unsigned int seed;
 static unsigned long freed;
@@ -89,8 +85,10 @@ purge(pmInDom d, int number)
     int sts = keep(d, number);
 
     pmdaCachePurgeCallback(d, -10, attached);
-    printf("purged up to %d: freed %lu, active %d, inactive %d, all %d\n", sts, freed, pmdaCacheOp(d, PMDA_CACHE_SIZE_ACTIVE),
-	pmdaCacheOp(d, PMDA_CACHE_SIZE_INACTIVE), pmdaCacheOp(d, PMDA_CACHE_SIZE));
+    printf("purged up to %d: freed %lu\n", sts, freed);
+    SHOW(pmdaCacheOp(d, PMDA_CACHE_SIZE_ACTIVE));
+    SHOW(pmdaCacheOp(d, PMDA_CACHE_SIZE_INACTIVE));
+    SHOW(pmdaCacheOp(d, PMDA_CACHE_SIZE));
 }
 
 /* Everything is asked for by name, id and key. */

@@ -16,26 +16,37 @@ handles(void)
     pmAtomValue atom = { .ul = 1 };
     unsigned int i;
 
-    printf("new %d", pmdaEventNewArray());
-    printf(" %d", pmdaEventNewHighResArray());
-    printf(" %d\n", pmdaEventNewArray());
-    printf("queue %d, next array %d\n", pmdaEventNewQueue("handles", 100), pmdaEventNewArray());
-    printf("release %d", pmdaEventReleaseHighResArray(4));
-    printf(" shutdown %d", pmdaEventQueueShutdown(0));
-    printf(" reuse %d\n", pmdaEventNewArray());
-    printf("release %d %d", pmdaEventReleaseArray(1), pmdaEventReleaseArray(1));
-    printf(" %d", pmdaEventReleaseArray(3));
-    printf(" reuse %d", pmdaEventNewHighResArray());
-    printf(" %d %d\n", pmdaEventNewHighResArray(), pmdaEventReleaseArray(3));
+    SHOW(pmdaEventNewArray());
+    SHOW(pmdaEventNewHighResArray());
+    SHOW(pmdaEventNewArray());
+    SHOW(pmdaEventNewQueue("handles", 100));
+    SHOW(pmdaEventNewArray());
+    SHOW(pmdaEventReleaseHighResArray(4));
+    SHOW(pmdaEventQueueShutdown(0));
+    SHOW(pmdaEventNewArray());
+    SHOW(pmdaEventReleaseArray(1));
+    SHOW(pmdaEventReleaseArray(1));
+    SHOW(pmdaEventReleaseArray(3));
+    SHOW(pmdaEventNewHighResArray());
+    SHOW(pmdaEventNewHighResArray());
+    SHOW(pmdaEventReleaseArray(3));
     for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 	int h = bad[i];
-	printf("bad %d: %d %d %d %d", h, pmdaEventResetArray(h), pmdaEventResetHighResArray(h),
-	    pmdaEventReleaseArray(h), pmdaEventReleaseHighResArray(h));
-	printf(" %d %d", pmdaEventAddRecord(h, &tv, (int)PM_EVENT_FLAG_MISSED), pmdaEventAddHighResRecord(h, &ts, 0));
-	printf(" %d %d", pmdaEventAddMissedRecord(h, &tv, 1), pmdaEventAddHighResMissedRecord(h, &ts, 1));
-	printf(" %d %d %d", pmdaEventAddParam(h, 1, PM_TYPE_EVENT, &atom), pmdaEventAddHighResParam(h, 1, PM_TYPE_32, &atom),
-	    pmdaEventHighResAddParam(h, 1, PM_TYPE_32, NULL));
-	printf(" %d %d %d\n", pmdaEventGetAddr(h) == NULL, pmdaEventGetHighResAddr(h) == NULL, pmdaEventHighResGetAddr(h) == NULL);
+	printf("bad %d\n", h);
+	SHOW(pmdaEventResetArray(h));
+	SHOW(pmdaEventResetHighResArray(h));
+	SHOW(pmdaEventReleaseArray(h));
+	SHOW(pmdaEventReleaseHighResArray(h));
+	SHOW(pmdaEventAddRecord(h, &tv, (int)PM_EVENT_FLAG_MISSED));
+	SHOW(pmdaEventAddHighResRecord(h, &ts, 0));
+	SHOW(pmdaEventAddMissedRecord(h, &tv, 1));
+	SHOW(pmdaEventAddHighResMissedRecord(h, &ts, 1));
+	SHOW(pmdaEventAddParam(h, 1, PM_TYPE_EVENT, &atom));
+	SHOW(pmdaEventAddHighResParam(h, 1, PM_TYPE_32, &atom));
+	SHOW(pmdaEventHighResAddParam(h, 1, PM_TYPE_32, NULL));
+	SHOW(pmdaEventGetAddr(h) == NULL);
+	SHOW(pmdaEventGetHighResAddr(h) == NULL);
+	SHOW(pmdaEventHighResGetAddr(h) == NULL);
     }
 }
 
@@ -51,33 +62,34 @@ values(int h)
 
     pmdaEventResetArray(h);
     dump("fresh", pmdaEventGetAddr(h));
-    printf("record %d", pmdaEventAddRecord(h, &tv, PM_EVENT_FLAG_POINT | PM_EVENT_FLAG_ID));
+    SHOW(pmdaEventAddRecord(h, &tv, PM_EVENT_FLAG_POINT | PM_EVENT_FLAG_ID));
     atom.l = -2;
-    printf(" %d", pmdaEventAddParam(h, PMDA_PMID(1, 2), PM_TYPE_32, &atom));
+    SHOW(pmdaEventAddParam(h, PMDA_PMID(1, 2), PM_TYPE_32, &atom));
     atom.ul = 0xfedcba98;
-    printf(" %d", pmdaEventAddParam(h, 0, PM_TYPE_U32, &atom));
+    SHOW(pmdaEventAddParam(h, 0, PM_TYPE_U32, &atom));
     atom.ll = -3;
-    printf(" %d", pmdaEventAddParam(h, PM_ID_NULL, PM_TYPE_64, &atom));
+    SHOW(pmdaEventAddParam(h, PM_ID_NULL, PM_TYPE_64, &atom));
     atom.ull = 0x0123456789abcdefULL;
-    printf(" %d", pmdaEventAddParam(h, 7, PM_TYPE_U64, &atom));
+    SHOW(pmdaEventAddParam(h, 7, PM_TYPE_U64, &atom));
     atom.f = 1.5;
-    printf(" %d", pmdaEventAddParam(h, 8, PM_TYPE_FLOAT, &atom));
+    SHOW(pmdaEventAddParam(h, 8, PM_TYPE_FLOAT, &atom));
     atom.d = -1e300;
-    printf(" %d\n", pmdaEventAddParam(h, 9, PM_TYPE_DOUBLE, &atom));
-    printf("record %d", pmdaEventAddRecord(h, &wide, 0x7fffffff));
+    SHOW(pmdaEventAddParam(h, 9, PM_TYPE_DOUBLE, &atom));
+    SHOW(pmdaEventAddRecord(h, &wide, 0x7fffffff));
     for (i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
 	atom.cp = (char *)strings[i];
-	printf(" %d", pmdaEventAddParam(h, 10 + i, PM_TYPE_STRING, &atom));
+	SHOW(pmdaEventAddParam(h, 10 + i, PM_TYPE_STRING, &atom));
     }
     memset(&aggregate, 0x5a, sizeof(aggregate));
     aggregate.block.vtype = PM_TYPE_AGGREGATE_STATIC;
     for (i = 0; i <= 8; i += 4) {
 	aggregate.block.vlen = 4 + i;
 	atom.vbp = &aggregate.block;
-	printf(" %d", pmdaEventAddParam(h, 20 + i, PM_TYPE_AGGREGATE, &atom));
+	SHOW(pmdaEventAddParam(h, 20 + i, PM_TYPE_AGGREGATE, &atom));
     }
-    printf(" missed %d %d %d\n", pmdaEventAddMissedRecord(h, &tv, 5), pmdaEventAddMissedRecord(h, &wide, -5),
-	pmdaEventAddMissedRecord(h, &tv, 0));
+    SHOW(pmdaEventAddMissedRecord(h, &tv, 5));
+    SHOW(pmdaEventAddMissedRecord(h, &wide, -5));
+    SHOW(pmdaEventAddMissedRecord(h, &tv, 0));
     dump("low", pmdaEventGetAddr(h));
     dump("again, as high", (pmEventArray *)pmdaEventGetHighResAddr(h));
 }
@@ -116,12 +128,17 @@ types(int h)
     unsigned int i;
 
     pmdaEventResetArray(h);
-    printf("flags %d %d\n", pmdaEventAddRecord(h, &tv, (int)PM_EVENT_FLAG_MISSED), pmdaEventAddRecord(h, &tv, -1));
-    for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-	printf("type %d: %d\n", wrong[i], pmdaEventAddParam(h, 1, wrong[i], &atom));
+    SHOW(pmdaEventAddRecord(h, &tv, (int)PM_EVENT_FLAG_MISSED));
+    SHOW(pmdaEventAddRecord(h, &tv, -1));
+    for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+	printf("type %d: ", wrong[i]);
+	SHOW(pmdaEventAddParam(h, 1, wrong[i], &atom));
+    }
     pmdaEventAddRecord(h, &tv, 0);
-    for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
-	printf("type %d: %d\n", wrong[i], pmdaEventHighResAddParam(h, 1, wrong[i], &atom));
+    for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+	printf("type %d: ", wrong[i]);
+	SHOW(pmdaEventHighResAddParam(h, 1, wrong[i], &atom));
+    }
     dump("types", pmdaEventGetAddr(h));
 }
 
@@ -134,16 +151,16 @@ high(int h)
     const void *before, *after;
 
     pmdaEventResetHighResArray(h);
-    printf("flags %d\n", pmdaEventAddHighResRecord(h, &ts, (int)PM_EVENT_FLAG_MISSED));
-    printf("high %d", pmdaEventAddHighResRecord(h, &ts, PM_EVENT_FLAG_START));
-    printf(" %d", pmdaEventAddHighResParam(h, 1, PM_TYPE_U32, &atom));
-    printf(" %d", pmdaEventAddHighResMissedRecord(h, &small, 12));
-    printf(" %d", pmdaEventAddHighResRecord(h, &small, 0));
-    printf(" %d\n", pmdaEventHighResAddParam(h, 2, PM_TYPE_U32, &atom));
+    SHOW(pmdaEventAddHighResRecord(h, &ts, (int)PM_EVENT_FLAG_MISSED));
+    SHOW(pmdaEventAddHighResRecord(h, &ts, PM_EVENT_FLAG_START));
+    SHOW(pmdaEventAddHighResParam(h, 1, PM_TYPE_U32, &atom));
+    SHOW(pmdaEventAddHighResMissedRecord(h, &small, 12));
+    SHOW(pmdaEventAddHighResRecord(h, &small, 0));
+    SHOW(pmdaEventHighResAddParam(h, 2, PM_TYPE_U32, &atom));
     before = pmdaEventGetHighResAddr(h);
     dump("high", (pmEventArray *)before);
-    printf("old name %d\n", pmdaEventHighResGetAddr(h) == before);
-    printf("reset %d\n", pmdaEventResetHighResArray(h));
+    SHOW(pmdaEventHighResGetAddr(h) == before);
+    SHOW(pmdaEventResetHighResArray(h));
     printf("after reset: length %u, records %d\n", ((pmEventArray *)before)->ea_len, ((pmEventArray *)before)->ea_nrecords);
     pmdaEventAddHighResRecord(h, &small, 1);
     after = pmdaEventGetHighResAddr(h);
@@ -183,10 +200,10 @@ sequences(void)
 	    else
 		atom.cp = text;
 	    i = step % 3 ? PM_TYPE_U64 : PM_TYPE_STRING;
-	    printf("%d", n % 2 ? pmdaEventAddHighResParam(h, step, i, &atom) : pmdaEventAddParam(h, step, i, &atom));
+	    SHOW(n % 2 ? pmdaEventAddHighResParam(h, step, i, &atom) : pmdaEventAddParam(h, step, i, &atom));
 	    break;
 	case 9:
-	    printf("%d", n % 2 ? pmdaEventAddHighResMissedRecord(h, &ts, step) : pmdaEventAddMissedRecord(h, &tv, step));
+	    SHOW(n % 2 ? pmdaEventAddHighResMissedRecord(h, &ts, step) : pmdaEventAddMissedRecord(h, &tv, step));
 	    ready[n] = 0;
 	    break;
 	case 10:
@@ -195,7 +212,7 @@ sequences(void)
 	default:
 	    if (step % 5)
 		break;
-	    printf("%d", pmdaEventResetArray(h));
+	    SHOW(pmdaEventResetArray(h));
 	    ready[n] = 0;
 	    break;
 	}

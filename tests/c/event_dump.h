@@ -2,13 +2,9 @@
 #ifndef EVENT_DUMP_H
 #define EVENT_DUMP_H
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/time.h>
-#include <pcp/pmapi.h>
-#include <pcp/pmda.h>
 #include "order.h"
+#include "show.h"
 
 static inline void
 hex(const void *data, size_t length)

@@ -51,9 +51,11 @@ main(void)
     printf("data at first %d\n", pmdaExtGetData(table.version.any.ext) == NULL);
     pmdaSetData(&table, &here);
     pmdaExtSetData(other.version.any.ext, &there);
-    printf("one each %d %d\n", pmdaExtGetData(table.version.any.ext) == &here, pmdaExtGetData(other.version.any.ext) == &there);
+    printf("one each %d", pmdaExtGetData(table.version.any.ext) == &here);
+    printf(" %d\n", pmdaExtGetData(other.version.any.ext) == &there);
     pmdaExtSetData(table.version.any.ext, &there);
     pmdaSetData(&other, NULL);
-    printf("replaced %d %d\n", pmdaExtGetData(table.version.any.ext) == &there, pmdaExtGetData(other.version.any.ext) == NULL);
+    printf("replaced %d", pmdaExtGetData(table.version.any.ext) == &there);
+    printf(" %d\n", pmdaExtGetData(other.version.any.ext) == NULL);
     return 0;
 }

@@ -15,28 +15,38 @@ create(void)
     pmAtomValue atom = { .ull = 0x5555555555555555ULL };
     unsigned int i;
 
-    printf("NULL %d, no memory %d", pmdaEventNewQueue(NULL, 10), pmdaEventNewActiveQueue("a", 0, 1));
-    printf(", queues %d", pmdaEventNewQueue("a", 100));
-    printf(" %d", pmdaEventNewQueue("b", SIZE_MAX));
-    printf(" %d", pmdaEventNewActiveQueue("", 1, 0));
-    printf(", again %d", pmdaEventNewQueue("a", 100));
-    printf(", handles %d %d", pmdaEventQueueHandle("a"), pmdaEventQueueHandle("b"));
-    printf(" %d %d\n", pmdaEventQueueHandle(""), pmdaEventQueueHandle("c"));
-    printf("shutdown %d", pmdaEventQueueShutdown(1));
-    printf(" again %d handle %d", pmdaEventQueueShutdown(1), pmdaEventQueueHandle("b"));
-    printf(", reused %d %d\n", pmdaEventNewQueue("b2", 50), pmdaEventNewQueue("d", 50));
-    printf("shutdown %d\n", pmdaEventQueueShutdown(3));
+    SHOW(pmdaEventNewQueue(NULL, 10));
+    SHOW(pmdaEventNewActiveQueue("a", 0, 1));
+    SHOW(pmdaEventNewQueue("a", 100));
+    SHOW(pmdaEventNewQueue("b", SIZE_MAX));
+    SHOW(pmdaEventNewActiveQueue("", 1, 0));
+    SHOW(pmdaEventNewQueue("a", 100));
+    SHOW(pmdaEventQueueHandle("a"));
+    SHOW(pmdaEventQueueHandle("b"));
+    SHOW(pmdaEventQueueHandle(""));
+    SHOW(pmdaEventQueueHandle("c"));
+    SHOW(pmdaEventQueueShutdown(1));
+    SHOW(pmdaEventQueueShutdown(1));
+    SHOW(pmdaEventQueueHandle("b"));
+    SHOW(pmdaEventNewQueue("b2", 50));
+    SHOW(pmdaEventNewQueue("d", 50));
+    SHOW(pmdaEventQueueShutdown(3));
     for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 	int h = bad[i];
-	printf("bad %d: %d %d %d %d %d %d", h, pmdaEventQueueClients(h, &atom), pmdaEventQueueCounter(h, &atom),
-	    pmdaEventQueueBytes(h, &atom), pmdaEventQueueMemory(h, &atom), pmdaEventQueueShutdown(h),
-	    pmdaEventQueueAppend(h, "x", 1, &tv));
-	printf(" %d %d", pmdaEventSetAccess(1, h, 1), pmdaEventSetFilter(1, h, NULL, NULL, NULL));
-	printf(" %d", pmdaEventQueueRecords(h, &atom, 1, decode, NULL));
+	printf("bad %d\n", h);
+	SHOW(pmdaEventQueueClients(h, &atom));
+	SHOW(pmdaEventQueueCounter(h, &atom));
+	SHOW(pmdaEventQueueBytes(h, &atom));
+	SHOW(pmdaEventQueueMemory(h, &atom));
+	SHOW(pmdaEventQueueShutdown(h));
+	SHOW(pmdaEventQueueAppend(h, "x", 1, &tv));
+	SHOW(pmdaEventSetAccess(1, h, 1));
+	SHOW(pmdaEventSetFilter(1, h, NULL, NULL, NULL));
+	SHOW(pmdaEventQueueRecords(h, &atom, 1, decode, NULL));
 	printf(" atom %llx\n", (unsigned long long)atom.ull);
     }
     /* only the member that is promised is written */
-    printf("clients %d", pmdaEventQueueClients(0, &atom));
+    SHOW(pmdaEventQueueClients(0, &atom));
     printf(" atom %llx\n", (unsigned long long)atom.ull);
 }
 
@@ -47,17 +57,22 @@ append(void)
     char big[101] = "";
 
     counters("new", 0);
-    printf("too large %d", pmdaEventQueueAppend(0, big, 101, &tv));
-    printf(", fits %d, unlistened without data %d\n", pmdaEventQueueAppend(0, big, 100, &tv), pmdaEventQueueAppend(0, NULL, 5, NULL));
+    SHOW(pmdaEventQueueAppend(0, big, 101, &tv));
+    SHOW(pmdaEventQueueAppend(0, big, 100, &tv));
+    SHOW(pmdaEventQueueAppend(0, NULL, 5, NULL));
     counters("nobody", 0);
-    printf("unknown client %d\n", fetch(0, 42));
+    SHOW(fetch(0, 42));
     client(42, 1);
-    printf("clients %d", pmdaEventNewClient(42));
-    printf(" %d %d", pmdaEventNewClient(-1), pmdaEventNewClient(INT_MAX));
-    printf(" %d", pmdaEventEndClient(-1));
-    printf(" %d %d\n", pmdaEventEndClient(-1), pmdaEventNewClient(7));
+    SHOW(pmdaEventNewClient(42));
+    SHOW(pmdaEventNewClient(-1));
+    SHOW(pmdaEventNewClient(INT_MAX));
+    SHOW(pmdaEventEndClient(-1));
+    SHOW(pmdaEventEndClient(-1));
+    SHOW(pmdaEventNewClient(7));
     clients();
-    printf("access %d %d %d\n", pmdaEventSetAccess(42, 0, 7), pmdaEventSetAccess(1000, 0, 1), pmdaEventSetAccess(42, 99, 1));
+    SHOW(pmdaEventSetAccess(42, 0, 7));
+    SHOW(pmdaEventSetAccess(1000, 0, 1));
+    SHOW(pmdaEventSetAccess(42, 99, 1));
     counters("before first fetch", 0);
     fetch(0, 42);
     counters("after first fetch", 0);
@@ -70,7 +85,7 @@ append(void)
     counters("fetched", 0);
     fetch(0, 42);
     memset(big, 'x', sizeof(big));
-    printf("full %d\n", pmdaEventQueueAppend(0, big, 100, &tv));
+    SHOW(pmdaEventQueueAppend(0, big, 100, &tv));
     fetch(0, 42);
 }
 
@@ -113,8 +128,9 @@ access_and_filters(void)
     counters("denied", 0);
     pmdaEventSetAccess(42, 0, 1);
     fetch(0, 42);
-    printf("filter %d\n", pmdaEventSetFilter(42, 0, "t", drop_prefix, release));
-    printf("wrong %d %d\n", pmdaEventSetFilter(43, 0, "t", drop_prefix, release), pmdaEventSetFilter(42, 17, "t", drop_prefix, release));
+    SHOW(pmdaEventSetFilter(42, 0, "t", drop_prefix, release));
+    SHOW(pmdaEventSetFilter(43, 0, "t", drop_prefix, release));
+    SHOW(pmdaEventSetFilter(42, 17, "t", drop_prefix, release));
     put(0, "this");
     put(0, "other");
     put(0, "that");
@@ -123,19 +139,19 @@ access_and_filters(void)
     put(0, "this");
     put(0, "filter decides");
     fetch(0, 42);
-    printf("replace %d\n", pmdaEventSetFilter(42, 0, "o", drop_prefix, release));
+    SHOW(pmdaEventSetFilter(42, 0, "o", drop_prefix, release));
     put(0, "this");
     put(0, "other");
     fetch(0, 42);
-    printf("clear %d\n", pmdaEventSetFilter(42, 0, NULL, drop_prefix, release));
+    SHOW(pmdaEventSetFilter(42, 0, NULL, drop_prefix, release));
     put(0, "other");
     fetch(0, 42);
-    printf("set again %d\n", pmdaEventSetFilter(42, 0, "x", drop_prefix, release));
-    printf("clear %d\n", pmdaEventSetFilter(42, 0, NULL, NULL, release));
+    SHOW(pmdaEventSetFilter(42, 0, "x", drop_prefix, release));
+    SHOW(pmdaEventSetFilter(42, 0, NULL, NULL, release));
     pmdaEventSetFilter(42, 1, "y", drop_prefix, release);
-    printf("end %d\n", pmdaEventEndClient(42));
+    SHOW(pmdaEventEndClient(42));
     counters("ended", 0);
-    printf("unknown now %d\n", fetch(0, 42));
+    SHOW(fetch(0, 42));
 }
 
 static void
@@ -145,13 +161,13 @@ leftovers(void)
     fetch(0, 50);
     put(0, "left one");
     put(0, "left two");
-    printf("end %d\n", pmdaEventEndClient(50));
+    SHOW(pmdaEventEndClient(50));
     counters("left", 0);
     put(0, "nobody listens");
     client(51, 0);
     fetch(0, 51);
     counters("taken over", 0);
-    printf("end %d\n", pmdaEventEndClient(51));
+    SHOW(pmdaEventEndClient(51));
     /* what nobody took is evicted when room is needed, even if nobody listens */
     client(52, 0);
     fetch(0, 52);
@@ -170,17 +186,21 @@ leftovers(void)
 static void
 shutdown_queue(void)
 {
-    printf("pending %d", pmdaEventQueueShutdown(0));
-    printf(" %d, handle %d, name %d\n", pmdaEventQueueShutdown(0), pmdaEventQueueHandle("a"), pmdaEventNewQueue("a", 10));
+    SHOW(pmdaEventQueueShutdown(0));
+    SHOW(pmdaEventQueueShutdown(0));
+    SHOW(pmdaEventQueueHandle("a"));
+    SHOW(pmdaEventNewQueue("a", 10));
     put(0, "still works");
     counters("pending", 0);
     fetch(0, 53);
     client(54, 0);
     fetch(0, 54);
     pmdaEventEndClient(53);
-    printf("handle %d\n", pmdaEventQueueHandle("a"));
+    SHOW(pmdaEventQueueHandle("a"));
     pmdaEventEndClient(54);
-    printf("handle %d, new %d, array %d\n", pmdaEventQueueHandle("a"), pmdaEventNewQueue("a", 10), pmdaEventNewArray());
+    SHOW(pmdaEventQueueHandle("a"));
+    SHOW(pmdaEventNewQueue("a", 10));
+    SHOW(pmdaEventNewArray());
     counters("new", 0);
 }
 

@@ -100,8 +100,10 @@ questions(int fd)
     printf("small buffer %d\n", pmdaRootContainerCGroupName(fd, "group", 5, buffer, 10));
     printf("unknown %d\n", pmdaRootContainerHostName(fd, "unknown", 7, buffer, sizeof(buffer)));
     printf("other type %d\n", pmdaRootContainerHostName(fd, "type", 4, buffer, sizeof(buffer)));
-    printf("process %d %d\n", pmdaRootContainerProcessID(fd, "box", 3), pmdaRootContainerProcessID(fd, "bad", 3));
-    printf("lengths %d %d\n", pmdaRootContainerProcessID(fd, "box", -1), pmdaRootContainerHostName(fd, "box", 4096, buffer, 64));
+    printf("process %d", pmdaRootContainerProcessID(fd, "box", 3));
+    printf(" %d\n", pmdaRootContainerProcessID(fd, "bad", 3));
+    printf("lengths %d", pmdaRootContainerProcessID(fd, "box", -1));
+    printf(" %d\n", pmdaRootContainerHostName(fd, "box", 4096, buffer, 64));
     printf("start %d", pmdaRootProcessStart(fd, 1, "agent", 5, "agent -x", 8, &pid, &in, &out));
     printf(" %d %d %d\n", pid, in > 2, out > 2);
     close(in);
@@ -114,7 +116,8 @@ questions(int fd)
     printf(" %d\n", status);
     printf("wait %d\n", pmdaRootProcessWait(fd, 40, &status));
     printf("wait fails %d\n", pmdaRootProcessWait(fd, 13, &status));
-    printf("terminate %d %d\n", pmdaRootProcessTerminate(fd, 40), pmdaRootProcessTerminate(fd, 13));
+    printf("terminate %d", pmdaRootProcessTerminate(fd, 40));
+    printf(" %d\n", pmdaRootProcessTerminate(fd, 13));
 }
 
 int
@@ -132,7 +135,9 @@ main(void)
     if (bind(listener, (struct sockaddr *)&address, sizeof(address)) < 0 || listen(listener, 5) < 0)
 	return 1;
     pmSetProgname("client");
-    printf("nobody %d %d %d\n", pmdaRootConnect("nowhere"), pmdaRootConnect(""), pmdaRootConnect(NULL));
+    printf("nobody %d", pmdaRootConnect("nowhere"));
+    printf(" %d", pmdaRootConnect(""));
+    printf(" %d\n", pmdaRootConnect(NULL));
     pmSetDebug("libpmda");
     printf("nobody %d\n", pmdaRootConnect("nowhere"));
     pmClearDebug("libpmda");
@@ -158,9 +163,11 @@ main(void)
     close(fd);
     close(listener);
     printf("all closed %d\n", open_descriptors() == before);
-    printf("not connected %d %d %d", pmdaRootContainerHostName(-1, "box", 3, buffer, 10), pmdaRootContainerProcessID(-7, "box", 3),
-	pmdaRootContainerCGroupName(-1, "box", 3, NULL, 0));
-    printf(" %d %d %d\n", pmdaRootProcessStart(-1, 1, "a", 1, "b", 1, &pid, &pid, &pid), pmdaRootProcessWait(-1, 1, &pid),
-	pmdaRootProcessTerminate(-1, 1));
+    printf("not connected %d", pmdaRootContainerHostName(-1, "box", 3, buffer, 10));
+    printf(" %d", pmdaRootContainerProcessID(-7, "box", 3));
+    printf(" %d", pmdaRootContainerCGroupName(-1, "box", 3, NULL, 0));
+    printf(" %d", pmdaRootProcessStart(-1, 1, "a", 1, "b", 1, &pid, &pid, &pid));
+    printf(" %d", pmdaRootProcessWait(-1, 1, &pid));
+    printf(" %d\n", pmdaRootProcessTerminate(-1, 1));
     return 0;
 }

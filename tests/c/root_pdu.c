@@ -51,8 +51,10 @@ sending(void)
     errno = 0;
     printf("bad descriptor %d", __pmdaSendRootPDUInfo(-1, 7, 0));
     printf(" errno %d", errno);
-    printf(" %d %d", __pmdaSendRootPDUStop(999, 1, 1, 1, 1, 1), __pmdaSendRootPDUContainer(-1, 1, 1, "a", 1, 1));
-    printf(" %d %d\n", __pmdaSendRootPDUStart(-1, 1, 0, 1, "a", 1, 1), __pmdaSendRootPDUStartReq(-1, 1, "a", 1, "b", 1));
+    printf(" %d", __pmdaSendRootPDUStop(999, 1, 1, 1, 1, 1));
+    printf(" %d", __pmdaSendRootPDUContainer(-1, 1, 1, "a", 1, 1));
+    printf(" %d", __pmdaSendRootPDUStart(-1, 1, 0, 1, "a", 1, 1));
+    printf(" %d\n", __pmdaSendRootPDUStartReq(-1, 1, "a", 1, "b", 1));
 }
 
 static void
@@ -124,8 +126,9 @@ receive_others(void)
     STOP("type");
     raw(31, PDUROOT_STOPPMDA, 32, 0, 2);
     STOP("cut");
-    printf("bad descriptors %d %d %d\n", __pmdaRecvRootPDUContainer(-1, 1, &container, sizeof(container)),
-	__pmdaRecvRootPDUStop(-1, 1, &stop, sizeof(stop)), __pmdaRecvRootPDUStart(-1, numbers, sizeof(numbers)));
+    printf("bad descriptors %d", __pmdaRecvRootPDUContainer(-1, 1, &container, sizeof(container)));
+    printf(" %d", __pmdaRecvRootPDUStop(-1, 1, &stop, sizeof(stop)));
+    printf(" %d\n", __pmdaRecvRootPDUStart(-1, numbers, sizeof(numbers)));
 }
 
 static void
@@ -148,8 +151,8 @@ decode(void)
 	printf(" %d %s\n", pid, name);
 	pid = 1;
     }
-    printf("length only %d, no pid %d", __pmdaDecodeRootPDUContainer(&container, 33, NULL, NULL, 0),
-	__pmdaDecodeRootPDUContainer(&container, 33, NULL, name, 20));
+    printf("length only %d", __pmdaDecodeRootPDUContainer(&container, 33, NULL, NULL, 0));
+    printf(", no pid %d", __pmdaDecodeRootPDUContainer(&container, 33, NULL, name, 20));
     printf(", cut %d\n", __pmdaDecodeRootPDUContainer(&container, 25, &pid, name, 20));
     container.namelen = 0;
     printf("empty %d\n", __pmdaDecodeRootPDUContainer(&container, 24, &pid, NULL, 0));
@@ -166,11 +169,11 @@ decode(void)
     memset(args, 'Z', sizeof(args));
     printf("start %d", __pmdaDecodeRootPDUStart(&start, 111, &pid, &in, &out, &ipc, name, sizeof(name), args, sizeof(args)));
     printf(" %d %d %d %d %s %s\n", pid, in, out, ipc, name, args);
-    printf("nothing wanted %d %d\n", __pmdaDecodeRootPDUStart(&start, 111, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0),
-	__pmdaDecodeRootPDUStart(&start, 111, NULL, NULL, NULL, NULL, name, 0, args, 0));
+    printf("nothing wanted %d", __pmdaDecodeRootPDUStart(&start, 111, NULL, NULL, NULL, NULL, NULL, 0, NULL, 0));
+    printf(" %d\n", __pmdaDecodeRootPDUStart(&start, 111, NULL, NULL, NULL, NULL, name, 0, args, 0));
     printf("stop %d", __pmdaDecodeRootPDUStop(&stop, 32, &pid, &in, &out));
-    printf(" %d %d %d, nothing wanted %d, no length %d\n", pid, in, out, __pmdaDecodeRootPDUStop(&stop, 32, NULL, NULL, NULL),
-	__pmdaDecodeRootPDUStop(&stop, 0, NULL, NULL, NULL));
+    printf(" %d %d %d, nothing wanted %d", pid, in, out, __pmdaDecodeRootPDUStop(&stop, 32, NULL, NULL, NULL));
+    printf(", no length %d\n", __pmdaDecodeRootPDUStop(&stop, 0, NULL, NULL, NULL));
 }
 
 static void

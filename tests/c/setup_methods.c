@@ -47,7 +47,9 @@ main(void)
 	printf("name %d: %d\n", sts, names == (char **)&table);
 	sts = pmdaChildren("a", 1, &offspring, &status, ext);
 	printf("children %d: %d %d\n", sts, offspring == (char **)&table, status == (int *)&table);
-	printf("all NULL: %d %d %d\n", pmdaPMID(NULL, NULL, NULL), pmdaName(0, NULL, NULL), pmdaChildren(NULL, 0, NULL, NULL, NULL));
+	printf("all NULL: %d", pmdaPMID(NULL, NULL, NULL));
+	printf(" %d", pmdaName(0, NULL, NULL));
+	printf(" %d\n", pmdaChildren(NULL, 0, NULL, NULL, NULL));
 	printf("context %d\n", pmdaGetContext());
 	printf("store %d\n", pmdaStore(NULL, ext));
 	printf("context %d\n", pmdaGetContext());

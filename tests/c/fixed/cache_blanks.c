@@ -43,7 +43,8 @@ main(void)
     printf(" %d\n", pmdaCacheStoreKey(d, PMDA_CACHE_ADD, "   ", 3, "kex", NULL));
     printf("save %d\n", pmdaCacheOp(d, PMDA_CACHE_SAVE));
     load(d, d + 1);
-    printf("keys %d %d\n", pmdaCacheLookupKey(d + 1, NULL, 3, "key", NULL, NULL, NULL), pmdaCacheLookupKey(d + 1, NULL, 3, "kex", NULL, NULL, NULL));
+    printf("keys %d", pmdaCacheLookupKey(d + 1, NULL, 3, "key", NULL, NULL, NULL));
+    printf(" %d\n", pmdaCacheLookupKey(d + 1, NULL, 3, "kex", NULL, NULL, NULL));
     /* Short names count: all of these have the same, which is empty. */
     d += 2;
     printf("blanks %d", pmdaCacheStore(d, PMDA_CACHE_ADD, "  ", NULL));

@@ -58,8 +58,9 @@ main(void)
     rebuild(other.version.any.ext);
     printf("LookupName without a name = %s\n", which(pmdaDynamicLookupName(self, NULL)));
     printf("LookupText without a place = %d\n", pmdaDynamicLookupText(ID(60, 1, 1), 0, NULL, self));
-    printf("without an agent: %s %s %d\n", which(pmdaDynamicLookupName(NULL, "a.x")),
-	    which(pmdaDynamicLookupPMID(NULL, ID(60, 1, 1))), pmdaDynamicLookupText(ID(60, 1, 1), 0, &buffer, NULL));
+    printf("without an agent: %s", which(pmdaDynamicLookupName(NULL, "a.x")));
+    printf(" %s", which(pmdaDynamicLookupPMID(NULL, ID(60, 1, 1))));
+    printf(" %d\n", pmdaDynamicLookupText(ID(60, 1, 1), 0, &buffer, NULL));
     pmdaDynamicMetricTable(NULL);
     add(1, "bare", metrics, 1, &bare);
     look(&bare, "a.x", ID(60, 1, 1));

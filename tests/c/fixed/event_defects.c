@@ -75,10 +75,13 @@ wrong_arguments(void)
     unsigned int length;
 
     pmdaEventResetArray(array);
-    printf("E-5 times %d %d", pmdaEventAddRecord(array, NULL, 0), pmdaEventAddHighResRecord(array, NULL, 0));
-    printf(" %d %d\n", pmdaEventAddMissedRecord(array, NULL, 1), pmdaEventAddHighResMissedRecord(array, NULL, 1));
+    printf("E-5 times %d", pmdaEventAddRecord(array, NULL, 0));
+    printf(" %d", pmdaEventAddHighResRecord(array, NULL, 0));
+    printf(" %d", pmdaEventAddMissedRecord(array, NULL, 1));
+    printf(" %d\n", pmdaEventAddHighResMissedRecord(array, NULL, 1));
     pmdaEventAddRecord(array, &tv, 0);
-    printf("E-5 values %d %d", pmdaEventAddParam(array, 1, PM_TYPE_U32, NULL), pmdaEventAddParam(array, 1, PM_TYPE_STRING, &atom));
+    printf("E-5 values %d", pmdaEventAddParam(array, 1, PM_TYPE_U32, NULL));
+    printf(" %d", pmdaEventAddParam(array, 1, PM_TYPE_STRING, &atom));
     atom.vbp = NULL;
     printf(" %d", pmdaEventAddParam(array, 1, PM_TYPE_AGGREGATE, &atom));
     atom.vbp = &block;

@@ -66,7 +66,8 @@ main(void)
     int status;
 
     pmSetProgname("label_hazards");
-    printf("NULL set: %d %d\n", pmdaAddLabels(NULL, "{}"), pmdaAddNotes(NULL, "{}"));
+    printf("NULL set: %d", pmdaAddLabels(NULL, "{}"));
+    printf(" %d\n", pmdaAddNotes(NULL, "{}"));
     status = pmdaAddLabels(&set, no_format, 0);
     printf("NULL format: %d %d\n", status, pmdaAddNotes(&set, no_format, 0));
 

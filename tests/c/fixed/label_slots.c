@@ -96,8 +96,9 @@ main(void)
     pmdaProfile(&profile, ext);
     instances(indoms[0].it_indom, ext);
 
-    printf("NULL arguments: %d %d %d\n", pmdaLabel(0, PM_LABEL_DOMAIN, NULL, ext), pmdaLabel(0, PM_LABEL_DOMAIN, &set, NULL),
-	pmdaLabel(0, PM_LABEL_INSTANCES, NULL, ext));
+    printf("NULL arguments: %d", pmdaLabel(0, PM_LABEL_DOMAIN, NULL, ext));
+    printf(" %d", pmdaLabel(0, PM_LABEL_DOMAIN, &set, NULL));
+    printf(" %d\n", pmdaLabel(0, PM_LABEL_INSTANCES, NULL, ext));
     ext->e_name = NULL;
     printf("no name: %d\n", pmdaLabel(0, PM_LABEL_DOMAIN, &set, ext));
     pmSetDebug("labels");

@@ -102,11 +102,14 @@ wrong_arguments(void)
     printf("handle of NULL %d\n", pmdaEventQueueHandle(NULL));
     client(1, q);
     printf("fetch %d\n", pmdaEventQueueRecords(q, &atom, 1, NULL, NULL));
-    printf("append %d %d %d\n", pmdaEventQueueAppend(q, NULL, 1, &tv), pmdaEventQueueAppend(q, "x", 1, NULL),
-	pmdaEventQueueAppend(q, NULL, 0, &tv));
+    printf("append %d", pmdaEventQueueAppend(q, NULL, 1, &tv));
+    printf(" %d", pmdaEventQueueAppend(q, "x", 1, NULL));
+    printf(" %d\n", pmdaEventQueueAppend(q, NULL, 0, &tv));
     counters("unchanged by errors", q);
-    printf("no decoder %d, no atom %d\n", pmdaEventQueueRecords(q, &atom, 1, NULL, NULL), pmdaEventQueueRecords(q, NULL, 1, decode, NULL));
-    printf("no atoms %d %d\n", pmdaEventClients(NULL), pmdaEventQueueBytes(q, NULL));
+    printf("no decoder %d", pmdaEventQueueRecords(q, &atom, 1, NULL, NULL));
+    printf(", no atom %d\n", pmdaEventQueueRecords(q, NULL, 1, decode, NULL));
+    printf("no atoms %d", pmdaEventClients(NULL));
+    printf(" %d\n", pmdaEventQueueBytes(q, NULL));
     printf("filter without apply %d\n", pmdaEventSetFilter(1, q, "f", NULL, release));
     printf("filter without release %d", pmdaEventSetFilter(1, q, "f", drop_prefix, NULL));
     printf(" replaced %d\n", pmdaEventSetFilter(1, q, "g", drop_prefix, release));

@@ -56,19 +56,21 @@ containers(void)
     container.namelen = 9;
     printf("R-5 %d", __pmdaDecodeRootPDUContainer(&container, 32, &pid, name, sizeof(name)));
     container.namelen = 3;
-    printf(" %d %d\n", __pmdaDecodeRootPDUContainer(&container, 20, &pid, name, sizeof(name)),
-	__pmdaDecodeRootPDUContainer(NULL, 100, &pid, name, sizeof(name)));
+    printf(" %d", __pmdaDecodeRootPDUContainer(&container, 20, &pid, name, sizeof(name)));
+    printf(" %d\n", __pmdaDecodeRootPDUContainer(NULL, 100, &pid, name, sizeof(name)));
     container.namelen = 0;
     printf("R-12 \"%s\"", name);
     printf(" %d \"%s\"\n", __pmdaDecodeRootPDUContainer(&container, 24, &pid, name, sizeof(name)), name);
     __pmdaSendRootPDUContainer(pair[1], PDUROOT_HOSTNAME, 0, "host", 4, 0);
     arrived("R-3 by process", pmdaRootContainerHostName(pair[0], NULL, 4096, NULL, 0));
-    printf("R-10 %d %d %d\n", __pmdaSendRootPDUContainer(pair[0], 1, 1, NULL, 5, 0), __pmdaSendRootPDUStartReq(pair[0], 1, NULL, 5, "a", 1),
-	__pmdaSendRootPDUStart(pair[0], 1, -1, -1, NULL, 5, 0));
+    printf("R-10 %d", __pmdaSendRootPDUContainer(pair[0], 1, 1, NULL, 5, 0));
+    printf(" %d", __pmdaSendRootPDUStartReq(pair[0], 1, NULL, 5, "a", 1));
+    printf(" %d\n", __pmdaSendRootPDUStart(pair[0], 1, -1, -1, NULL, 5, 0));
     arrived("R-10 zeros", __pmdaSendRootPDUContainer(pair[0], 1, 1, "ab\0cd", 5, 0));
     send(pair[1], &container, 10, 0);
     printf("small buffer %d\n", __pmdaRecvRootPDUContainer(pair[0], 1, &container, 10));
-    printf("no buffer %d %d\n", __pmdaRecvRootPDUContainer(pair[0], 1, NULL, 100), __pmdaRecvRootPDUStop(pair[0], 1, &container, -1));
+    printf("no buffer %d", __pmdaRecvRootPDUContainer(pair[0], 1, NULL, 100));
+    printf(" %d\n", __pmdaRecvRootPDUStop(pair[0], 1, &container, -1));
 }
 
 static void

@@ -22,7 +22,8 @@ main(void)
     for (i = 0; i < 4; i++) {
 	pmdaExt *ext = foreign_ext(records[i]);
 	printf("record %d\n", i);
-	printf("desc %d %d\n", pmdaDesc(pmids[0], &desc, ext), pmdaDesc(pmids[1], &desc, ext));
+	printf("desc %d", pmdaDesc(pmids[0], &desc, ext));
+	printf(" %d\n", pmdaDesc(pmids[1], &desc, ext));
 	printf("text %d\n", pmdaText(pmids[0], PM_TEXT_PMID | PM_TEXT_ONELINE, &text, ext));
 	printf("store %d\n", pmdaStore(NULL, ext));
 	printf("label %d\n", pmdaLabel(pmids[0], PM_LABEL_ITEM, &set, ext));

@@ -38,7 +38,8 @@ main(void)
     pmdaUsageMessage(NULL);
     printf("options %d\n", pmdaGetOptions(0, NULL, NULL, NULL));
     printf("options %d, errors %d\n", pmdaGetOpt(0, NULL, NULL, NULL, &errors), errors);
-    printf("profile %d store %d\n", pmdaProfile(NULL, NULL), pmdaStore(NULL, NULL));
+    printf("profile %d", pmdaProfile(NULL, NULL));
+    printf(" store %d\n", pmdaStore(NULL, NULL));
 
     /* Never set up: there is no extension. */
     memset(&table, 0, sizeof(table));
