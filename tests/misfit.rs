@@ -1,6 +1,8 @@
-//! The library beside a libpcp that it was not built for: with another `time_t`, or of another
-//! generation of PCP. It says so in one line, and serves nobody; pmcd and dbpmda go on. A small
-//! shared object stands for such a libpcp; `packaging/pairs.sh` has the real ones.
+//! The library beside a libpcp that it was not built for. With another `time_t`, or of a later
+//! generation of PCP: it says so in one line, and serves nobody; pmcd and dbpmda go on. Of an
+//! earlier generation, beside its own: it serves, since agents that were built for PCP 6 bring
+//! their libpcp into a process of PCP 7. A small shared object stands for such a libpcp;
+//! `packaging/pairs.sh` has the real ones.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,8 +13,8 @@ use pcp_pmda_test::run::{Outcome, bounded, command, private};
 use pcp_pmda_test::{Library, compile_c, profile_dir, root};
 
 /// What the line says after the library's own version and `time_t`.
-const ADVICE: &str =
-    "; it serves no call: run pcp-pmda-rust disable, restart PCP, and install what was built for this PCP";
+const ADVICE: &str = "; it serves no call: install one that was built for this PCP, or go back to PCP's own \
+                      (pcp-pmda-rust disable, where that command is installed), and restart PCP";
 
 /// The file of this name, made of a C source below `tests/misfit`.
 fn made(name: &str, source: &str, flags: &[&str]) -> PathBuf {
@@ -23,7 +25,7 @@ fn made(name: &str, source: &str, flags: &[&str]) -> PathBuf {
     file
 }
 
-/// A libpcp with another `time_t` (the one function that tells), and a second libpcp: each with
+/// A libpcp with another `time_t` (the one function that tells), and a newer libpcp: each with
 /// what the line says of it.
 fn others(test: &str) -> [(PathBuf, &'static str); 2] {
     let time = made(
@@ -31,13 +33,29 @@ fn others(test: &str) -> [(PathBuf, &'static str); 2] {
         "other_time.c",
         &["-shared", "-fPIC", "-Wno-error"],
     );
+    [
+        (time, " bits, and the libpcp of this process has another"),
+        (second(test, "libpcp.so.99"), " has libpcp.so.99 of another PCP"),
+    ]
+}
+
+/// A second libpcp of this name.
+fn second(test: &str, name: &str) -> PathBuf {
     fs::create_dir_all(profile_dir().join("test-misfit").join(test)).expect("target is writable");
-    let second = made(
-        &format!("{test}/libpcp.so.99"),
-        "second.c",
-        &["-shared", "-fPIC", "-Wl,-soname,libpcp.so.99"],
-    );
-    [(time, " has another time_t"), (second, "libpcp.so.99")]
+    let soname = format!("-Wl,-soname,{name}");
+    made(&format!("{test}/{name}"), "second.c", &["-shared", "-fPIC", &soname])
+}
+
+/// The flags that link a program or a shared object with an older libpcp too, in front of this one:
+/// as agents of an earlier PCP that are started on this one.
+fn with_an_older(test: &str) -> [String; 3] {
+    let older = second(test, "libpcp.so.2");
+    let directory = older.parent().expect("a file").display().to_string();
+    [
+        "-Wl,--no-as-needed".to_owned(),
+        older.display().to_string(),
+        format!("-Wl,-rpath,{directory}"),
+    ]
 }
 
 /// The lines in which the library says why it serves nobody.
@@ -85,6 +103,24 @@ fn no_call_is_served_and_one_line_says_why() {
         assert_eq!(lines.len(), 1, "{errors}");
         assert_eq!(errors.lines().count(), 1, "{errors}");
         assert!(lines[0].contains(reason) && lines[0].ends_with(ADVICE), "{errors}");
+    }
+}
+
+/// MAIN-58: a program of an earlier PCP has its libpcp beside this one, whether it was linked with
+/// it or it came otherwise.
+#[test]
+fn beside_an_older_libpcp_calls_are_served() {
+    let (_, expected, _) = run(&made("agent-alone", "agent.c", &[]), "alone", None);
+    let flags = with_an_older("older");
+    let linked = made("agent-older", "agent.c", &flags.each_ref().map(String::as_str));
+    let preloaded = second("older", "libpcp.so.2");
+    for (program, preload) in [
+        (&linked, None),
+        (&profile_dir().join("test-misfit/agent-alone"), Some(&*preloaded)),
+    ] {
+        let (outcome, text, errors) = run(program, "older", preload);
+        assert_eq!((outcome.end.as_str(), &text), ("exit 0", &expected), "{errors}");
+        assert_eq!(complaints(&errors), Vec::<&str>::new());
     }
 }
 
@@ -136,5 +172,39 @@ fn pmcd_goes_on_without_its_agents() {
         assert_eq!(lines.len(), 2, "{log}");
         assert!(lines.iter().all(|line| line.contains(reason)), "{log}");
         assert!(pmcd.agent_pid("pmdasample").is_none(), "{log}");
+    }
+}
+
+/// A shared object of an earlier PCP, whose libpcp pmcd loads with it, before the first call of the
+/// library: the shared object has values, and so has the agent behind it.
+#[test]
+fn pmcd_serves_an_agent_that_brings_an_older_libpcp() {
+    let environment = Environment::new("misfit-older", Library::Ours);
+    let agent = environment.directory.join("pmda_static.so");
+    let mut flags = vec!["-shared".to_owned(), "-fPIC".to_owned()];
+    flags.extend(with_an_older("older-dso"));
+    let flags: Vec<_> = flags.iter().map(String::as_str).collect();
+    compile_c(&root().join("tests/c/dso/static_agent.c"), &agent, &flags);
+    let names = environment.directory.join("names");
+    fs::write(
+        &names,
+        "root {\n    static\n    sample\n}\nstatic {\n    colour 77:0:0\n}\nsample {\n    control 29:0:0\n}\n",
+    )
+    .expect("target is writable");
+    let configuration = format!(
+        "static 77 dso static_init {}\nsample 29 dso sample_init {}\n",
+        agent.display(),
+        pcp::agent("sample").join("pmda_sample.so").display()
+    );
+    let pmcd = environment.pmcd(&configuration, &names).expect("pmcd serves");
+    let answer = pcp::text(&pmcd.tool("pminfo", &["-f", "static.colour", "sample.control"]));
+    let log = pmcd.log();
+    assert_eq!(complaints(&log), Vec::<&str>::new());
+    for value in [
+        "inst [3 or \"red\"] value 43",
+        "inst [5 or \"blue\"] value 45",
+        "sample.control\n    value ",
+    ] {
+        assert!(answer.contains(value), "{answer}{log}");
     }
 }

@@ -5,13 +5,17 @@
 //! of `time_t` on 32-bit machines (Debian's i386: PCP 6.0.3 and 6.3.8). A structure of the other
 //! kind would be misread. So the first call asks, and where the answer is no, none is served: no
 //! step begins (`src/boundary.rs`), and agents get a negative status.
+//!
+//! PCP 7 still has the libpcp of PCP 6, for programs that were built for it. Such an agent has both
+//! in its process, and so has pmcd with such a shared object. The older one is the agent's own
+//! affair, as with the C library: what counts is that the newest one is that of the build.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::sys::libpcp::{bindings as pcp, log};
 use crate::sys::lock::Step;
-use pmda_core::log::{Bytes, Level};
+use pmda_core::log::Level;
 
 /// What the library was built for. `pcp-pmda-rust fits` looks for this text in the file.
 static BUILT: &str = concat!(
@@ -21,6 +25,9 @@ static BUILT: &str = concat!(
     env!("LIBPCP_TIME_BITS"),
     " bits"
 );
+
+/// The number of the libpcp that the library was built for, N in `libpcp.so.N`.
+const OURS: u32 = if cfg!(pcp7) { 4 } else { 3 };
 
 /// Nobody has asked yet; the library fits; it does not.
 const UNKNOWN: u8 = 0;
@@ -40,37 +47,41 @@ fn look() -> bool {
     if ANSWER.load(Ordering::Relaxed) == MISFIT {
         return false;
     }
-    let libraries = Libraries::loaded();
-    let answer = if libraries.are_one() && time_is_ours() {
+    let newest = newest();
+    let answer = if is_ours(newest) && time_is_ours() {
         FITS
     } else {
         MISFIT
     };
     // Of several threads that ask at once, one says it.
     if ANSWER.swap(answer, Ordering::Relaxed) == UNKNOWN && answer == MISFIT {
-        complain(&libraries);
+        complain(newest);
     }
     answer == FITS
 }
 
-fn complain(libraries: &Libraries) {
-    const ADVICE: &str =
-        "it serves no call: run pcp-pmda-rust disable, restart PCP, and install what was built for this PCP";
+/// Returns whether the newest libpcp of the process is that of the build. `None`: it is linked into
+/// the program.
+fn is_ours(newest: Option<u32>) -> bool {
+    newest.is_none_or(|number| number == OURS)
+}
+
+fn complain(newest: Option<u32>) {
+    const ADVICE: &str = "it serves no call: install one that was built for this PCP, or go back to PCP's own \
+                          (pcp-pmda-rust disable, where that command is installed), and restart PCP";
     // On top of a step of this thread, in a signal handler, nothing is logged.
     let Some(mut step) = Step::enter() else { return };
-    let [one, other] = libraries.names();
-    if libraries.are_one() {
-        log::notify!(
+    match newest {
+        Some(number) if number != OURS => log::notify!(
             &mut step.token,
             Level::Crit,
-            "{BUILT}, and {one} has another time_t; {ADVICE}"
-        );
-    } else {
-        log::notify!(
+            "{BUILT}, and this process has libpcp.so.{number} of another PCP; {ADVICE}"
+        ),
+        _ => log::notify!(
             &mut step.token,
             Level::Crit,
-            "{BUILT}, and this process has both {one} and {other}; {ADVICE}"
-        );
+            "{BUILT}, and the libpcp of this process has another; {ADVICE}"
+        ),
     }
     step.leave();
 }
@@ -97,72 +108,39 @@ fn time_is_ours() -> bool {
     seconds == 1.5
 }
 
-/// The first bytes of a file's name, and NULs.
-type Name = [u8; 24];
-
-/// The libpcp that the process has loaded: two names at most, of which one may be missing.
-struct Libraries {
-    names: [Name; 2],
+/// Returns the number of the newest libpcp that the process has loaded; `None` if it has none.
+fn newest() -> Option<u32> {
+    let mut newest = None;
+    // SAFETY: `look_at` has the type that the loader calls, and gets the address of `newest`, which
+    // nobody else uses during the call.
+    unsafe { libc::dl_iterate_phdr(Some(look_at), (&raw mut newest).cast()) };
+    newest
 }
 
-impl Libraries {
-    /// The libraries that the process has loaded.
-    fn loaded() -> Libraries {
-        let mut libraries = Libraries { names: [[0; 24]; 2] };
-        // SAFETY: `look_at` has the type that the loader calls, and gets the address of
-        // `libraries`, which nobody else uses during the call.
-        unsafe { libc::dl_iterate_phdr(Some(look_at), (&raw mut libraries).cast()) };
-        libraries
-    }
-
-    /// Notes the file of a loaded library, if it is a libpcp, by its name.
-    fn add(&mut self, path: &[u8]) {
-        let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
-        if !name.starts_with(b"libpcp.so.") {
-            return;
-        }
-        let mut first = Name::default();
-        for (place, byte) in first.iter_mut().zip(name) {
-            *place = *byte;
-        }
-        let free = self.names.iter_mut().find(|known| known[0] == 0 || **known == first);
-        if let Some(place) = free {
-            *place = first;
-        }
-    }
-
-    /// Returns whether there are no two of them. (There may be none: in a program that has libpcp
-    /// linked in.)
-    fn are_one(&self) -> bool {
-        self.names[1][0] == 0
-    }
-
-    /// The two names, for a message.
-    fn names(&self) -> [Bytes<'_>; 2] {
-        self.names.each_ref().map(|name| {
-            let end = name.iter().position(|byte| *byte == 0).unwrap_or(name.len());
-            Bytes(if end == 0 { b"libpcp" } else { &name[..end] })
-        })
-    }
+/// Returns the number N of a file `libpcp.so.N`; `None` for another file.
+fn number(path: &[u8]) -> Option<u32> {
+    let name = path.rsplit(|byte| *byte == b'/').next()?;
+    let rest = std::str::from_utf8(name.strip_prefix(b"libpcp.so.")?).ok()?;
+    rest.split('.').next()?.parse().ok()
 }
 
 /// Notes one object that the process has loaded. Returns 0, so that the loader goes on with the
 /// next.
 ///
 /// # Safety
-/// `object` is valid, as the loader describes one, and `libraries` is a [`Libraries`] that nobody
+/// `object` is valid, as the loader describes one, and `newest` is an `Option<u32>` that nobody
 /// else uses.
-unsafe extern "C" fn look_at(object: *mut libc::dl_phdr_info, _: usize, libraries: *mut c_void) -> c_int {
-    // SAFETY: a valid description, whose name is NULL or a C string, and a `Libraries` that nobody
-    // else uses, as the caller promises.
-    let (name, libraries) = unsafe {
+unsafe extern "C" fn look_at(object: *mut libc::dl_phdr_info, _: usize, newest: *mut c_void) -> c_int {
+    // SAFETY: a valid description, whose name is NULL or a C string, and an `Option<u32>` that
+    // nobody else uses, as the caller promises.
+    let (name, newest) = unsafe {
         let name = (*object).dlpi_name;
         (
             (!name.is_null()).then(|| CStr::from_ptr(name)),
-            &mut *libraries.cast::<Libraries>(),
+            &mut *newest.cast::<Option<u32>>(),
         )
     };
-    libraries.add(name.unwrap_or_default().to_bytes());
+    *newest = (*newest).max(number(name.unwrap_or_default().to_bytes()));
     0
 }
 
@@ -171,33 +149,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tests_have_one_libpcp_that_fits() {
+    fn the_tests_have_the_libpcp_of_the_build() {
         assert!(fits());
-        assert!(Libraries::loaded().are_one());
+        assert_eq!(newest(), Some(OURS));
+    }
+
+    #[test]
+    fn the_newest_libpcp_is_that_of_the_build() {
+        assert!(is_ours(None) && is_ours(Some(OURS)));
+        assert!(!is_ours(Some(OURS + 1)) && !is_ours(Some(OURS - 1)));
     }
 
     #[test]
     fn libraries_by_their_names() {
-        let of = |paths: &[&str]| {
-            let mut libraries = Libraries { names: [[0; 24]; 2] };
-            for path in paths {
-                libraries.add(path.as_bytes());
-            }
-            let names = libraries.names().map(|name| name.to_string());
-            (libraries.are_one(), names)
-        };
-        let (one, names) = of(&["", "/usr/bin/pmcd", "/usr/lib/libpcp_pmda.so.3", "/usr/lib/libpcp.so.3"]);
-        assert_eq!((one, names[0].as_str()), (true, "libpcp.so.3"));
-        assert!(of(&["/usr/lib/libpcp.so.3", "/lib/libpcp.so.3"]).0);
-        assert!(of(&["/usr/lib/libpcp_import.so.1", "libpcp.so"]).0);
-        let (one, names) = of(&[
-            "/usr/lib/libpcp.so.4",
-            "libpcp_pmda.so.3",
-            "/usr/lib/libpcp.so.3",
-            "libpcp.so.5",
-        ]);
-        assert!(!one);
-        assert_eq!(names, ["libpcp.so.4", "libpcp.so.3"]);
-        assert_eq!(of(&[]).1[0], "libpcp");
+        for (path, expected) in [
+            ("/usr/lib/libpcp.so.3", Some(3)),
+            ("libpcp.so.12", Some(12)),
+            ("/usr/lib/libpcp.so.4.1", Some(4)),
+            ("/usr/lib/libpcp_pmda.so.3", None),
+            ("/usr/lib/libpcp_import.so.1", None),
+            ("libpcp.so", None),
+            ("libpcp.so.", None),
+            ("libpcp.so.x", None),
+            ("/usr/bin/pmcd", None),
+            ("", None),
+        ] {
+            assert_eq!(number(path.as_bytes()), expected, "{path}");
+        }
     }
 }
