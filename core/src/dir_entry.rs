@@ -13,12 +13,11 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::buffer::spare_capacity;
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, ResolveFlags, Stat, fstat, openat, openat2, readlinkat_raw,
-    renameat, renameat_with, statat, unlinkat,
+    AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, fstat, openat, readlinkat_raw, renameat, renameat_with,
+    statat, unlinkat,
 };
 use rustix::io::{Errno, retry_on_intr};
 
@@ -344,10 +343,7 @@ type Found = (DirEntry, Option<Status>);
 
 /// Goes along a path and follows the links that may be followed.
 fn walk(path: &FilePath, follow_last: bool) -> io::Result<Found> {
-    let (mut directory, mut rest) = match without_links(path)? {
-        Some(directory) => (directory, joined(&[path.split().1])?),
-        None => (start(path.bytes())?, joined(&[path.bytes()])?),
-    };
+    let (mut directory, mut rest) = (start(path.bytes())?, joined(&[path.bytes()])?);
     let mut buffer = Vec::new();
     for _ in 0..=LINKS {
         match go(directory, &rest, follow_last, &mut buffer)? {
@@ -359,30 +355,6 @@ fn walk(path: &FilePath, follow_last: bool) -> io::Result<Found> {
         }
     }
     Err(Errno::LOOP.into())
-}
-
-/// False once the system has said that it has no `openat2`. valgrind 3.19 reports each try.
-static HAS_OPENAT2: AtomicBool = AtomicBool::new(true);
-
-/// The directory of a path, opened by one system call (Linux 5.6) if no link is on the way. `None`
-/// if there is one, or for another reason: going component by component finds it.
-fn without_links(path: &FilePath) -> io::Result<Option<OwnedFd>> {
-    let (directory, name) = path.split();
-    if directory.is_empty() || name.is_empty() || !HAS_OPENAT2.load(Ordering::Relaxed) {
-        return Ok(None);
-    }
-    let directory = FilePath::new(&[directory], format_args!(""))?;
-    let opened = openat2(
-        CWD,
-        directory.c_str(),
-        DIRECTORY,
-        Mode::empty(),
-        ResolveFlags::NO_SYMLINKS,
-    );
-    if matches!(opened, Err(Errno::NOSYS)) {
-        HAS_OPENAT2.store(false, Ordering::Relaxed);
-    }
-    Ok(opened.ok())
 }
 
 /// How far [`go`] has come.

@@ -1,9 +1,10 @@
-//! Programs and agents below valgrind: how many blocks they lose, on either library.
+//! Programs and agents below valgrind: how many blocks they lose, and what else valgrind says, on
+//! either library.
 //!
 //! Nothing is suppressed. What an agent or a program loses of its own counts on both libraries
 //! alike, so the C library's number is the measure, not zero.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,7 @@ const LIMIT: Duration = Duration::from_secs(300);
 const METRICS: usize = 12;
 
 /// What valgrind says of a run, its children included.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Blocks that are definitely lost.
     pub definite: u32,
@@ -30,16 +31,22 @@ pub struct Counts {
     pub possible: u32,
     /// Memory errors: accesses to what is not there, decisions on what was never written.
     pub errors: u32,
+    /// The lines before valgrind's summaries: errors, and warnings such as that of a system call
+    /// that valgrind does not know. Addresses are `#`, and stacks are left out.
+    pub remarks: BTreeSet<String>,
 }
 
 impl Counts {
-    /// Nothing is more than there. A lost block is "possibly lost" when any word points into it:
+    /// Nothing is more than there, and valgrind says nothing that it does not say there. A lost block is "possibly lost" when any word points into it:
     /// one that a method's `longjmp` has left on the stack too, which is a matter of chance. So
     /// those count together with the others.
     #[must_use]
     pub fn within(&self, measure: &Counts) -> bool {
         let lost = |counts: &Counts| counts.definite + counts.possible;
-        self.definite <= measure.definite && lost(self) <= lost(measure) && self.errors <= measure.errors
+        self.definite <= measure.definite
+            && lost(self) <= lost(measure)
+            && self.errors <= measure.errors
+            && self.remarks.is_subset(&measure.remarks)
     }
 
     /// Reads the reports in a directory, where a process may not have come to its end yet.
@@ -70,6 +77,7 @@ impl Counts {
             counts.definite += number(&text, "definitely lost: ", " bytes in ");
             counts.possible += number(&text, "possibly lost: ", " bytes in ");
             counts.errors += number(&text, "ERROR SUMMARY", ": ");
+            counts.remarks.extend(remarks(&text));
             whole |= text.contains("ERROR SUMMARY");
         }
         whole.then_some(counts)
@@ -92,6 +100,17 @@ fn number(text: &str, what: &str, before: &str) -> u32 {
     digits
         .and_then(|digits| digits.replace(',', "").parse().ok())
         .unwrap_or(0)
+}
+
+/// The lines of a report before its summaries, without its head.
+fn remarks(report: &str) -> impl Iterator<Item = String> {
+    let address = regex::Regex::new("0x[0-9A-Fa-f]+").expect("a valid pattern");
+    let lines = report.lines().skip_while(|line| !line.contains("Parent PID: ")).skip(1);
+    let lines = lines.take_while(|line| !line.contains("HEAP SUMMARY:") && !line.contains("ERROR SUMMARY:"));
+    // `==PID== ` or `--PID-- `, then what it says; a stack is indented further than its error.
+    let said = lines.filter_map(|line| Some(line.split_once(' ')?.1));
+    let said = said.filter(|text| !text.trim().is_empty() && !text.starts_with("   "));
+    said.map(move |text| address.replace_all(text, "#").into_owned())
 }
 
 /// The options of valgrind, whose reports lie in `directory`; older ones go.
@@ -300,8 +319,9 @@ impl Dso {
         for _ in 0..3 {
             let measure = self.run(opener, Library::C)?;
             let ours = self.run(opener, Library::Ours);
+            let is_good = ours.as_ref().is_some_and(|ours| ours.within(&measure));
             pair = Some((measure, ours));
-            if ours.is_some_and(|ours| ours.within(&measure)) {
+            if is_good {
                 break;
             }
         }
