@@ -1,13 +1,12 @@
-//! What documents and packages say of this repository, compared with what is there, and whether its
-//! sources can be read. A change of the library or of a text may leave it behind until a release:
+//! What documents and packages say of this repository, compared with what is there. A change of the library or of a text may leave it behind until a release:
 //! `make -C packaging release-check`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use pcp_pmda_test::{Library, root, rust_files};
+use pcp_pmda_test::{Library, root};
 use regex::Regex;
 
 fn text(name: &str) -> String {
@@ -143,49 +142,6 @@ fn tables_are_of_this_library() {
     assert!(found >= 10, "only {found} tables and rows name a commit");
 }
 
-/// Whether a crate is part of this repository.
-fn is_ours(name: &str) -> bool {
-    let name = name.trim_matches('"');
-    ["pcp-pmda", "pmda"].iter().any(|ours| name.starts_with(ours))
-}
-
-/// Crate and licence of each line of the table.
-fn listed(text: &str) -> BTreeMap<String, String> {
-    let rows = text.lines().filter(|line| line.starts_with("| ")).skip(1);
-    rows.map(|row| {
-        let mut cells = row.split('|').skip(1).map(str::trim);
-        let mut cell = || cells.next().expect("three columns").to_owned();
-        let (name, licence, why) = (cell(), cell(), cell());
-        assert!(!why.is_empty(), "{name} has no reason");
-        (name, licence)
-    })
-    .collect()
-}
-
-/// Crate and licence of all that cargo uses on this platform by dependencies of this kind.
-fn used(root: &Path, edges: &str) -> BTreeMap<String, String> {
-    let output = Command::new(env!("CARGO"))
-        .args(["tree", "--edges", edges, "--prefix", "none", "--locked", "--offline"])
-        .args(["--format", "{p}|{l}"])
-        .current_dir(root)
-        .output()
-        .expect("cargo is there");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).expect("text");
-    let rows = text.lines().filter_map(|line| line.split_once('|'));
-    let crates = rows.map(|(package, licence)| {
-        let name = package.split_whitespace().next().expect("a name");
-        (name.to_owned(), licence.trim_end_matches(" (*)").to_owned())
-    });
-    crates.filter(|(name, _)| !is_ours(name)).collect()
-}
-
-#[test]
-#[ignore = "at a release: make -C packaging release-check"]
-fn every_dependency_is_listed() {
-    assert_eq!(listed(&text("docs/DEPENDENCIES.md")), used(root(), "normal"));
-}
-
 /// The parts of Rust's standard library that this build has taken in: the toolchain's debug
 /// information names their files.
 #[test]
@@ -193,7 +149,6 @@ fn every_dependency_is_listed() {
 fn what_comes_with_rust_is_named() {
     let library = fs::read(Library::Ours.file()).expect("cargo has built it");
     let third_party = text("THIRD-PARTY.txt");
-    let table = text("docs/DEPENDENCIES.md");
     let path = regex::bytes::Regex::new(r"/rust/deps/([a-z0-9_-]+?)-\d+\.\d|/rustc/[0-9a-f]{40}/library/([a-z_-]+)/")
         .expect("valid");
     let found: BTreeSet<_> = path
@@ -210,38 +165,7 @@ fn what_comes_with_rust_is_named() {
         };
         let word = Regex::new(&format!(r"(?-u:\b){}(?-u:\b)", regex::escape(crate_name))).expect("valid");
         assert!(word.is_match(&third_party), "THIRD-PARTY.txt does not name {name}");
-        assert!(word.is_match(&table), "docs/DEPENDENCIES.md does not name {name}");
     }
-}
-
-/// An agent in Rust is built from at most 19 crates, itself not counted; five of them are
-/// parking_lot and what it needs.
-#[test]
-#[ignore = "at a release: make -C packaging release-check"]
-fn agents_in_rust_are_small() {
-    let output = Command::new(env!("CARGO"))
-        .args([
-            "tree",
-            "--package",
-            "pmda-load",
-            "--edges",
-            "normal,build",
-            "--prefix",
-            "none",
-        ])
-        .args(["--no-dedupe", "--locked", "--offline", "--format", "{p}"])
-        .current_dir(root())
-        .output()
-        .expect("cargo is there");
-    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let text = String::from_utf8(output.stdout).expect("text");
-    let crates: BTreeSet<&str> = text.lines().filter_map(|line| line.split_whitespace().next()).collect();
-    assert!(
-        crates.contains("pmda-load") && crates.contains("pmda-core"),
-        "{crates:?}"
-    );
-    // Each has its reason in docs/DEPENDENCIES.md.
-    assert!(crates.len() <= 22, "{crates:?}");
 }
 
 /// Whether a crate is one of ours, which is in no registry yet.
@@ -314,132 +238,4 @@ fn the_bill_of_materials_names_what_is_linked() {
         named.insert((found[1].to_owned(), found[3].to_owned(), found[4].to_owned()));
     }
     assert_eq!(named, linked());
-}
-
-/// An exported function of an `exports.rs`: its comment, and its declaration up to the body.
-struct Exported {
-    comment: String,
-    declaration: String,
-}
-
-/// The exported functions in the text of an `exports.rs`.
-fn exported(text: &str) -> Vec<Exported> {
-    let mut found = Vec::new();
-    let lines: Vec<_> = text.lines().collect();
-    for (place, _) in (0..).zip(&lines).filter(|(_, line)| **line == "#[unsafe(no_mangle)]") {
-        let in_front = lines[..place].iter().rev();
-        let mut comment: Vec<_> = in_front
-            .take_while(|line| line.starts_with("///") || line.starts_with("#["))
-            .copied()
-            .collect();
-        comment.reverse();
-        let behind = &lines[place + 1..];
-        let length = behind
-            .iter()
-            .position(|line| line.ends_with('{'))
-            .map_or(0, |end| end + 1);
-        found.push(Exported {
-            comment: comment.join("\n"),
-            declaration: behind[..length].join(" "),
-        });
-    }
-    found
-}
-
-/// What the comment of an exported function lacks, or has in vain.
-fn faults(function: &Exported) -> Vec<&'static str> {
-    let has = |section: &str| function.comment.lines().any(|line| line == format!("/// # {section}"));
-    let returns = function.declaration.contains(") -> ");
-    let is_unsafe = function.declaration.contains("unsafe extern ");
-    let mut faults = Vec::new();
-    if !function.comment.starts_with("/// ") {
-        faults.push("no comment");
-    }
-    if has("Returns") != returns {
-        faults.push("a result without `# Returns`, or the reverse");
-    }
-    if is_unsafe
-        && !["*", "Option<", "Out<", "In<"]
-            .iter()
-            .any(|pointer| function.declaration.contains(pointer))
-    {
-        faults.push("unsafe without a pointer");
-    }
-    if has("Safety") != is_unsafe {
-        faults.push("unsafe without `# Safety`, or the reverse");
-    }
-    faults
-}
-
-/// The comment of an exported function, which is its documentation in the C headers as well, says
-/// what it returns, and what it demands of the pointers that it gets.
-#[test]
-#[ignore = "at a release: make -C packaging release-check"]
-fn exported_functions_say_what_they_return_and_demand() {
-    let (mut wrong, mut count) = (Vec::new(), 0);
-    let exports = rust_files("src")
-        .into_iter()
-        .filter(|(path, _)| path.ends_with("/exports.rs"));
-    for (path, text) in exports {
-        for function in exported(&text) {
-            count += 1;
-            let faults = faults(&function);
-            if !faults.is_empty() {
-                wrong.push(format!("{path}: {}: {faults:?}", function.declaration));
-            }
-        }
-    }
-    assert!(count > 125, "{count} exported functions were found");
-    assert!(wrong.is_empty(), "{wrong:#?}");
-}
-
-/// The last test can fail: each fault is seen.
-#[test]
-#[ignore = "at a release: make -C packaging release-check"]
-fn a_missing_section_is_seen() {
-    let (returns, safety) = (
-        "/// Does it.\n///\n/// # Returns\n/// 0.\n",
-        "/// Does it.\n///\n/// # Safety\n/// Yes.\n",
-    );
-    for (comment, declaration, expected) in [
-        ("", "pub extern \"C\" fn f() {", 1),
-        ("/// Does it.\n", "pub extern \"C\" fn f() {", 0),
-        ("/// Does it.\n", "pub extern \"C\" fn f() -> c_int {", 1),
-        (
-            "/// Does it.\n",
-            "pub unsafe extern \"C\" fn f(\n    a: *mut c_int,\n) -> c_int {",
-            2,
-        ),
-        (returns, "pub extern \"C\" fn f() {", 1),
-        (safety, "pub extern \"C\" fn f() {", 1),
-        (safety, "pub unsafe extern \"C\" fn f(a: c_int) {", 1),
-        (safety, "pub unsafe extern \"C\" fn f(a: Option<CText<'_>>) {", 0),
-    ] {
-        let text = format!("{comment}#[unsafe(no_mangle)]\n{declaration}\n    body();\n}}\n");
-        let found = exported(&text);
-        assert_eq!(found.len(), 1, "{text}");
-        assert_eq!(faults(&found[0]).len(), expected, "{text}");
-    }
-}
-
-/// Files have at most 480 lines beside comments: a comment is as long as its reader needs.
-#[test]
-#[ignore = "at a release: make -C packaging release-check"]
-fn files_can_be_read() {
-    let mut large = Vec::new();
-    let folders = [
-        "src", "core", "pmda", "agents", "tools", "tests", "benches", "build", "fuzz",
-    ];
-    for folder in folders {
-        // What a fuzzer has built is nobody's to read.
-        let own = |(path, _): &(String, String)| !path.starts_with("target/");
-        for (path, text) in rust_files(folder).into_iter().filter(own) {
-            let is_code = |line: &&str| !line.trim_start().starts_with("//");
-            let lines = text.lines().filter(is_code).count();
-            if lines > 480 {
-                large.push(format!("{folder}/{path}: {lines} lines"));
-            }
-        }
-    }
-    assert!(large.is_empty(), "{large:#?}");
 }
