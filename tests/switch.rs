@@ -3,7 +3,9 @@
 //! a configuration and a cache of the test's.
 
 use std::fs;
+use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -168,6 +170,88 @@ fn status_says_what_each_process_has_loaded() {
     }
     assert!(text.contains("restart PCP"), "{text}");
     for child in [&mut with_ours, &mut with_c] {
+        drop(child.stdin.take());
+        child.wait().expect("it was started");
+    }
+}
+
+/// A program that maps a file, and then puts something else in its place.
+fn mapping_program(directory: &Path) -> PathBuf {
+    let source = directory.join("maps.c");
+    let program = directory.join("maps");
+    let text = "#include <fcntl.h>\n#include <stdio.h>\n#include <string.h>\n#include <sys/mman.h>\n#include <sys/stat.h>\n\
+                #include <unistd.h>\n\
+                int main(int argc, char **argv)\n{\n\
+                    int fd = open(argv[1], O_RDONLY);\n\
+                    if (argc != 3 || mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED)\n        return 1;\n\
+                    if (strcmp(argv[2], \"fifo\") == 0 && (unlink(argv[1]) < 0 || mkfifo(argv[1], 0644) < 0))\n        return 1;\n\
+                    if (strcmp(argv[2], \"zero\") == 0 && (unlink(argv[1]) < 0 || symlink(\"/dev/zero\", argv[1]) < 0))\n        return 1;\n\
+                    puts(\"ready\");\n    fflush(stdout);\n    return getchar() == EOF ? 0 : 1;\n}\n";
+    fs::write(&source, text).expect("target is writable");
+    let mut cc = plain("cc");
+    cc.arg("-o").arg(&program).arg(&source);
+    expect_success(cc, "cc");
+    program
+}
+
+/// Whatever another user's process maps under the name of the library: nothing of it is waited for,
+/// and what is said of it is one line for people.
+#[test]
+fn processes_of_other_users_do_no_harm() {
+    let host = Host::new("switch-hostile");
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let open = fs::Permissions::from_mode(0o777);
+    fs::set_permissions(directory.path(), open.clone()).expect("ours");
+    let program = mapping_program(directory.path());
+    // What it maps, how long that is, what takes its place, and what is said of it.
+    let odd = "|this library (\u{1b}[2J\t";
+    let replaced = if pcp_pmda_test::is_root() {
+        "the C library, a file that was replaced since"
+    } else {
+        "unknown: its file cannot be read: entity not found, a file that was replaced since"
+    };
+    let scenes = [
+        ("waits", 4096, "fifo", replaced),
+        ("endless", 4096, "zero", replaced),
+        ("large", 1 << 40, "stay", "the C library"),
+        (odd, 4096, "stay", "the C library"),
+    ];
+    let start = |(folder, length, becomes, _): &(&str, u64, &str, &str)| {
+        let folder = directory.path().join(folder);
+        fs::create_dir(&folder).expect("ours");
+        fs::set_permissions(&folder, open.clone()).expect("ours");
+        let file = folder.join("libpcp_pmda.so.3");
+        let made = fs::File::create(&file).expect("ours");
+        made.set_len(*length).expect("a file with a hole");
+        let mut command = Command::new(&program);
+        command.arg(&file).arg(becomes);
+        if pcp_pmda_test::is_root() {
+            command.uid(65_534).gid(65_534);
+        }
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("it was compiled");
+        let mut ready = [0; 6];
+        let stdout = child.stdout.as_mut().expect("piped");
+        stdout.read_exact(&mut ready).expect("it maps the file");
+        child
+    };
+    let mut children: Vec<Child> = scenes.iter().map(start).collect();
+    let status = host.says(&["status"], "exit 3");
+    for (child, (folder, .., library)) in children.iter().zip(&scenes) {
+        let which = host.run(&["which", &child.id().to_string()]);
+        let which = String::from_utf8_lossy(&which.stdout).into_owned();
+        let shown = format!(
+            "{library} ({}/{}/libpcp_pmda.so.3",
+            directory.path().display(),
+            folder.escape_debug()
+        );
+        for text in [&status, &which] {
+            assert!(text.contains(&shown), "{shown} in {text:?}");
+            assert!(!text.contains(['\u{1b}', '\t']), "{text:?}");
+        }
+        assert_eq!(which.lines().count(), 1, "{which:?}");
+    }
+    for child in &mut children {
         drop(child.stdin.take());
         child.wait().expect("it was started");
     }

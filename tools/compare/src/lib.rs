@@ -2,7 +2,8 @@
 //! the running one, is asked everything that a client can ask.
 //!
 //! ```text
-//! main ─┬─ supervisor      two processes: each ends what the other leaves behind
+//! main ─┬─ inquiry         which library each process has loaded (status, which) ─── loaded
+//!       ├─ supervisor      two processes: each ends what the other leaves behind
 //!       └─ compare ─┬── host         pmcd.conf, pcp.conf, the agents
 //!                   ├── pmcd ──┬──── folder       private directories
 //!                   │          └──── processes    what runs below, its time and memory, its end
@@ -19,6 +20,8 @@ pub mod compare;
 pub mod difference;
 pub mod folder;
 pub mod host;
+pub mod inquiry;
+pub mod loaded;
 pub mod pmcd;
 pub mod processes;
 pub mod report;

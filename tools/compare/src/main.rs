@@ -1,11 +1,13 @@
-//! `pcp-pmda-rust compare`: see its manual page.
+//! `pcp-pmda-rust compare`, and what `pcp-pmda-rust status` and `which` know of processes: see the
+//! manual page.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 use lexopt::prelude::*;
 use pcp_pmda_rust_compare::compare::{Settings, compare};
+use pcp_pmda_rust_compare::inquiry::{self, PATIENCE};
 use pcp_pmda_rust_compare::report::{self, End};
 use pcp_pmda_rust_compare::supervisor;
 
@@ -19,8 +21,20 @@ beside the running one, and compares what a client sees. See pcp-pmda-rust(1).";
 struct Options {
     settings: Settings,
     json: bool,
-    /// This is the lower one of two processes.
-    is_below: bool,
+    role: Role,
+}
+
+/// What this process does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Role {
+    /// Starts the one that compares, and waits for its end.
+    Supervise,
+    /// Compares.
+    Compare,
+    /// Says what processes have loaded: the interface of `pcp-pmda-rust`.
+    Inquire,
+    /// Reads it for that one.
+    Read,
 }
 
 fn main() -> ExitCode {
@@ -35,16 +49,24 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let outcome = if options.is_below {
-        let progress = Progress::new();
-        let outcome =
-            supervisor::guard().and_then(|guard| compare(&options.settings, &guard, &|what| progress.show(what)));
-        progress.clear();
-        outcome
-    } else {
-        match supervisor::run(std::env::args_os()) {
+    let outcome = match options.role {
+        Role::Compare => {
+            let progress = Progress::new();
+            let outcome =
+                supervisor::guard().and_then(|guard| compare(&options.settings, &guard, &|what| progress.show(what)));
+            progress.clear();
+            outcome
+        }
+        Role::Supervise => match supervisor::run(std::env::args_os()) {
             Ok(status) => return ExitCode::from(status),
             Err(reason) => Err(reason),
+        },
+        Role::Inquire => return inquire(&options.settings),
+        Role::Read => {
+            let Settings { ours, agents, .. } = &options.settings;
+            let prefix = agents.first().map(String::as_str).unwrap_or_default();
+            let answered = inquiry::answer(ours, prefix, io::stdin().lock(), io::stdout().lock());
+            return ExitCode::from(u8::from(answered.is_err()));
         }
     };
     let end = match outcome {
@@ -70,6 +92,34 @@ fn main() -> ExitCode {
     ExitCode::from(end as u8)
 }
 
+/// Writes a line for each library that processes have loaded, with tabs between its fields; the
+/// manual page of `pcp-pmda-rust` shows what becomes of them. Without subjects it looks into all
+/// processes.
+fn inquire(settings: &Settings) -> ExitCode {
+    let all = settings.agents.is_empty().then(inquiry::all_processes);
+    let reader = || {
+        let mut command = Command::new("/proc/self/exe");
+        command.arg(inquiry::READER).arg("--library").arg(&settings.ours);
+        // Among all processes those of PCP matter that may not be looked into; of one that was named
+        // it is said in any case.
+        command.args(all.is_some().then_some("pm"));
+        command
+    };
+    let answers = inquiry::ask(all.as_ref().unwrap_or(&settings.agents), &reader, PATIENCE);
+    let answers = match answers {
+        Ok(answers) => answers,
+        Err(error) => {
+            eprintln!("pcp-pmda-rust: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    answers.lines.iter().for_each(|line| say(line));
+    for missing in &answers.missing {
+        eprintln!("pcp-pmda-rust: {missing}");
+    }
+    ExitCode::SUCCESS
+}
+
 fn options(mut parser: lexopt::Parser) -> Result<Option<Options>, lexopt::Error> {
     let (mut ours, mut c) = (OsString::new(), OsString::new());
     let mut options = Options {
@@ -80,7 +130,7 @@ fn options(mut parser: lexopt::Parser) -> Result<Option<Options>, lexopt::Error>
             fetches: 3,
         },
         json: false,
-        is_below: false,
+        role: Role::Supervise,
     };
     while let Some(argument) = parser.next()? {
         match argument {
@@ -93,14 +143,17 @@ fn options(mut parser: lexopt::Parser) -> Result<Option<Options>, lexopt::Error>
                     return Err("--fetches takes a number from 1".into());
                 }
             }
-            Long(name) if name == supervisor::BELOW.trim_start_matches('-') => options.is_below = true,
+            Long(name) if name == supervisor::BELOW.trim_start_matches('-') => options.role = Role::Compare,
+            Long("loaded") => options.role = Role::Inquire,
+            Long(name) if name == inquiry::READER.trim_start_matches('-') => options.role = Role::Read,
             Long("json") => options.json = true,
             Long("help") | Short('h') => return Ok(None),
             Value(name) => options.settings.agents.push(name.string()?),
             other => return Err(other.unexpected()),
         }
     }
-    if ours.is_empty() || c.is_empty() {
+    let compares = matches!(options.role, Role::Supervise | Role::Compare);
+    if ours.is_empty() || (c.is_empty() && compares) {
         return Err("--library and --c-library are needed, which pcp-pmda-rust adds".into());
     }
     options.settings.ours = ours.into();

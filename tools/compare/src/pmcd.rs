@@ -16,6 +16,7 @@ use pmda_core::dir_entry::DirEntry;
 use crate::client::Client;
 use crate::folder::Folder;
 use crate::host::{Agent, Host};
+use crate::loaded;
 use crate::processes::{self, Guard};
 
 /// How long pmcd may take to start its agents.
@@ -103,7 +104,7 @@ impl<'a> Pmcd<'a> {
     /// # Errors
     /// Which one it has loaded.
     pub fn check_libraries(&self, pids: &[i32]) -> Result<(), String> {
-        let mut all = pids.iter().flat_map(|pid| processes::loaded(*pid, "libpcp_pmda.so"));
+        let mut all = pids.iter().flat_map(|pid| loaded::paths(*pid));
         match all.find(|path| *path != self.library) {
             Some(path) => Err(format!("it loads {} whatever LD_LIBRARY_PATH says", path.display())),
             None => Ok(()),
@@ -170,8 +171,8 @@ fn content(path: &Path) -> Option<String> {
 fn environment(host: &Host) -> Vec<(OsString, OsString)> {
     let running = || {
         let pid = content(&host.path("PCP_RUN_DIR").ok()?.join("pmcd.pid"))?;
-        let pid: u32 = pid.trim().parse().ok()?;
-        is_ours(pid).then_some(())?;
+        let pid: i32 = pid.trim().parse().ok()?;
+        processes::is_ours(pid).then_some(())?;
         let environ = fs::read(format!("/proc/{pid}/environ")).ok()?;
         let variable = |entry: &[u8]| {
             let at = entry.iter().position(|byte| *byte == b'=')?;
@@ -182,14 +183,6 @@ fn environment(host: &Host) -> Vec<(OsString, OsString)> {
         (!found.is_empty()).then_some(found)
     };
     running().unwrap_or_else(|| std::env::vars_os().collect())
-}
-
-/// Returns whether a process has no other user than this one: real, effective, saved and of files.
-fn is_ours(pid: u32) -> bool {
-    let own = nix::unistd::Uid::effective().to_string();
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
-    users.is_some_and(|users| users.split_whitespace().all(|user| user == own))
 }
 
 fn command(program: &Path, folder: &Folder, base: Vec<(OsString, OsString)>) -> Command {
@@ -224,34 +217,4 @@ fn command(program: &Path, folder: &Folder, base: Vec<(OsString, OsString)>) -> 
         .stdout(output())
         .stderr(output());
     command
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A process of another user is not believed, one that has gone neither.
-    #[test]
-    fn whose_environment_counts() {
-        assert!(is_ours(std::process::id()));
-        let sleeping = |user: Option<u32>| {
-            let mut command = Command::new("sleep");
-            command.arg("60").stdin(Stdio::null());
-            if let Some(user) = user {
-                command.uid(user);
-            }
-            command.spawn().expect("sleep is there")
-        };
-        let mut children = vec![(sleeping(None), true)];
-        if nix::unistd::Uid::effective().is_root() {
-            children.push((sleeping(Some(65_534)), false));
-        }
-        for (mut child, expected) in children {
-            let found = is_ours(child.id());
-            child.kill().expect("a child of ours");
-            child.wait().expect("a child of ours");
-            assert_eq!(found, expected);
-            assert!(!is_ours(child.id()));
-        }
-    }
 }

@@ -5,7 +5,6 @@
 
 use std::fs;
 use std::io::Read;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -84,21 +83,12 @@ pub fn usage(pids: &[i32]) -> Usage {
     usage
 }
 
-/// The libraries of this name that a process has loaded.
-#[must_use]
-pub fn loaded(pid: i32, name: &str) -> Vec<PathBuf> {
-    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap_or_default();
-    let paths = maps
-        .lines()
-        .filter_map(|line| line.find('/').map(|start| &line[start..]));
-    let is_named = |path: &&str| {
-        Path::new(path)
-            .file_name()
-            .is_some_and(|file| file.to_string_lossy().starts_with(name))
-    };
-    let mut paths: Vec<PathBuf> = paths.filter(is_named).map(PathBuf::from).collect();
-    paths.dedup();
-    paths
+/// Returns whether a process has no other user than this one: real, effective, saved and of files.
+pub(crate) fn is_ours(pid: i32) -> bool {
+    let own = nix::unistd::Uid::effective().to_string();
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let users = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    users.is_some_and(|users| users.split_whitespace().all(|user| user == own))
 }
 
 /// Takes note of processes that have ended. Returns whether `pid` is among them.
@@ -205,5 +195,38 @@ impl Drop for Guard {
     fn drop(&mut self) {
         self.end_processes();
         self.folder().remove();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::CommandExt;
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    /// Neither a process of another user is ours, nor one that has ended.
+    #[test]
+    fn whose_process_it_is() {
+        assert!(is_ours(Pid::this().as_raw()));
+        let sleeping = |user: Option<u32>| {
+            let mut command = Command::new("sleep");
+            command.arg("60").stdin(Stdio::null());
+            if let Some(user) = user {
+                command.uid(user);
+            }
+            command.spawn().expect("sleep is there")
+        };
+        let mut children = vec![(sleeping(None), true)];
+        if nix::unistd::Uid::effective().is_root() {
+            children.push((sleeping(Some(65_534)), false));
+        }
+        for (mut child, expected) in children {
+            let found = is_ours(child.id() as i32);
+            child.kill().expect("a child of ours");
+            child.wait().expect("a child of ours");
+            assert_eq!(found, expected);
+            assert!(!is_ours(child.id() as i32));
+        }
     }
 }

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::compare::{Outcome, Report, Usages, Verdict};
 use crate::processes::Usage;
+use crate::value::plain;
 
 /// How many differences of an agent are shown.
 const SHOWN: usize = 20;
@@ -77,18 +78,6 @@ pub fn last_line(report: &Report, end: End) -> String {
         let _ = write!(line, "; not compared: {}", names.join(", "));
     }
     line
-}
-
-/// A text of an agent or of the host, in one line: control characters do nothing to the terminal.
-fn plain(text: &str) -> String {
-    let escaped = |letter: char| {
-        if letter.is_control() {
-            letter.escape_default().to_string()
-        } else {
-            letter.to_string()
-        }
-    };
-    text.chars().map(escaped).collect()
 }
 
 /// The lines for people, without the last one.
@@ -234,14 +223,4 @@ fn usages(usages: &Usages) -> Value {
         usage.map(|usage| json!({ "processor_ms": milliseconds(usage), "resident_kib": usage.resident }))
     };
     json!({ "c": one(mean(&usages.c)), "this": one(mean(&usages.ours)) })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn control_characters_are_shown() {
-        assert_eq!(plain("a\u{1b}[2Jb\n\u{9b}1mé"), "a\\u{1b}[2Jb\\n\\u{9b}1mé");
-    }
 }

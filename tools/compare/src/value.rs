@@ -11,6 +11,24 @@ pub(crate) fn quoted(text: &[u8]) -> String {
     format!("\"{}\"", text.escape_ascii())
 }
 
+/// The longest text that is shown, in characters.
+const SHOWN: usize = 500;
+
+/// A text of an agent, of the host or of another user's process, in one line of at most 500
+/// characters: control characters and those that turn the direction of writing are shown as
+/// escapes, so that they do nothing to the terminal.
+pub(crate) fn plain(text: &str) -> String {
+    let shown = |letter: char| match letter {
+        '"' | '\'' | '\\' => letter.to_string(),
+        other => other.escape_debug().to_string(),
+    };
+    let mut plain: String = text.chars().take(SHOWN).map(shown).collect();
+    if text.chars().nth(SHOWN).is_some() {
+        plain.push('…');
+    }
+    plain
+}
+
 /// A number, if the value of a metric of this type is one.
 pub(crate) fn integer(kind: i32, value: SentValue<'_>) -> Option<i128> {
     match (kind, value) {
@@ -87,4 +105,17 @@ pub(crate) fn type_name(kind: i32) -> String {
         _ => return format!("type {kind}"),
     };
     name.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_shown() {
+        assert_eq!(plain("a\u{1b}[2Jb\n\u{9b}1mé\t"), "a\\u{1b}[2Jb\\n\\u{9b}1mé\\t");
+        assert_eq!(plain("\"it's\\\" \u{202e}x"), "\"it's\\\" \\u{202e}x");
+        assert_eq!(plain(&"é".repeat(501)), "é".repeat(500) + "…");
+        assert_eq!(plain(&"é".repeat(500)), "é".repeat(500));
+    }
 }

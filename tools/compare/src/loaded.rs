@@ -1,0 +1,221 @@
+//! The libpcp_pmda that a process has loaded, and which one it is.
+//!
+//! Root looks into processes of all users, whose files are theirs to exchange. So no file is opened
+//! by its name, which may be a FIFO by now, or a link to anything: the kernel hands out the very
+//! file that a process has mapped (`/proc/PID/map_files`). Another user than root may not ask for
+//! that, and opens what processes of their own have loaded. All that is read has a limit; that it
+//! may take its time is the matter of [`crate::inquiry`].
+
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::fmt::Write;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read};
+use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use nix::fcntl::OFlag;
+use pmda_core::dir_entry::DirEntry;
+
+use crate::processes;
+use crate::value::plain;
+
+/// What is read of the list of a process's mappings, in bytes: an agent's has some thousand.
+const MAPS: u64 = 16 << 20;
+/// What is searched of a file, in bytes: the text is in the first megabyte of a release.
+const SEARCHED: u64 = 16 << 20;
+/// Libraries of one process that are looked at.
+const LIBRARIES: usize = 4;
+/// What is read of a command line, in bytes, and what is shown of it, in characters.
+const COMMAND_READ: u64 = 4096;
+const COMMAND_SHOWN: usize = 60;
+/// How the file is called.
+const NAME: &str = "libpcp_pmda.so";
+/// The text by which the library says what it was built for (`src/sys/libpcp/fit.rs`).
+const IN_RUST: &[u8] = b"libpcp_pmda in Rust, built for PCP ";
+
+/// A library in the list of a process's mappings.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Mapped {
+    /// Addresses, as `/proc/PID/map_files` names them.
+    range: String,
+    /// Its path when it was loaded, in the process's own mount name space.
+    path: PathBuf,
+}
+
+impl Mapped {
+    /// The library in a line of `/proc/PID/maps`, if it is one: addresses, permissions, offset,
+    /// device, inode, path.
+    fn from_line(line: &[u8]) -> Option<Mapped> {
+        let path = Path::new(OsStr::from_bytes(&line[line.iter().position(|byte| *byte == b'/')?..]));
+        let is_named = path.file_name()?.as_bytes().starts_with(NAME.as_bytes());
+        let range = line.split(|byte| *byte == b' ').next()?;
+        is_named.then(|| Mapped {
+            range: String::from_utf8_lossy(range).into_owned(),
+            path: path.to_owned(),
+        })
+    }
+
+    /// The path without the word by which the kernel says that it names the file no more.
+    fn named(&self) -> (&Path, bool) {
+        let whole = self.path.as_os_str().as_bytes();
+        let named = whole.strip_suffix(b" (deleted)");
+        (Path::new(OsStr::from_bytes(named.unwrap_or(whole))), named.is_some())
+    }
+}
+
+/// The libraries that a process has mapped, each once; none of a process that has ended.
+///
+/// # Errors
+/// What the operating system says, as `EACCES` of another user's process.
+fn mapped(pid: i32) -> io::Result<Vec<Mapped>> {
+    let maps = match File::open(format!("/proc/{pid}/maps")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other?,
+    };
+    let mut found: Vec<Mapped> = Vec::new();
+    let mut maps = BufReader::new(maps.take(MAPS));
+    let mut line = Vec::new();
+    // One that ends meanwhile has an error, and no further lines.
+    while found.len() < LIBRARIES && maps.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
+        let next = Mapped::from_line(line.strip_suffix(b"\n").unwrap_or(&line));
+        found.extend(next.filter(|next| !found.iter().any(|known| known.path == next.path)));
+        line.clear();
+    }
+    Ok(found)
+}
+
+/// The paths of the libraries that a process has loaded.
+#[must_use]
+pub fn paths(pid: i32) -> Vec<PathBuf> {
+    let mapped = mapped(pid).unwrap_or_default();
+    mapped.into_iter().map(|library| library.path).collect()
+}
+
+/// Opens a regular file that a path of the kernel's leads to. What is none is not opened: a FIFO
+/// would not end, and opening a device may do something.
+fn regular(path: &Path) -> io::Result<File> {
+    let open = |path: &Path, flags: OFlag| OpenOptions::new().read(true).custom_flags(flags.bits()).open(path);
+    let file = open(path, OFlag::O_PATH)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::from(io::ErrorKind::InvalidInput));
+    }
+    let same = format!("/proc/self/fd/{}", file.as_raw_fd());
+    open(Path::new(&same), OFlag::O_NONBLOCK | OFlag::O_NOCTTY)
+}
+
+/// The file of a library that a process has mapped.
+fn file(pid: i32, mapped: &Mapped) -> io::Result<File> {
+    match regular(Path::new(&format!("/proc/{pid}/map_files/{}", mapped.range))) {
+        Err(error) if error.kind() == io::ErrorKind::PermissionDenied && processes::is_ours(pid) => {
+            let root = PathBuf::from(format!("/proc/{pid}/root"));
+            match mapped.named() {
+                (path, false) => regular(&root.join(path.strip_prefix("/").unwrap_or(path))),
+                (_, true) => Err(io::Error::from(io::ErrorKind::NotFound)),
+            }
+        }
+        other => other,
+    }
+}
+
+/// Returns whether the text of the library in Rust is in a file.
+fn is_in_rust(file: File) -> io::Result<bool> {
+    let mut bytes = Vec::new();
+    file.take(SEARCHED).read_to_end(&mut bytes)?;
+    let mut starts = bytes.iter().enumerate().filter(|(_, byte)| **byte == IN_RUST[0]);
+    Ok(starts.any(|(at, _)| bytes[at..].starts_with(IN_RUST)))
+}
+
+/// Says which library processes have loaded, or a file is.
+#[derive(Debug)]
+pub struct Libraries {
+    /// The directory of the library that this program belongs to.
+    directory: PathBuf,
+    /// How programs are called that get a line although they may not be looked into.
+    prefix: String,
+    /// Files that were read before, by device and inode.
+    known: HashMap<(u64, u64), bool>,
+}
+
+impl Libraries {
+    /// `library` is the one that this program belongs to. A process that may not be looked into gets
+    /// a line if the name of its program starts with `prefix`.
+    #[must_use]
+    pub fn new(library: &Path, prefix: &str) -> Libraries {
+        let found = fs::canonicalize(library).unwrap_or_else(|_| library.to_owned());
+        Libraries {
+            directory: found.parent().unwrap_or(&found).to_owned(),
+            prefix: prefix.to_owned(),
+            known: HashMap::new(),
+        }
+    }
+
+    /// The lines about a process, by its number, or about a file, by its path: process, library,
+    /// path, name of the program, command, with tabs between. Of a process that has loaded no
+    /// libpcp_pmda there is none.
+    pub fn lines(&mut self, subject: &str) -> String {
+        let mut lines = String::new();
+        let Ok(pid) = subject.parse::<i32>() else {
+            let path = Path::new(subject);
+            let file = DirEntry::target_at(path).and_then(|entry| entry.read());
+            let library = self.library(path, file);
+            let _ = writeln!(lines, "\t{library}\t{}\t\t", plain(subject));
+            return lines;
+        };
+        let name = plain(text(pid, "comm").trim_end_matches('\n'));
+        let command: String = text(pid, "cmdline").replace('\0', " ");
+        let command = plain(&command.chars().take(COMMAND_SHOWN).collect::<String>());
+        let command = command.trim_end();
+        match mapped(pid) {
+            Ok(mapped) => {
+                for mapped in mapped {
+                    let (path, is_replaced) = mapped.named();
+                    let mut library = self.library(path, file(pid, &mapped));
+                    if is_replaced {
+                        library += ", a file that was replaced since";
+                    }
+                    let path = plain(&mapped.path.to_string_lossy());
+                    let _ = writeln!(lines, "{pid}\t{library}\t{path}\t{name}\t{command}");
+                }
+            }
+            Err(_) if name.starts_with(&self.prefix) => {
+                let _ = writeln!(lines, "{pid}\tunknown: only root can see it\t\t{name}\t{command}");
+            }
+            Err(_) => {}
+        }
+        lines
+    }
+
+    fn library(&mut self, path: &Path, file: io::Result<File>) -> String {
+        let is_here = path.starts_with(&self.directory);
+        match file.and_then(|file| self.is_in_rust(file)) {
+            Ok(true) if is_here => "this library".to_owned(),
+            Ok(true) => "a libpcp_pmda in Rust".to_owned(),
+            Ok(false) => "the C library".to_owned(),
+            Err(_) if is_here => "this library".to_owned(),
+            Err(error) => format!("unknown: its file cannot be read: {}", plain(&error.to_string())),
+        }
+    }
+
+    fn is_in_rust(&mut self, file: File) -> io::Result<bool> {
+        let metadata = file.metadata()?;
+        let key = (metadata.dev(), metadata.ino());
+        if let Some(known) = self.known.get(&key) {
+            return Ok(*known);
+        }
+        let found = is_in_rust(file)?;
+        self.known.insert(key, found);
+        Ok(found)
+    }
+}
+
+/// The start of a file of a process, as text.
+fn text(pid: i32, name: &str) -> String {
+    let mut bytes = Vec::new();
+    let file = File::open(format!("/proc/{pid}/{name}"));
+    // One that has ended has no text.
+    let _ = file.and_then(|file| file.take(COMMAND_READ).read_to_end(&mut bytes));
+    String::from_utf8_lossy(&bytes).into_owned()
+}
