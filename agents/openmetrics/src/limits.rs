@@ -43,9 +43,12 @@ pub const FRESH: Duration = Duration::from_secs(60);
 /// The most connections at a time, if the limit of descriptors allows them.
 pub const CONNECTIONS: usize = 4 * SOURCES as usize;
 
-/// The most cookies of all servers.
-pub const COOKIES: usize = 1000;
-/// The longest cookie, in bytes.
+/// What may come before the head of a reply is complete, in bytes.
+pub const HEAD: usize = 256 << 10;
+
+/// The most cookies of a source.
+pub const COOKIES: usize = 64;
+/// The longest cookie with its attributes, in bytes.
 pub const COOKIE: usize = 4096;
 
 /// The most labels that clients are shown of a metric or an instance. Clients merge them with those

@@ -192,6 +192,7 @@ impl OpenMetrics {
             let sources = self.sources.values_mut();
             for source in sources.filter(|source| !source.is_gone && !seen.contains(&source.name)) {
                 let cluster = source.cluster;
+                self.fetcher.forget(cluster);
                 let places = source.leave().into_iter();
                 self.changes.gone.extend(places.map(|place| (cluster, place)));
             }

@@ -8,16 +8,21 @@ mod address;
 mod coding;
 mod complaints;
 mod connect;
+mod connection;
+mod cookies;
 mod descriptors;
 mod document;
+mod header_text;
 mod http;
 mod local;
 mod netrc;
+mod peer;
 mod proxy;
 mod secure;
+mod stream;
 mod tls;
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fmt;
 use std::future::Future;
 use std::panic::{self, AssertUnwindSafe};
@@ -35,6 +40,7 @@ use complaints::Complaints;
 use descriptors::Descriptors;
 pub use document::{Document, Failure, Memory};
 pub(crate) use http::is_header;
+use peer::Peer;
 pub use secure::{Secure, is_about_a_file};
 
 use crate::limits;
@@ -106,6 +112,8 @@ pub struct Outcome {
 struct Job {
     source: u32,
     target: Arc<Target>,
+    /// What the source has at its servers, if it has an address.
+    peer: Option<Arc<Peer>>,
     begun: Instant,
     /// How long it may take.
     bound: Duration,
@@ -205,6 +213,8 @@ pub struct Fetcher {
     work: Option<Loop>,
     results: Receiver<Outcome>,
     sender: Sender<Outcome>,
+    /// What sources have at their servers.
+    peers: HashMap<u32, Arc<Peer>>,
     /// Sources that are fetched.
     under_way: HashSet<u32>,
     /// Those of them that the request waits for.
@@ -235,6 +245,7 @@ impl Fetcher {
             work: None,
             results,
             sender,
+            peers: HashMap::new(),
             under_way: HashSet::new(),
             awaited: HashSet::new(),
             until: Instant::now(),
@@ -260,9 +271,11 @@ impl Fetcher {
         if !self.under_way.insert(source) {
             return;
         }
+        let peer = self.peer(source, &target);
         let mut job = Job {
             source,
             target,
+            peer,
             begun: Instant::now(),
             bound: bound.unwrap_or(self.shared.bound),
             results: Some(self.sender.clone()),
@@ -289,6 +302,27 @@ impl Fetcher {
         } else {
             work.handle.spawn(Arc::clone(&self.shared).run(job));
         }
+    }
+
+    /// Forgets what a source has at its servers: its file has gone.
+    pub fn forget(&mut self, source: u32) {
+        self.peers.remove(&source);
+    }
+
+    /// What a source has at its servers, if it is fetched from an address. With another address it
+    /// begins anew.
+    fn peer(&mut self, source: u32, target: &Target) -> Option<Arc<Peer>> {
+        let Target::Http { url, secure, .. } = target else {
+            self.peers.remove(&source);
+            return None;
+        };
+        let known = self.peers.get(&source);
+        if let Some(peer) = known.filter(|peer| peer.is_of(url, secure.as_ref())) {
+            return Some(Arc::clone(peer));
+        }
+        let peer = self.shared.client().peer(url, secure.as_ref());
+        self.peers.insert(source, Arc::clone(&peer));
+        Some(peer)
     }
 
     /// Waits for these sources, at most so long, by [`Fetcher::next`].
@@ -342,6 +376,10 @@ impl Fetcher {
 }
 
 impl Shared {
+    fn client(&self) -> &http::Client {
+        self.client.get_or_init(http::Client::of_the_environment)
+    }
+
     fn read_files(&self) {
         loop {
             let Some(job) = self.files.lock().pop_front() else {
@@ -361,8 +399,10 @@ impl Shared {
     async fn run(self: Arc<Shared>, job: Job) {
         let result = match &*job.target {
             Target::Http { url, headers, secure } => {
-                let client = self.client.get_or_init(http::Client::of_the_environment);
-                let answer = client.get(url, headers, secure.as_deref(), &self.memory);
+                let client = self.client();
+                let peer = job.peer.clone();
+                let peer = peer.unwrap_or_else(|| client.peer(url, secure.as_ref()));
+                let answer = client.get(&peer, headers, &self.memory);
                 within(job.bound, answer, || format!("no answer in time from {url}")).await
             }
             Target::Script(path) => {

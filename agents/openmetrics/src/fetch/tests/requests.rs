@@ -1,6 +1,7 @@
 //! What requests have, and what becomes of replies.
 
 use std::sync::Mutex as Shared;
+use std::sync::atomic::AtomicBool;
 
 use super::*;
 
@@ -115,67 +116,94 @@ fn redirections_are_counted() {
     assert_eq!((reason.as_str(), paths(&seen).len()), ("Exceeded 30 redirects.", 31));
 }
 
-/// A way that is permanent is gone at once the next time, as long as it leads to a document.
+/// OM-91: an address is asked each time, also one that has moved for good: a reply of one bad moment
+/// is no longer than that.
 #[test]
 fn where_an_address_has_moved() {
-    let code = Arc::new(AtomicUsize::new(200));
-    let answered = Arc::clone(&code);
-    let (server, seen) = remembering(move |path, out| {
-        let location = |status: &str, to: &str| format!("{status} Moved\r\nLocation: {to}");
+    let (server, seen) = remembering(|path, out| match path {
+        "/metrics" => respond(out, "301 Moved\r\nLocation: /second", b""),
+        "/second" => respond(out, "308 Moved\r\nLocation: /new", b""),
+        _ => respond(out, "200 OK", b"x 1\n"),
+    });
+    let mut fetcher = fetcher(&[]);
+    for _ in 0..3 {
+        assert_eq!(ask(&mut fetcher, &server.url()), Ok((200, "x 1\n".to_owned())));
+        assert_eq!(paths(&seen), ["/metrics", "/second", "/new"]);
+    }
+    assert_eq!(server.connections.load(Ordering::SeqCst), 1);
+}
+
+/// A source keeps one connection with its own server, and one with where that leads to; what lies
+/// between is asked on connections of its own.
+#[test]
+fn connections_of_a_way_that_leads_elsewhere() {
+    let last = Server::new(|_, out| respond(out, "200 OK", b"x 1\n"));
+    let leading = |to: String| {
+        let head = format!("302 Found\r\nLocation: {to}");
+        Server::new(move |_, out| respond(out, &head, b""))
+    };
+    let between = leading(last.url());
+    let first = leading(between.url());
+    let mut fetcher = fetcher(&[]);
+    for _ in 0..3 {
+        assert_eq!(ask(&mut fetcher, &first.url()), Ok((200, "x 1\n".to_owned())));
+    }
+    let count = |server: &Server| server.connections.load(Ordering::SeqCst);
+    assert_eq!([count(&first), count(&between), count(&last)], [1, 3, 1]);
+}
+
+/// What comes before a reply is bounded: interim replies without end cost neither time nor memory.
+#[test]
+fn interim_replies() {
+    let (server, _) = remembering(|path, out| {
+        let mut interim = || out.write_all(&b"HTTP/1.1 100 Continue\r\n\r\n".repeat(40)).is_ok();
         match path {
-            "/metrics" => respond(out, &location("301", "/second"), b""),
-            "/second" => respond(out, &location("308", "/new"), b""),
-            "/mixed" => respond(out, &location("301", "/found"), b""),
-            "/found" => respond(out, &location("302", "/third"), b""),
-            "/third" => respond(out, &location("301", "/last"), b""),
-            "/last" => respond(out, "200 OK", b"y 1\n"),
-            _ => respond(out, &format!("{} x", answered.load(Ordering::SeqCst)), b"x 1\n"),
+            "/few" => interim() && respond(out, "200 OK", b"x 1\n"),
+            _ => {
+                while interim() {}
+                false
+            }
         }
     });
-    let good = Ok((200, "x 1\n".to_owned()));
     let mut fetcher = fetcher(&[]);
-    assert_eq!(ask(&mut fetcher, &server.url()), good);
-    assert_eq!(paths(&seen), ["/metrics", "/second", "/new"]);
+    let few = server.url().replace("metrics", "few");
     for _ in 0..2 {
-        assert_eq!(ask(&mut fetcher, &server.url()), good);
-        assert_eq!(paths(&seen), ["/new"]);
+        assert_eq!(ask(&mut fetcher, &few), Ok((200, "x 1\n".to_owned())));
     }
-    // The way begins anew.
-    code.store(400, Ordering::SeqCst);
-    assert_eq!(ask(&mut fetcher, &server.url()).expect_err("400").status, 400);
-    assert_eq!(paths(&seen), ["/new", "/metrics", "/second", "/new"]);
-    assert_eq!(ask(&mut fetcher, &server.url()).expect_err("400").status, 400);
-    assert_eq!(paths(&seen), ["/metrics", "/second", "/new"]);
-    code.store(399, Ordering::SeqCst);
-    for _ in 0..2 {
-        assert_eq!(ask(&mut fetcher, &server.url()).expect("no failure").0, 399);
+    assert_eq!(
+        reason(ask(&mut fetcher, &server.url())),
+        format!(
+            "more than {} bytes have come before the head of a reply was complete for url: {}",
+            limits::HEAD,
+            server.url()
+        )
+    );
+}
+
+/// A document may be larger than what may come before a reply, on a connection that has read ahead.
+#[test]
+fn large_documents_on_one_connection() {
+    let (server, _) = remembering(|_, out| respond(out, "200 OK", &vec![b'#'; 8 * limits::HEAD]));
+    let mut fetcher = fetcher(&[]);
+    for _ in 0..4 {
+        let (status, document) = ask(&mut fetcher, &server.url()).expect("a document");
+        assert_eq!((status, document.len()), (200, 8 * limits::HEAD));
     }
-    assert_eq!(paths(&seen), ["/metrics", "/second", "/new", "/new"]);
-    // Only up to a step that is not for good.
-    let mixed = server.url().replace("metrics", "mixed");
-    for expected in [
-        &["/mixed", "/found", "/third", "/last"][..],
-        &["/found", "/third", "/last"],
-    ] {
-        assert_eq!(ask(&mut fetcher, &mixed), Ok((200, "y 1\n".to_owned())));
-        assert_eq!(paths(&seen), expected);
-    }
+    assert_eq!(server.connections.load(Ordering::SeqCst), 1);
 }
 
 /// Of a reply that leads elsewhere a short body is read, so that the connection serves again; of a
 /// long one the connection is given up.
 #[test]
 fn bodies_of_redirections() {
-    // The next request may be sent before the connection of the last one is free.
-    for (length, connections) in [(50_000, 1..=5), (1_000_000, 10..=11)] {
+    for (length, connections) in [(50_000, 1), (1_000_000, 11)] {
         let (server, _) = remembering(move |path, out| match path.len() {
             0..11 => respond(out, &format!("302 Found\r\nLocation: {path}x"), &vec![b'x'; length]),
             _ => respond(out, "200 OK", b"x 1\n"),
         });
         let url = server.url().replace("metrics", "");
         assert_eq!(ask(&mut fetcher(&[]), &url), Ok((200, "x 1\n".to_owned())));
-        let found = server.connections.load(Ordering::SeqCst);
-        assert!(connections.contains(&found), "{length}: {found}");
+        assert_eq!(server.connections.load(Ordering::SeqCst), connections, "{length}");
     }
 }
 
@@ -238,49 +266,36 @@ fn headers_and_secrets() {
     }
 }
 
-/// OM-96: cookies go back to where they came from, those of longer paths first, in number and
-/// length bounded.
+/// OM-96: cookies are one source's. A HEADER: line with Cookie takes their place, and whoever is
+/// refused sends them no more.
 #[test]
 fn cookies() {
-    let turn = AtomicUsize::new(0);
-    let (server, seen) = remembering(move |path, out| {
-        let mut set = String::new();
-        let mut add = |cookie: &str| set.push_str(&format!("\r\nSet-Cookie: {cookie}"));
-        match path {
-            "/metrics/first" => {
-                add("a=1; Path=/");
-                add("b=2; Path=/metrics");
-                add("c=3; Path=/other");
-                add(&format!("full={}; Path=/", "x".repeat(limits::COOKIE - 4)));
-                add(&format!("over={}; Path=/", "x".repeat(limits::COOKIE - 3)));
-            }
-            "/many" => {
-                let turn = turn.fetch_add(1, Ordering::SeqCst);
-                (0..80).for_each(|number| add(&format!("c{turn}n{number}=1; Path=/many")));
-            }
-            _ => {}
-        }
-        respond(out, &format!("200 OK{set}"), b"x 1\n")
+    let is_refusing = Arc::new(AtomicBool::new(false));
+    let refuses = Arc::clone(&is_refusing);
+    let (server, seen) = remembering(move |path, out| match path {
+        _ if refuses.load(Ordering::SeqCst) => respond(out, "431 Request Header Fields Too Large", b""),
+        "/metrics" => respond(out, "302 Found\r\nSet-Cookie: session=1\r\nLocation: /next", b""),
+        _ => respond(out, "200 OK", b"x 1\n"),
     });
     let mut fetcher = fetcher(&[]);
-    let base = server.url().replace("/metrics", "");
-    let mut cookies = |path: &str, headers: &[(&str, &str)]| {
-        let target = with_headers(&format!("{base}{path}"), headers);
-        assert!(all(&mut fetcher, &[target]).remove(0).is_ok());
+    let mut cookies = |source: u32, headers: &[(&str, &str)]| {
+        fetcher.begin(source, with_headers(&server.url(), headers), None);
+        fetcher.wait_for([source], LIMIT * 10);
+        let _ = fetcher.next().expect("an answer");
         let requests = std::mem::take(&mut *seen.lock().expect("no panic"));
-        header(&requests[0], "Cookie")
+        let cookies = requests.iter().map(|lines| header(lines, "Cookie").unwrap_or_default());
+        cookies.collect::<Vec<_>>()
     };
-    assert_eq!(cookies("/metrics/first", &[]), None);
-    let full = format!("full={}", "x".repeat(limits::COOKIE - 4));
-    assert_eq!(cookies("/metrics/second", &[]), Some(format!("b=2; a=1; {full}")));
-    assert_eq!(cookies("/", &[]), Some(format!("a=1; {full}")));
-    assert_eq!(cookies("/metrics/x", &[("Cookie", "own=1")]).as_deref(), Some("own=1"));
-    for _ in 0..14 {
-        cookies("/many", &[]);
+    for source in [1, 2] {
+        assert_eq!(cookies(source, &[]), ["", "session=1"]);
+        assert_eq!(cookies(source, &[]), ["session=1", "session=1"]);
     }
-    let all = cookies("/many", &[]).expect("many");
-    // All but two of other paths.
-    assert_eq!(all.split("; ").count(), limits::COOKIES - 2);
+    assert_eq!(cookies(1, &[("Cookie", "own=1")]), ["own=1", "own=1"]);
+    is_refusing.store(true, Ordering::SeqCst);
+    assert_eq!(cookies(1, &[]), ["session=1"]);
+    is_refusing.store(false, Ordering::SeqCst);
+    assert_eq!(cookies(1, &[]), ["", "session=1"]);
+    assert_eq!(cookies(2, &[]), ["session=1", "session=1"]);
 }
 
 /// A source that shows a certificate of its own keeps its connection beside those of others.
@@ -299,8 +314,9 @@ fn connections_of_sources_with_lines_of_their_own() {
     };
     let mut fetcher = fetcher(&[]);
     for _ in 0..3 {
-        for target in [trusting("/a"), trusting("/b"), target(&server.url())] {
-            assert_eq!(all(&mut fetcher, &[target]), [Ok((200, "x 1\n".to_owned()))]);
+        let targets = [trusting("/a"), trusting("/b"), target(&server.url())];
+        for got in all(&mut fetcher, &targets) {
+            assert_eq!(got, Ok((200, "x 1\n".to_owned())));
         }
     }
     assert_eq!(server.connections.load(Ordering::SeqCst), 3);
@@ -353,6 +369,6 @@ fn bytes_of_texts() {
         ("\u{ff}\u{100}", "\u{ff}\u{100}".as_bytes()),
         ("", b""),
     ] {
-        assert_eq!(connect::bytes(text), expected, "{text}");
+        assert_eq!(header_text::bytes(text), expected, "{text}");
     }
 }

@@ -63,13 +63,14 @@ fn server(key: &Path, certificate: &Path, client: Option<&Path>) -> Server {
 type Got = Result<(u16, Vec<u8>), Failure>;
 
 fn get(client: &http::Client, url: &str, secure: Option<&Secure>) -> Got {
+    let peer = client.peer(url, secure.cloned().map(Arc::new).as_ref());
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .expect("a runtime");
     let got = runtime.block_on(async {
         let memory = Memory::new();
-        let got = client.get(url, &[], secure, &memory);
+        let got = client.get(&peer, &[], &memory);
         // A file that is waited for would be for ever.
         tokio::time::timeout(Duration::from_secs(20), got).await
     });

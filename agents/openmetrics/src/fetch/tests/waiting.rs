@@ -87,6 +87,7 @@ fn a_file_behind_one_that_hangs() {
     fetcher.shared.files.lock().push_back(Job {
         source: 1,
         target: Arc::new(Target::File(page)),
+        peer: None,
         begun: Instant::now(),
         bound: LIMIT,
         results: Some(fetcher.sender.clone()),
@@ -103,6 +104,7 @@ fn a_job_that_is_dropped() {
     drop(Job {
         source: 3,
         target: Arc::new(Target::File(PathBuf::new())),
+        peer: None,
         begun: Instant::now(),
         bound: LIMIT,
         results: Some(sender),

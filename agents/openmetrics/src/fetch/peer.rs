@@ -1,0 +1,99 @@
+//! What a source has at its servers. Nothing of it is another source's.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+
+use super::address::Origin;
+use super::connection::{Connection, Places, Task};
+use super::cookies::Jar;
+use super::secure::Secure;
+use super::tls::Trust;
+
+/// How long a connection may wait for its next use: pmlogger asks once a minute.
+const KEPT: Duration = Duration::from_secs(300);
+
+/// Where a connection of a source leads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Side {
+    /// To the source's own server, by which it is told the source's secrets.
+    Home = 0,
+    /// To where that has redirected to.
+    Away = 1,
+}
+
+impl Side {
+    /// Both.
+    pub const ALL: [Side; 2] = [Side::Home, Side::Away];
+}
+
+/// What a source has at its servers: cookies, and the connections that are kept for its next
+/// request, one on each side.
+pub(super) struct Peer {
+    /// The address of the source.
+    pub url: String,
+    secure: Option<Arc<Secure>>,
+    /// What its own server has to show.
+    pub trust: Arc<Trust>,
+    /// Its cookies.
+    pub cookies: Jar,
+    kept: [Mutex<Option<Idle>>; 2],
+}
+
+/// A connection that waits for its next use, and the task that closes it after a time.
+struct Idle {
+    connection: Connection,
+    _end: Task<()>,
+}
+
+impl Peer {
+    /// A source that was not asked yet.
+    pub fn new(url: &str, secure: Option<Arc<Secure>>, trust: Arc<Trust>) -> Peer {
+        Peer {
+            url: url.to_owned(),
+            secure,
+            trust,
+            cookies: Jar::default(),
+            kept: Default::default(),
+        }
+    }
+
+    /// Whether this is what a source with this address and these certificates has. With others it
+    /// begins anew.
+    pub fn is_of(&self, url: &str, secure: Option<&Arc<Secure>>) -> bool {
+        self.url == url && self.secure.as_ref() == secure
+    }
+
+    /// Takes the connection that is kept with a server.
+    pub fn take(&self, side: Side, origin: &Origin) -> Option<Connection> {
+        let idle = self.kept[side as usize]
+            .lock()
+            .take_if(|idle| idle.connection.origin == *origin);
+        idle.map(|idle| idle.connection)
+    }
+
+    /// Keeps a connection for the next request, if it is open and there is a place. It takes the
+    /// place of the one before on its side.
+    pub fn keep(self: &Arc<Peer>, side: Side, mut connection: Connection, places: &Places) {
+        if !connection.stay(places) {
+            return;
+        }
+        let peer = Arc::downgrade(self);
+        let idle = Idle {
+            connection,
+            _end: Task::spawn(close_unused(peer, side)),
+        };
+        let last = self.kept[side as usize].lock().replace(idle);
+        drop(last);
+    }
+}
+
+/// Closes a connection that nobody has used for long.
+async fn close_unused(peer: Weak<Peer>, side: Side) {
+    tokio::time::sleep(KEPT).await;
+    if let Some(peer) = peer.upgrade() {
+        let idle = peer.kept[side as usize].lock().take();
+        drop(idle);
+    }
+}
