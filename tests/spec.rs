@@ -1,7 +1,7 @@
 //! The specification (docs/spec) against the tests: each number that is cited anywhere has its fact
 //! there, and each fact is cited by a test.
 //!
-//! A fact is a line of docs/spec/*.md, or a row of a table in docs/COMPATIBILITY.md, that begins
+//! A fact is a line of docs/spec/*.md, or a row of a table in docs/spec/defects.md, that begins
 //! with a number, such as CACHE-10, and what follows up to the next one or an empty line. A test
 //! cites it by the number, written out, in a file below tests/ or in the test module of a source
 //! file. A fact that needs no test says why in its own paragraph: `(no test: REASON)`.
@@ -56,7 +56,7 @@ fn texts(places: &[&str]) -> Vec<(PathBuf, String)> {
 fn facts() -> BTreeMap<String, String> {
     let mut facts = BTreeMap::new();
     let head = Regex::new(r"^(?:\| )?([A-Z]{1,5}-[0-9]+)(?-u:\b)").expect("valid");
-    for (path, text) in texts(&["docs/spec", "docs/COMPATIBILITY.md"]) {
+    for (path, text) in texts(&["docs/spec"]) {
         let mut current: Option<String> = None;
         for line in text.lines() {
             if let Some(found) = head.captures(line) {

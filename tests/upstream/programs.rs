@@ -214,7 +214,7 @@ fn cache_lookups() {
 
 /// PCP's test 498: event queues and their clients. Left out are the debug lines
 /// (`tests/c/queue_debug.c` has them), and the last scene: there a queue is created while others
-/// hold events, and the C library drops those (docs/COMPATIBILITY.md, E-9).
+/// hold events, and the C library drops those (docs/spec/defects.md, E-9).
 #[test]
 fn event_queues() {
     let fill = "-s queue0 -S 1,queue0 -e queue0,24 -e queue0,2 -e queue0,8 -s queue0 -S 1,queue0 \
