@@ -1,113 +1,77 @@
 //! The error type of agents: a code of PCP or the system, and what has happened, in words.
 
+use std::array::TryFromSliceError;
+use std::char::{CharTryFromError, ParseCharError};
+use std::env::VarError;
+use std::net::AddrParseError;
 use std::num::{ParseFloatError, ParseIntError, TryFromIntError};
-use std::str::Utf8Error;
-use std::string::FromUtf8Error;
+use std::str::{ParseBoolError, Utf8Error};
+use std::string::{FromUtf8Error, FromUtf16Error};
+use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError};
+use std::time::{SystemTimeError, TryFromFloatSecsError};
 use std::{fmt, io};
 
-use pmda_core::error::Error as Code;
+use pmda_core::error as core;
 
-/// A failure: the code that clients get (`PM_ERR_*` or `-errno`), and perhaps a text for the log.
+use crate::Code;
+
+/// A failure: the [`Code`] that clients get (`PM_ERR_*` or `-errno`), and perhaps a text for the
+/// log.
 ///
-/// Errors are equal if their codes are. `?` makes one of an error of the system, of a number that
-/// cannot be read or does not fit (`PM_ERR_CONV`), of a text that is not UTF-8 (`PM_ERR_CONV`), and
-/// of a [`Problem`](crate::Problem); each keeps what it says as its text.
+/// The constants are errors without a text. Errors are equal if their codes are; to tell several
+/// apart, match their [`Error::code`]. `?` makes an error of those of Rust's library, each with
+/// what it says as its text:
+///
+/// | an error of | becomes |
+/// |---|---|
+/// | the system | `-errno` |
+/// | a number, a truth value, a character, an address, UTF-8, a conversion | `PM_ERR_CONV` |
+/// | an environment variable | `PM_ERR_VALUE` |
+/// | a channel | `PM_ERR_AGAIN` if nothing has come yet, else `-EPIPE` |
+/// | a time before 1970 | `PM_ERR_SIGN` |
+/// | a declaration ([`Problem`](crate::Problem)) | `-EINVAL` |
+/// | any other kind, as a `Box<dyn Error>` | that of the errors above that is in it or has caused it, else `PM_ERR_GENERIC` |
+///
+/// [`Context`](crate::Context) makes one of the errors of other crates, and adds what it is about.
 ///
 /// ```
 /// use pmda::{Error, Result};
 ///
 /// fn load(line: &str) -> Result<u32> {
-///     let (_, number) = line.split_once(' ').ok_or_else(|| Error::VALUE.text("no blank in the
-///   line"))?; Ok(number.parse()?) } assert_eq!(load("load"), Err(Error::VALUE)); let error =
-///   load("load one").unwrap_err(); assert_eq!(error, Error::CONV); assert_eq!(error.to_string(),
-///   "invalid digit found in string: A conversion is not possible (PM_ERR_CONV)");
+///     let no_blank = || Error::VALUE.text("no blank in the line");
+///     let (_, number) = line.split_once(' ').ok_or_else(no_blank)?;
+///     Ok(number.parse()?)
+/// }
+///
+/// assert_eq!(load("load"), Err(Error::VALUE));
+/// let error = load("load one").unwrap_err();
+/// assert_eq!(error, Error::CONV);
+/// assert_eq!(
+///     error.to_string(),
+///     "invalid digit found in string: A conversion is not possible (PM_ERR_CONV)"
+/// );
 /// ```
 #[derive(Clone)]
 pub struct Error {
     code: Code,
-    /// Boxed twice, so that results without a value stay small.
-    text: Option<Box<Box<str>>>,
+    /// Boxed, so that results without a value stay small.
+    note: Option<Box<Note>>,
 }
 
-/// The result of a function that may fail with an [`Error`].
-pub type Result<T> = std::result::Result<T, Error>;
+/// The result of a function that may fail, as a rule with an [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-macro_rules! codes {
-    ($($(#[$doc:meta])* $name:ident;)*) => {
-        impl Error {
-            $($(#[$doc])* pub const $name: Error = Error::of(Code::$name);)*
-        }
-    };
-}
-
-codes! {
-    /// No more specific code applies.
-    GENERIC;
-    /// No help text.
-    TEXT;
-    /// The metric is not supported by this version of the application.
-    APPVERSION;
-    /// No value.
-    VALUE;
-    /// No agent for this metric.
-    NOAGENT;
-    /// Unknown metric name.
-    NAME;
-    /// Unknown metric identifier.
-    PMID;
-    /// Unknown instance domain.
-    INDOM;
-    /// Unknown instance.
-    INST;
-    /// A conversion is not possible.
-    CONV;
-    /// A number that is too large.
-    TRUNC;
-    /// A negative number where none may be.
-    SIGN;
-    /// A malformed PDU, or a failure of the transport.
-    IPC;
-    /// End of file.
-    EOF;
-    /// No such context.
-    NOCONTEXT;
-    /// Not allowed.
-    PERMISSION;
-    /// Try again later.
-    AGAIN;
-    /// The client's connection is gone.
-    NOTCONN;
-    /// Unknown or illegal type.
-    TYPE;
-    /// Unknown container.
-    NOCONTAINER;
-    /// A value that cannot be stored.
-    BADSTORE;
-    /// Too big.
-    TOOBIG;
-    /// Not yet implemented by the agent.
-    NYI;
-    /// Operation not permitted.
-    EPERM;
-    /// No such process.
-    ESRCH;
-    /// Too big, or too much.
-    E2BIG;
-    /// Exists already.
-    EEXIST;
-    /// No such device.
-    ENODEV;
-    /// Operation not supported.
-    ENOTSUP;
-    /// Invalid argument.
-    EINVAL;
-    /// Out of memory.
-    ENOMEM;
+/// What is known of an error beside its code.
+#[derive(Clone, Default)]
+struct Note {
+    text: String,
+    /// The log has it.
+    is_logged: bool,
 }
 
 impl Error {
-    const fn of(code: Code) -> Error {
-        Error { code, text: None }
+    pub(crate) const fn of(code: Code) -> Error {
+        Error { code, note: None }
     }
 
     /// The error of a failed system call: `-errno`.
@@ -121,43 +85,76 @@ impl Error {
     /// # Errors
     /// The code itself if it is negative.
     pub fn check(code: i32) -> Result<i32> {
-        Ok(Code::check(code)?)
+        if code < 0 { Err(Error::os(code)) } else { Ok(code) }
     }
 
-    /// The negative number that clients get.
+    /// The code: what clients get, and what a `match` tells apart.
     #[must_use]
-    pub const fn code(&self) -> i32 {
-        self.code.code()
-    }
-
-    /// The name by which PCP or the system knows the code, if it has one here: `PM_ERR_PMID`,
-    /// `EINVAL`.
-    #[must_use]
-    pub fn name(&self) -> Option<&'static str> {
-        self.code.name()
+    pub const fn code(&self) -> Code {
+        self.code
     }
 
     /// The same error with a text for the log, such as the file and the line that it is about. It
     /// comes in front of the text that the error has.
     #[must_use]
     pub fn text(mut self, text: impl fmt::Display) -> Error {
-        let text = match self.text {
-            Some(known) => format!("{text}: {known}"),
-            None => text.to_string(),
+        let note = self.note.get_or_insert_default();
+        note.text = match note.text.as_str() {
+            "" => text.to_string(),
+            known => format!("{text}: {known}"),
         };
-        self.text = Some(Box::new(text.into_boxed_str()));
         self
     }
 
-    /// The meaning of the code.
-    pub(crate) fn meaning(&self) -> String {
-        self.code.to_string()
+    /// The same error, of which the log has something already: the crate adds no line for it.
+    ///
+    /// Otherwise each error that reaches a client is logged, once, with what it is about. Only
+    /// `PM_ERR_AGAIN` without a text is not: it tells that there is nothing yet.
+    #[must_use]
+    pub fn logged(mut self) -> Error {
+        self.note.get_or_insert_default().is_logged = true;
+        self
+    }
+
+    /// The same error with another code for clients.
+    pub(crate) fn with_code(self, code: Code) -> Error {
+        Error { code, ..self }
+    }
+
+    /// Returns whether the log is to have a line of it.
+    pub(crate) fn is_for_the_log(&self) -> bool {
+        match &self.note {
+            Some(note) => !note.is_logged,
+            None => self.code != Code::AGAIN,
+        }
     }
 
     /// The text, if it has one.
     pub(crate) fn said(&self) -> Option<&str> {
-        self.text.as_deref().map(|text| &**text)
+        let text = self.note.as_ref()?.text.as_str();
+        (!text.is_empty()).then_some(text)
     }
+
+    /// The error that this one of any type is or has been caused by, with what the outer ones say.
+    pub(crate) fn from_any(error: &(dyn std::error::Error + 'static)) -> Error {
+        if let Some(error) = error.downcast_ref::<Error>() {
+            return error.clone();
+        }
+        let mut causes = std::iter::successors(Some(error), |error| error.source());
+        let code = causes.find_map(known_code).unwrap_or(Code::GENERIC);
+        Error::of(code).text(error)
+    }
+}
+
+/// The code of an error of the system, of this crate, or of a conversion.
+fn known_code(error: &(dyn std::error::Error + 'static)) -> Option<Code> {
+    if let Some(error) = error.downcast_ref::<io::Error>() {
+        return error.raw_os_error().map(Code::os);
+    }
+    if let Some(error) = error.downcast_ref::<Error>() {
+        return Some(error.code);
+    }
+    is_conversion(error).then_some(Code::CONV)
 }
 
 impl PartialEq for Error {
@@ -202,13 +199,37 @@ impl From<Code> for Error {
     }
 }
 
+impl From<core::Error> for Error {
+    fn from(error: core::Error) -> Error {
+        Error::of(error.into())
+    }
+}
+
 /// An error that Rust's library has made, and that has no errno, keeps its text.
 impl From<io::Error> for Error {
     fn from(error: io::Error) -> Error {
         match error.raw_os_error() {
             Some(errno) => Error::os(errno),
-            None => Error::GENERIC.text(error),
+            None => Error::from_any(&error),
         }
+    }
+}
+
+impl From<Box<dyn std::error::Error>> for Error {
+    fn from(error: Box<dyn std::error::Error>) -> Error {
+        Error::from_any(&*error)
+    }
+}
+
+impl From<Box<dyn std::error::Error + Send>> for Error {
+    fn from(error: Box<dyn std::error::Error + Send>) -> Error {
+        Error::from_any(&*error)
+    }
+}
+
+impl From<Box<dyn std::error::Error + Send + Sync>> for Error {
+    fn from(error: Box<dyn std::error::Error + Send + Sync>) -> Error {
+        Error::from_any(&*error)
     }
 }
 
@@ -219,10 +240,60 @@ macro_rules! conversions {
                 Error::CONV.text(error)
             }
         })*
+
+        /// Returns whether it is an error of Rust's library that becomes `PM_ERR_CONV`.
+        fn is_conversion(error: &(dyn std::error::Error + 'static)) -> bool {
+            $(error.is::<$error>() ||)* false
+        }
     };
 }
 
-conversions! { ParseIntError ParseFloatError TryFromIntError Utf8Error FromUtf8Error }
+conversions! {
+    ParseIntError ParseFloatError ParseBoolError ParseCharError AddrParseError
+    TryFromIntError TryFromSliceError TryFromFloatSecsError CharTryFromError
+    Utf8Error FromUtf8Error FromUtf16Error
+}
+
+macro_rules! others {
+    ($($error:ty => $name:ident;)*) => {
+        $(impl From<$error> for Error {
+            fn from(error: $error) -> Error {
+                Error::$name.text(error)
+            }
+        })*
+    };
+}
+
+others! {
+    VarError => VALUE;
+    SystemTimeError => SIGN;
+    fmt::Error => GENERIC;
+    RecvError => EPIPE;
+}
+
+impl From<TryRecvError> for Error {
+    fn from(error: TryRecvError) -> Error {
+        match error {
+            TryRecvError::Empty => Error::AGAIN,
+            TryRecvError::Disconnected => Error::EPIPE.text(error),
+        }
+    }
+}
+
+impl From<RecvTimeoutError> for Error {
+    fn from(error: RecvTimeoutError) -> Error {
+        match error {
+            RecvTimeoutError::Timeout => Error::AGAIN,
+            RecvTimeoutError::Disconnected => Error::EPIPE.text(error),
+        }
+    }
+}
+
+impl<T> From<SendError<T>> for Error {
+    fn from(error: SendError<T>) -> Error {
+        Error::EPIPE.text(error)
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -256,8 +327,87 @@ mod tests {
             assert_eq!((&error, error.said()), (&Error::CONV, Some(said)));
         }
         let system: Error = io::Error::from_raw_os_error(libc::ENOENT).into();
-        assert_eq!((system.code(), system.said()), (-libc::ENOENT, None));
+        assert_eq!((system.code(), system.said()), (Code::ENOENT, None));
         let other: Error = io::Error::other("a reason").into();
         assert_eq!((&other, other.said()), (&Error::GENERIC, Some("a reason")));
+    }
+
+    /// The errors that an author meets, with `?`.
+    #[test]
+    fn errors_of_the_library() {
+        fn address(text: &str) -> Result<std::net::IpAddr> {
+            Ok(text.parse()?)
+        }
+        fn truth(text: &str) -> Result<bool> {
+            Ok(text.parse()?)
+        }
+        fn character(text: &str) -> Result<char> {
+            Ok(text.parse()?)
+        }
+        fn variable(name: &str) -> Result<String> {
+            Ok(std::env::var(name)?)
+        }
+        fn time() -> Result<std::time::Duration> {
+            let early = std::time::UNIX_EPOCH - std::time::Duration::from_secs(1);
+            Ok(early.duration_since(std::time::UNIX_EPOCH)?)
+        }
+        let codes = [
+            address("x").map(drop),
+            truth("maybe").map(drop),
+            character("xy").map(drop),
+            variable("a name = without a value").map(drop),
+            time().map(drop),
+        ]
+        .map(|outcome| outcome.expect_err("an error").code());
+        assert_eq!(codes, [Code::CONV, Code::CONV, Code::CONV, Code::VALUE, Code::SIGN]);
+        let (sender, receiver) = std::sync::mpsc::channel::<u32>();
+        assert_eq!(receiver.try_recv().map_err(Error::from), Err(Error::AGAIN));
+        drop(sender);
+        assert_eq!(receiver.recv().map_err(Error::from), Err(Error::EPIPE));
+        let (sender, receiver) = std::sync::mpsc::channel::<u32>();
+        drop(receiver);
+        assert_eq!(sender.send(1).map_err(Error::from), Err(Error::EPIPE));
+    }
+
+    /// What a box has in it keeps its code, however deep it is.
+    #[test]
+    fn errors_in_boxes() {
+        #[derive(Debug)]
+        struct Outer(Box<dyn std::error::Error>);
+        impl fmt::Display for Outer {
+            fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(out, "outer")
+            }
+        }
+        impl std::error::Error for Outer {
+            fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+                Some(&*self.0)
+            }
+        }
+        fn boxed(error: impl Into<Box<dyn std::error::Error>>) -> Error {
+            Error::from(error.into())
+        }
+        let missing = || io::Error::from_raw_os_error(libc::ENOENT);
+        let inner = Error::BADSTORE.text("odd");
+        for (error, code, said) in [
+            (boxed("a text"), Code::GENERIC, "a text"),
+            (boxed(Outer(missing().into())), Code::ENOENT, "outer"),
+            (
+                boxed(Outer("x".parse::<u8>().expect_err("no number").into())),
+                Code::CONV,
+                "outer",
+            ),
+            (boxed(Outer(inner.clone().into())), Code::BADSTORE, "outer"),
+            (boxed(inner), Code::BADSTORE, "odd"),
+        ] {
+            assert_eq!((error.code(), error.said()), (code, Some(said)));
+        }
+    }
+
+    /// An error of which the log knows, or that tells that there is nothing yet, is no line of it.
+    #[test]
+    fn for_the_log() {
+        assert!(Error::VALUE.is_for_the_log() && Error::AGAIN.text("why").is_for_the_log());
+        assert!(!Error::AGAIN.is_for_the_log() && !Error::VALUE.text("why").logged().is_for_the_log());
     }
 }

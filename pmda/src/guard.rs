@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::{Error, Result};
+use crate::{Code, Error, Result};
 
 thread_local! {
     /// The text of the last panic, which the guard is to log. It has no destructor, so that it is
@@ -123,17 +123,16 @@ fn caught(what: fmt::Arguments<'_>, payload: Box<dyn Any + Send>) -> Error {
     #[cfg(test)]
     CAUGHT.set(CAUGHT.get() + 1);
     log::error!("{what}: {text}");
-    Error::GENERIC
+    Error::GENERIC.logged()
 }
 
 /// An agent's error for a reply: pmcd takes some for failures of the connection, and would end the
 /// agent (WIRE-30).
 pub(crate) fn agents(error: Error) -> Error {
-    const TIMEOUT: i32 = -12353;
-    if error == Error::IPC || error.code() == TIMEOUT {
-        return Error::GENERIC;
+    match error.code() {
+        Code::IPC | Code::TIMEOUT => error.with_code(Code::GENERIC),
+        _ => error,
     }
-    error
 }
 
 #[cfg(test)]

@@ -120,9 +120,9 @@ impl Log for Logger {
 
 /// An error in words: its text, and its code as PCP's tools print it.
 pub(crate) fn describe(error: &Error) -> String {
-    let code = match error.code() {
+    let code = match error.code().number() {
         errno @ -999..0 => nix::errno::Errno::from_raw(-errno).desc().to_owned(),
-        _ => error.meaning(),
+        _ => error.code().to_string(),
     };
     match error.said() {
         Some(text) => format!("{text}: {code}"),

@@ -147,7 +147,7 @@ pub(super) fn with<A: Agent>(ext: GivenExt, call: impl FnOnce(&mut Dso<A>, Clien
     // agent, which are all that calls this: the start of a `Hosted`, never freed. On another thread
     // than the agent's nothing of it is looked at but `thread`, which nobody writes.
     let Some(hosted) = (unsafe { ext.pointer().cast::<Hosted<A>>().as_ref() }) else {
-        return Error::EINVAL.code();
+        return Error::EINVAL.code().number();
     };
     let served = guard::serve(|thread| {
         if thread != hosted.thread {
@@ -165,7 +165,7 @@ pub(super) fn with<A: Agent>(ext: GivenExt, call: impl FnOnce(&mut Dso<A>, Clien
             Err(_) => Ok(PM_ERR_THREAD),
         }
     });
-    served.unwrap_or_else(|error| error.code())
+    served.unwrap_or_else(|error| error.code().number())
 }
 
 /// Tells all agents of this type that the context of a client has ended: the host does not say

@@ -39,7 +39,7 @@ impl Methods {
 /// Keeps a profile for the next fetches.
 pub(super) extern "C" fn profile<A: Agent>(profile: Option<&Profile>, ext: GivenExt) -> c_int {
     let Some(profile) = profile else {
-        return Error::EINVAL.code();
+        return Error::EINVAL.code().number();
     };
     // SAFETY: a profile has `count` entries, which live as long as the profile.
     let domains = unsafe { items(profile.domains, profile.count) };
@@ -59,7 +59,9 @@ pub(super) extern "C" fn fetch<A: Agent>(
     out: Out<'_, *mut c_void>,
     ext: GivenExt,
 ) -> c_int {
-    let Some(out) = out else { return Error::EINVAL.code() };
+    let Some(out) = out else {
+        return Error::EINVAL.code().number();
+    };
     // SAFETY: the host's list has `numpmid` metrics, and is its own until this returns. A MetricId
     // is nothing but such a number (repr(transparent)).
     let pmids: &[MetricId] = unsafe { items(pmids.cast(), numpmid) };
@@ -82,7 +84,9 @@ pub(super) extern "C" fn fetch<A: Agent>(
 }
 
 pub(super) extern "C" fn desc<A: Agent>(pmid: c_uint, out: Out<'_, [u32; 5]>, ext: GivenExt) -> c_int {
-    let Some(out) = out else { return Error::EINVAL.code() };
+    let Some(out) = out else {
+        return Error::EINVAL.code().number();
+    };
     ask::<A>(
         ext,
         |request| request.desc(MetricId(pmid)),
@@ -109,7 +113,9 @@ pub(super) extern "C" fn instance<A: Agent>(
     out: Out<'_, *mut InResult>,
     ext: GivenExt,
 ) -> c_int {
-    let Some(out) = out else { return Error::EINVAL.code() };
+    let Some(out) = out else {
+        return Error::EINVAL.code().number();
+    };
     let name = name.text().map(CStr::to_bytes);
     let is_whole = inst == PM_IN_NULL && name.is_none();
     let write = |request: &mut ClientRequest| request.instance(InDom(indom), inst, name);
@@ -148,7 +154,9 @@ pub(super) extern "C" fn text<A: Agent>(
     out: Out<'_, *const c_char>,
     ext: GivenExt,
 ) -> c_int {
-    let Some(out) = out else { return Error::EINVAL.code() };
+    let Some(out) = out else {
+        return Error::EINVAL.code().number();
+    };
     ask::<A>(
         ext,
         |request| request.text(ident as u32, kind),
@@ -167,7 +175,7 @@ pub(super) extern "C" fn text<A: Agent>(
 
 pub(super) extern "C" fn store<A: Agent>(result: Option<&ResultHead>, ext: GivenExt) -> c_int {
     let Some(result) = result else {
-        return Error::EINVAL.code();
+        return Error::EINVAL.code().number();
     };
     let sets = ptr::from_ref(result).wrapping_byte_add(offset_of!(ResultHead, sets));
     // SAFETY: `count` pointers to value sets follow the head of a result.
@@ -219,7 +227,9 @@ unsafe fn add_values(set: &ValueSet, store: &mut ResultBuilder) -> Result<()> {
 }
 
 pub(super) extern "C" fn pmid<A: Agent>(name: GivenText<'_>, out: Out<'_, c_uint>, ext: GivenExt) -> c_int {
-    let Some(out) = out else { return Error::EINVAL.code() };
+    let Some(out) = out else {
+        return Error::EINVAL.code().number();
+    };
     let name = name.text().unwrap_or_default().to_bytes();
     ask::<A>(
         ext,
@@ -234,7 +244,9 @@ pub(super) extern "C" fn pmid<A: Agent>(name: GivenText<'_>, out: Out<'_, c_uint
 }
 
 pub(super) extern "C" fn name<A: Agent>(pmid: c_uint, out: Out<'_, *mut *mut c_char>, ext: GivenExt) -> c_int {
-    let Some(out) = out else { return Error::EINVAL.code() };
+    let Some(out) = out else {
+        return Error::EINVAL.code().number();
+    };
     ask::<A>(
         ext,
         |request| request.names_of(MetricId(pmid)),
@@ -258,7 +270,7 @@ pub(super) extern "C" fn children<A: Agent>(
     ext: GivenExt,
 ) -> c_int {
     let Some(names_out) = names_out else {
-        return Error::EINVAL.code();
+        return Error::EINVAL.code().number();
     };
     let name = name.text().unwrap_or_default().to_bytes();
     let write = |request: &mut ClientRequest| match traverse {
@@ -305,7 +317,9 @@ pub(super) extern "C" fn label<A: Agent>(
     out: Out<'_, *mut LabelSet>,
     ext: GivenExt,
 ) -> c_int {
-    let Some(out) = out else { return Error::EINVAL.code() };
+    let Some(out) = out else {
+        return Error::EINVAL.code().number();
+    };
     ask::<A>(
         ext,
         |request| request.label(ident as u32, kind),

@@ -228,7 +228,7 @@ pub fn init<A: Agent>(interface: &mut Interface) {
         Ok(Ok(started)) => started,
         Ok(Err(error)) => {
             log::error!("{}: cannot start: {}", A::NAME, logger::describe(&error));
-            interface.status = error.code();
+            interface.status = error.code().number();
             return;
         }
         Err(payload) => {
@@ -372,7 +372,7 @@ mod tests {
         let (_, status) = open::<Listening>(251);
         assert_eq!(
             (status, served::<Listening>(first)),
-            (Error::EPERM.code(), Error::NOAGENT.code())
+            (Error::EPERM.code().number(), Error::NOAGENT.code().number())
         );
         PORT.set(port);
         let (third, status) = open::<Listening>(251);
@@ -392,7 +392,7 @@ mod tests {
         assert_eq!((status, CAUGHT.replace(0)), (0, 1));
         assert_eq!(
             (first == second, served::<Small>(second), served::<Small>(0)),
-            (true, 0, Error::EINVAL.code())
+            (true, 0, Error::EINVAL.code().number())
         );
     }
 }

@@ -25,9 +25,10 @@ use pmda_core::path::FilePath;
 
 pub use update::Update;
 
+use crate::labels::excerpt;
 use crate::logger::describe;
 use crate::profile::Selection;
-use crate::{Env, Error, Result};
+use crate::{Code, Env, Error, Result};
 
 /// A domain without a file remembers the numbers of as many inactive instances as it has active
 /// ones, and this many more, for when they come back.
@@ -292,10 +293,47 @@ impl<T> Indom<T> {
     /// one.
     fn check_name(&self, name: &str) -> Result<()> {
         let may_be_empty = self.whole_names && self.file.is_none();
-        if (name.is_empty() && !may_be_empty) || name.contains('\0') {
-            return Err(Error::EINVAL);
+        if name.is_empty() && !may_be_empty {
+            return Err(Error::EINVAL.text("an instance has an empty name"));
+        }
+        if name.contains('\0') {
+            return Err(Error::EINVAL.text(format_args!("instance {}: a name with a NUL", excerpt(name))));
         }
         Ok(())
+    }
+
+    /// Adds to an error of an instance that could not be set which one it is, and why.
+    #[cold]
+    fn explain(&self, name: &str, error: Error) -> Error {
+        if error.said().is_some() {
+            return error;
+        }
+        let word = name.split(' ').next().unwrap_or_default();
+        let other = self
+            .find(word)
+            .and_then(|inst| self.name(inst))
+            .filter(|other| *other != name);
+        let why = match (error.code(), other) {
+            (Code::EINVAL, Some(other)) => format!(
+                "names count up to the first blank, and instance {} is there; see Indom::whole_names",
+                excerpt(other)
+            ),
+            (Code::EEXIST, _) => "another instance has its number or name".to_owned(),
+            _ => "it cannot be set".to_owned(),
+        };
+        error.text(format_args!("instance {}: {why}", excerpt(name)))
+    }
+
+    /// Adds to the error of an instance's value which instance it is.
+    pub(crate) fn about(&self, inst: i32, error: Error) -> Error {
+        if !error.is_for_the_log() {
+            return error;
+        }
+        let name = self.name_bytes(inst).unwrap_or_default();
+        error.text(format_args!(
+            "instance {inst} ({})",
+            excerpt(&String::from_utf8_lossy(name))
+        ))
     }
 
     /// Calls a function with each selected instance that is active.

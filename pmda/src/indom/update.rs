@@ -43,7 +43,7 @@ impl<'i, T> Update<'i, T> {
     /// `-ENOMEM`.
     pub fn set(&mut self, name: &str, row: T) -> Result<i32> {
         let generation = self.indom.generation;
-        let (inst, slot) = self.place(name)?;
+        let (inst, slot) = self.place(name).map_err(|error| self.indom.explain(name, error))?;
         if let Some(place) = self.indom.rows.get_mut(slot as usize) {
             *place = Some(Row { generation, value: row });
         }
@@ -60,7 +60,9 @@ impl<'i, T> Update<'i, T> {
     /// [`Indom::whole_names`]) or one with a NUL; `-ENOMEM`.
     pub fn set_at(&mut self, inst: i32, name: &str, row: T) -> Result<()> {
         let generation = self.indom.generation;
-        let slot = self.place_at(inst, name)?;
+        let slot = self
+            .place_at(inst, name)
+            .map_err(|error| self.indom.explain(name, error))?;
         if let Some(place) = self.indom.rows.get_mut(slot as usize) {
             *place = Some(Row { generation, value: row });
         }
@@ -147,7 +149,7 @@ impl<'i, T> Update<'i, T> {
         let inst = cache.store(PMDA_CACHE_ADD, Some(name.as_bytes()), None);
         let _ = cache.store(PMDA_CACHE_HIDE, Some(name.as_bytes()), None);
         say(cache);
-        Ok(inst?)
+        inst.map_err(|error| self.indom.explain(name, error.into()))
     }
 
     /// Gives the instance with this name, which need not be active, a number that the agent has
@@ -160,7 +162,8 @@ impl<'i, T> Update<'i, T> {
         if self.indom.known(name).is_some_and(|(known, _)| known == inst) {
             return Ok(());
         }
-        self.indom.store_at(inst, name.as_bytes(), u32::MAX)?;
+        let stored = self.indom.store_at(inst, name.as_bytes(), u32::MAX);
+        stored.map_err(|error| self.indom.explain(name, error.into()))?;
         let _ = self.indom.cache.store(PMDA_CACHE_HIDE, Some(name.as_bytes()), None);
         Ok(())
     }
@@ -172,7 +175,7 @@ impl<'i, T> Update<'i, T> {
     /// As [`Update::set`].
     pub fn row(&mut self, name: &str, make: impl FnOnce() -> T) -> Result<&mut T> {
         let generation = self.indom.generation;
-        let (_, slot) = self.place(name)?;
+        let (_, slot) = self.place(name).map_err(|error| self.indom.explain(name, error))?;
         let place = self.indom.rows.get_mut(slot as usize).ok_or(Error::GENERIC)?;
         let row = place.get_or_insert_with(|| Row {
             generation,

@@ -131,13 +131,16 @@ impl<S: 'static> Metrics<S> {
         };
         let target = Target::Row(rows.clone());
         let fetch: Fetch<S> = Box::new(move |state, out, profile, client| {
-            let mut failure = None;
-            rows(state).visit(profile.selection(serial), |inst, row| {
+            let rows = rows(state);
+            let mut failure: Option<(i32, Error)> = None;
+            rows.visit(profile.selection(serial), |inst, row| {
                 if let Err(error) = write(row, out.at(inst), client) {
-                    failure = failure.take().filter(is_of_memory).or(Some(error));
+                    if failure.is_none() || is_of_memory(&error) {
+                        failure = Some((inst, error));
+                    }
                 }
             });
-            match failure {
+            match failure.map(|(inst, error)| rows.about(inst, error)) {
                 // An error of one instance counts only if no other one has a value. But a list that
                 // could not grow is not shown as if it were whole.
                 Some(error) if out.values() == 0 || is_of_memory(&error) => Err(error),

@@ -9,9 +9,11 @@ mod metric;
 mod numbers;
 mod table;
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Display};
 use std::time::Duration;
+
+use log::Level;
 
 pub(crate) use clusters::Cluster;
 pub(crate) use declared::help_parts;
@@ -26,6 +28,7 @@ pub(crate) use table::Child;
 
 use crate::labels::Given;
 use crate::logger::describe;
+use crate::reports::Reports;
 use crate::{Env, Error, Labels, Request, Result};
 use clusters::Clusters;
 use numbers::Numbers;
@@ -38,9 +41,6 @@ const CLUSTERS: u32 = 1 << 12;
 const NAMES_CHANGE: u32 = 0x10;
 /// Flag of a RESULT: labels have changed (`PMCD_LABEL_CHANGE`, FETCH-60).
 const LABEL_CHANGE: u32 = 0x08;
-
-/// Maximum number of problems that are remembered, so that each is logged once.
-const PROBLEMS: usize = 1000;
 
 /// The declarations of an agent: its metrics and what belongs to them.
 ///
@@ -72,8 +72,8 @@ pub struct Metrics<S> {
     dynamic_below: BTreeSet<String>,
     /// What is wrong with the static declarations.
     problems: Vec<String>,
-    /// Problems of later declarations, and texts of errors, that were logged.
-    logged: HashSet<String>,
+    /// Problems of later declarations, and errors, that were logged.
+    reports: Reports,
     /// Changes since clients were last told.
     changes: u32,
     /// The fingerprint of the names that clients were last told of.
@@ -115,7 +115,7 @@ impl<S> Metrics<S> {
             is_dynamic: false,
             dynamic_below: BTreeSet::new(),
             problems: Vec::new(),
-            logged: HashSet::new(),
+            reports: Reports::default(),
             changes: 0,
             told: 0,
             round: 0,
@@ -351,32 +351,16 @@ impl<S> Metrics<S> {
             }
             return;
         }
-        if self.is_new(&text) {
-            log::error!("{text}");
-        }
+        self.reports.log(Level::Error, &text, &text);
     }
 
-    /// Logs the text of an agent's error, once each. An error without a text is a code for the
-    /// client only.
+    /// Logs an error that a client gets, once, with what it is of.
     pub(crate) fn report(&mut self, of: impl Display, error: &Error) {
-        if error.said().is_none() {
-            return;
+        if error.is_for_the_log() {
+            let of = of.to_string();
+            let line = format_args!("{of}: {}", describe(error));
+            self.reports.log(Level::Warn, &of, line);
         }
-        let text = format!("{of}: {}", describe(error));
-        if self.is_new(&text) {
-            log::warn!("{text}");
-        }
-    }
-
-    /// Returns true if a text was not logged yet, as far as that is remembered.
-    fn is_new(&mut self, text: &str) -> bool {
-        if self.logged.contains(text) {
-            return false;
-        }
-        if self.logged.len() == PROBLEMS {
-            self.logged.clear();
-        }
-        self.logged.insert(text.to_owned())
     }
 
     /// Takes note that labels were given to something, or of what is wrong with them.

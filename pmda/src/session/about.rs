@@ -186,7 +186,7 @@ impl<A: Agent> Handler<A> {
             },
             Err(error) => LabelSetData {
                 inst: *inst as u32,
-                count: error.code(),
+                count: error.code().number(),
                 json: &[],
                 labels: [].iter().copied(),
             },

@@ -213,7 +213,7 @@ impl<A: Agent> AgentState<A> {
                 Ok(_) => sink.fail(0),
                 Err(error) => {
                     self.report_value(*id, &error);
-                    sink.fail(error.code());
+                    sink.fail(error.code().number());
                 }
             }
         }
@@ -246,14 +246,21 @@ impl<A: Agent> AgentState<A> {
         Ok(values)
     }
 
-    /// Logs the text of an error of a metric, unless its cluster could not be read.
+    /// Logs an error of a metric, unless its cluster could not be read.
     #[cold]
-    pub(super) fn report_value(&mut self, id: MetricId, error: &Error) {
-        let metric = self.metrics.numbered(id.cluster(), id.item());
-        let name = metric.map(|metric| self.metrics.full_name(metric).to_string());
+    fn report_value(&mut self, id: MetricId, error: &Error) {
         let cluster = self.metrics.clusters.get(id.cluster());
-        if let (Some(name), Some(None)) = (name, cluster.map(|cluster| &cluster.failure)) {
-            self.metrics.report(format_args!("metric {name}"), error);
+        if cluster.is_some_and(|cluster| cluster.failure.is_none()) {
+            self.report_of("metric", id, error);
+        }
+    }
+
+    /// Logs an error of something about a metric that there is.
+    pub(super) fn report_of(&mut self, what: &str, id: MetricId, error: &Error) {
+        let metric = self.metrics.numbered(id.cluster(), id.item());
+        if let Some(metric) = metric.filter(|_| error.is_for_the_log()) {
+            let name = self.metrics.full_name(metric).to_string();
+            self.metrics.report(format_args!("{what} {name}"), error);
         }
     }
 

@@ -123,7 +123,7 @@ impl AgentThread {
             Ok(reply) => self.reply = reply,
             Err(error) => {
                 let mut reply = Reply::new();
-                reply.error(error.code());
+                reply.error(error.code().number());
                 self.reply.extend_from_slice(reply.bytes());
             }
         }

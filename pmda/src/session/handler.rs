@@ -108,7 +108,7 @@ impl<A: Agent> Handler<A> {
             return &[];
         }
         if let Err(error) = outcome {
-            self.reply.reply().error(error.code());
+            self.reply.reply().error(error.code().number());
         }
         self.reply.reply().bytes()
     }
@@ -129,7 +129,7 @@ impl<A: Agent> Handler<A> {
                 }
             }
             Kind::PDU_ERROR => match decode::error(pdu) {
-                Ok(code) if code == Error::NOTCONN.code() => self.client_ended(from),
+                Ok(code) if code == Error::NOTCONN.code().number() => self.client_ended(from),
                 Ok(code) => log::error!("{}: unexpected error pdu from pmcd: {code}", A::NAME),
                 Err(_) => {}
             },
@@ -159,11 +159,8 @@ impl<A: Agent> Handler<A> {
         let ready = self.reactor.wait(input, limit);
         if ready.wakes {
             let agent = &mut self.state.agent;
-            let outcome = guard::serve(|_| guard::call("woken", || Ok(agent.woken())));
-            if let Ok(Err(error)) = &outcome {
-                log::error!("woken: {error}");
-            }
-            if !matches!(outcome, Ok(Ok(()))) {
+            if let Err(error) = guard::serve(|_| guard::call("woken", || agent.woken())) {
+                self.state.metrics.report("woken", &error);
                 self.reactor.rest();
             }
             self.state.save();

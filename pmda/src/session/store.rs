@@ -51,7 +51,7 @@ impl<A: Agent> AgentState<A> {
     fn store(&mut self, set: MetricValues<'_>, client: &Client) -> Result<()> {
         let outcome = self.store_values(set, client);
         if let Err(error) = &outcome {
-            self.report_value(set.metric, error);
+            self.report_of("store of", set.metric, error);
         }
         outcome
     }
@@ -68,7 +68,10 @@ impl<A: Agent> AgentState<A> {
             guard::call(format_args!("store of {}", self.metrics.full_name(metric)), || {
                 store(&mut self.agent, inst, value, metric.unit, client)
             })
-            .map_err(guard::agents)?;
+            .map_err(|error| match metric.indom {
+                Some(_) if error.is_for_the_log() => guard::agents(error.text(format_args!("instance {inst}"))),
+                _ => guard::agents(error),
+            })?;
         }
         Ok(())
     }

@@ -105,7 +105,7 @@ impl Agent for Talking {
 fn errors_say_what() -> Result<()> {
     let started = Harness::<Talking>::with_options(&[("line", "none")]);
     let error = started.expect_err("no line");
-    assert_eq!((&error, error.code()), (&Error::ENODEV, -19));
+    assert_eq!((&error, error.code()), (&Error::ENODEV, Code::ENODEV));
     assert!(error.to_string().starts_with("no line was given: "), "{error}");
     let mut pmcd = Harness::<Talking>::new()?;
     assert_eq!(pmcd.fetch("talking.row")?.value_of("one"), Some(7));
@@ -114,7 +114,7 @@ fn errors_say_what() -> Result<()> {
     assert_eq!(pmcd.fetch("talking.even").err(), Some(Error::BADSTORE));
     assert_eq!(
         pmcd.log(),
-        "Warning: metric talking.even: odd: A value that cannot be stored (PM_ERR_BADSTORE)\n"
+        "Warning: metric talking.even: instance 0 (\"one\"): odd: A value that cannot be stored (PM_ERR_BADSTORE)\n"
     );
     pmcd.agent().line = "x";
     for _ in 0..3 {
@@ -131,9 +131,113 @@ fn errors_say_what() -> Result<()> {
     for line in [
         "reading cluster 0: invalid digit found in string: ",
         "metric talking.line: an x: No value",
-        "metric talking.name: invalid utf-8 sequence",
+        "metric talking.name: instance 1 (\"two\"): invalid utf-8 sequence",
     ] {
         assert_eq!(log.matches(&format!("Warning: {line}")).count(), 1, "{line} {log}");
     }
+    Ok(())
+}
+
+/// An agent that fails in each place where it can.
+struct Failing {
+    names: [&'static str; 2],
+    rows: Indom<u32>,
+}
+
+impl Agent for Failing {
+    const NAME: &'static str = "failing";
+    const DOMAIN: u32 = 243;
+    fn start(_: &Env) -> Result<Failing> {
+        let rows = Indom::fixed([("one", 1), ("two", 2)]);
+        Ok(Failing {
+            names: ["a", "b"],
+            rows,
+        })
+    }
+    fn metrics(m: &mut Metrics<Failing>) {
+        m.refresh(|_, _| pmda_file("/no/such/file"));
+        m.value("file", |_| 1);
+        m.cluster(1)
+            .refresh(|_, _| Ok(std::fs::read("/no/such/file").map(drop)?));
+        m.value("plain", |_| 1);
+        m.cluster(2).refresh(|s, _| {
+            let mut rows = Indom::new();
+            let mut now = rows.update();
+            for name in s.names {
+                now.set(name, 1)?;
+            }
+            Ok(())
+        });
+        m.value("set", |_| 1);
+        let numbered = |now: &mut Update<'_, u32>| {
+            now.set_at(1, "one", 1)?;
+            now.set_at(1, "two", 1)
+        };
+        m.cluster(3).refresh(move |_, _| numbered(&mut Indom::new().update()));
+        m.value("set_at", |_| 1);
+        m.cluster(4)
+            .refresh(|_, _| Indom::<u32>::new().update().row("", || 1).map(drop));
+        m.value("row", |_| 1);
+        m.cluster(5)
+            .refresh(|_, _| Indom::<u32>::new().update().reserve("a\0b").map(drop));
+        m.value("reserve", |_| 1);
+        m.cluster(6);
+        let rows = m.indom(0, "Rows", |s| &mut s.rows);
+        m.each("each", rows, |row| if *row == 2 { Err(Error::VALUE) } else { Ok(*row) })
+            .store(|_, _: u32, _| Err(Error::BADSTORE));
+        m.value("value", |_| Err::<u32, Error>(Error::NYI));
+        m.value("later", |_| Err::<u32, Error>(Error::AGAIN));
+        m.value("known", |_| Err::<u32, Error>(Error::VALUE.logged()));
+    }
+    fn begin(&mut self, request: &Request<'_>) -> Result<()> {
+        match request.client().container() {
+            Some(container) => Err(Error::NOCONTAINER.text(container)),
+            None => Ok(()),
+        }
+    }
+}
+
+fn pmda_file(path: &str) -> Result<()> {
+    fs::read(path).map(drop)
+}
+
+/// Each error that reaches a client is one line of the log, which says where it comes from.
+#[test]
+fn errors_are_logged_once() -> Result<()> {
+    let mut pmcd = Harness::<Failing>::new()?;
+    pmcd.agent().names = ["ap 1", "ap 2"];
+    for _ in 0..3 {
+        for (name, error) in [
+            ("file", Error::ENOENT),
+            ("plain", Error::ENOENT),
+            ("set", Error::EINVAL),
+            ("set_at", Error::EEXIST),
+            ("row", Error::EINVAL),
+            ("reserve", Error::EINVAL),
+            ("value", Error::NYI),
+            ("later", Error::AGAIN),
+            ("known", Error::VALUE),
+        ] {
+            assert_eq!(pmcd.fetch(&format!("failing.{name}")).err(), Some(error), "{name}");
+        }
+        assert_eq!(pmcd.fetch("failing.each")?.instances(), [0]);
+        assert_eq!(pmcd.store_instance("failing.each", "two", 1), Err(Error::BADSTORE));
+    }
+    pmcd.set_container("web");
+    assert_eq!(pmcd.fetch("failing.value").err(), Some(Error::NOCONTAINER));
+    let log = pmcd.log();
+    let expected = [
+        "reading cluster 0: /no/such/file: No such file or directory",
+        "reading cluster 1: No such file or directory",
+        "reading cluster 2: instance \"ap 2\": names count up to the first blank, and instance \"ap 1\" is there; see Indom::whole_names: Invalid argument",
+        "reading cluster 3: instance \"two\": another instance has its number or name: File exists",
+        "reading cluster 4: an instance has an empty name: Invalid argument",
+        "reading cluster 5: instance \"a\\0b\": a name with a NUL: Invalid argument",
+        "metric failing.value: Not yet implemented by the agent (PM_ERR_NYI)",
+        "metric failing.each: instance 1 (\"two\"): No value (PM_ERR_VALUE)",
+        "store of failing.each: instance 1: A value that cannot be stored (PM_ERR_BADSTORE)",
+        "begin: web: Unknown container (PM_ERR_NOCONTAINER)",
+    ];
+    assert_eq!(log, expected.map(|line| format!("Warning: {line}\n")).concat());
     Ok(())
 }

@@ -1,0 +1,114 @@
+//! The errors that clients get, in the log: each once, and bounded in number.
+
+use std::collections::HashMap;
+use std::collections::hash_map::RandomState;
+use std::fmt::Display;
+use std::hash::BuildHasher;
+use std::time::{Duration, Instant};
+
+use log::Level;
+
+/// Maximum number of different lines about one thing, such as a metric whose error has another text
+/// each time.
+const LINES_OF_ONE: usize = 8;
+/// Maximum number of lines in [`PERIOD`], such as those of thousands of metrics that fail.
+const LINES: usize = 1000;
+const PERIOD: Duration = Duration::from_secs(3600);
+
+/// The lines that the log has. What is not logged for want of room, or as it is there already, is
+/// logged at level `debug`.
+#[derive(Default)]
+pub(crate) struct Reports {
+    hasher: RandomState,
+    /// By the hash of the thing the hashes of its lines: a line may be long.
+    known: HashMap<u64, Vec<u64>>,
+    /// The number of all lines, and the time of the first.
+    count: usize,
+    since: Option<Instant>,
+}
+
+impl Reports {
+    /// Logs a line about a thing, unless the log has it.
+    pub(crate) fn log(&mut self, level: Level, thing: &str, line: impl Display) {
+        let line = line.to_string();
+        match self.note(thing, &line, Instant::now()) {
+            Note::New => log::log!(level, "{line}"),
+            Note::Last => log::log!(level, "{line} (more about this at level debug)"),
+            Note::None => log::debug!("{line}"),
+        }
+    }
+
+    /// Takes note of a line, and returns whether it is to be logged.
+    fn note(&mut self, thing: &str, line: &str, now: Instant) -> Note {
+        if self.count >= LINES {
+            let is_over = self
+                .since
+                .is_none_or(|since| now.saturating_duration_since(since) >= PERIOD);
+            if !is_over {
+                return Note::None;
+            }
+            self.known.clear();
+            self.count = 0;
+        }
+        let lines = self.known.entry(self.hasher.hash_one(thing)).or_default();
+        let line = self.hasher.hash_one(line);
+        if lines.contains(&line) || lines.len() >= LINES_OF_ONE {
+            return Note::None;
+        }
+        lines.push(line);
+        let is_last = lines.len() == LINES_OF_ONE;
+        if self.count == 0 {
+            self.since = Some(now);
+        }
+        self.count += 1;
+        if is_last || self.count == LINES {
+            Note::Last
+        } else {
+            Note::New
+        }
+    }
+}
+
+/// What becomes of a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Note {
+    New,
+    /// The last one of its thing, or of all.
+    Last,
+    /// The log has it, or no room.
+    None,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A line is logged once; one thing has some lines, all together have so many an hour.
+    #[test]
+    fn bounds() {
+        let mut reports = Reports::default();
+        let start = Instant::now();
+        let told = ["a", "b", "a", "c", "d", "e", "f", "g", "h", "i", "i"].map(|line| reports.note("one", line, start));
+        let of_one = [
+            Note::New,
+            Note::New,
+            Note::None,
+            Note::New,
+            Note::New,
+            Note::New,
+            Note::New,
+            Note::New,
+            Note::Last,
+            Note::None,
+            Note::None,
+        ];
+        assert_eq!(told, of_one);
+        assert_eq!(reports.note("two", "a", start), Note::New);
+        for number in 0..LINES - LINES_OF_ONE - 2 {
+            assert_eq!(reports.note(&number.to_string(), "a", start), Note::New);
+        }
+        assert_eq!(reports.note("last", "a", start), Note::Last);
+        assert_eq!(reports.note("more", "a", start + PERIOD / 2), Note::None);
+        assert_eq!(reports.note("more", "a", start + PERIOD), Note::New);
+    }
+}
