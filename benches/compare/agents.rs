@@ -153,7 +153,7 @@ pub fn tables(programs: &Programs, words: &[&str]) -> String {
          |---|---:|---:|---:|---:|---:|\n",
     );
     let mut memory = String::from(
-        "| agents | fetches | C library, KiB: after 100 | at the end | shared pages once | ours, KiB: after 100 | at the end | shared pages once |\n\
+        "| agents | fetches | C library, KiB: after 100 | at the end | PSS | ours, KiB: after 100 | at the end | PSS |\n\
          |---|---:|---:|---:|---:|---:|---:|---:|\n",
     );
     for scenario in SCENARIOS.iter().filter(wanted) {

@@ -43,6 +43,33 @@ enum Subject {
     Metrics(u32),
 }
 
+/// The head of the table.
+const HEAD: &str = "| | C agent, C library | C agent, this library | agent in Rust | Rust / C library | limit |\n\
+                    |---|---:|---:|---:|---:|---:|\n";
+/// The rows that docs/PERFORMANCE.md shows; a run prints all.
+const PAGE: &[&str] = &[
+    "simple, 1 value, µs",
+    "10,000 fixed instances, one metric, µs",
+    "100,000 instances, 1 % replaced a fetch, µs",
+    "100,000 metrics declared by the first fetch, µs",
+    "DSO, simple, 1 value, µs",
+    "DSO, an agent of one value, µs",
+    "resident, simple, KiB",
+    "resident, 1,000,000 instances, KiB",
+    "5,000 processes more, of five files, µs",
+    "5,000 processes more, a metric of one, µs",
+    "statsd, 10,000 counters, µs",
+];
+
+/// The lines of a table that docs/PERFORMANCE.md shows.
+pub fn page(table: &str) -> String {
+    let on_page = |line: &&str| {
+        let name = line.split('|').nth(1).map_or("", str::trim);
+        !line.starts_with('|') || HEAD.contains(*line) || PAGE.contains(&name)
+    };
+    table.lines().filter(on_page).map(|line| format!("{line}\n")).collect()
+}
+
 /// Metrics, as cluster and item.
 type Metrics = &'static [(u32, u32)];
 
@@ -266,9 +293,7 @@ pub fn table(build: impl Fn(&str, &str, &[&str]) -> PathBuf, libraries: &[PathBu
     let simple = agents("bench-simple", c_simple, in_rust("simple"));
     let rows = agents("bench-rows", "in_rust/agent.c", in_rust("rows"));
     fs::create_dir_all(profile_dir().join("bench-var/config/pmda")).expect("target is writable");
-    let mut text = "| | C agent, C library | C agent, this library | agent in Rust | Rust / C library | limit |\n\
-                    |---|---:|---:|---:|---:|---:|\n"
-        .to_owned();
+    let mut text = HEAD.to_owned();
     let mut above = Vec::new();
     let is_wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));
     for row in ROWS.iter().filter(|row| is_wanted(row.name)) {

@@ -1,5 +1,5 @@
 //! Ours, as `make` has built it, against the installed C library: `make bench` writes all rows to
-//! `docs/performance.csv`, those that matter most to `docs/PERFORMANCE.md`, and the picture there.
+//! `docs/performance.csv`, the rows that matter most to `docs/PERFORMANCE.md`, and the picture there.
 //!
 //! Each scenario of `benches/c` is run alternately on both libraries, pinned to one core; what
 //! counts is the ratio of two runs that follow each other, so that a noisy machine disturbs both.
@@ -106,10 +106,10 @@ fn main() {
     }
     if has("--in-rust") {
         let facts = report::facts(&bench.libraries);
-        let text = format!("{facts}\n\n{}", in_rust::table(build, &bench.libraries, &chosen));
-        println!("{text}");
+        let table = in_rust::table(build, &bench.libraries, &chosen);
+        println!("{facts}\n\n{table}");
         if complete {
-            report::replace(&page, "figures", &text);
+            report::replace(&page, "figures", &format!("{facts}\n\n{}", in_rust::page(&table)));
         }
         return;
     }

@@ -30,11 +30,80 @@ pub const PAGE: [(&str, u64); 15] = [
 ];
 
 /// How many scenarios are shown in which this library is slower.
-const WORST: usize = 15;
+const WORST: usize = 8;
 
 /// The names of the columns of the CSV.
 const COLUMNS: &str = "scenario,n,C library ns,this library ns,ratio,least ratio,largest ratio,\
-    C library instructions,this library instructions,ratio of instructions,C library peak KiB,this library peak KiB\n";
+    C library instructions,this library instructions,ratio of instructions,C library peak KiB,this library peak KiB,why it is more\n";
+
+/// From which ratio on a row of the CSV gives the reason.
+const NOTABLE: f64 = 1.05;
+
+/// Why scenarios cost more than with the C library, by the beginning of their names; the first that
+/// fits counts.
+const REASONS: &[(&str, &str)] = &[
+    (
+        "bytes per instance",
+        "a block of entries, and two indexes, are made for the first instance",
+    ),
+    (
+        "fetch",
+        "the agent's record and the result are found under the lock; a callback may fetch again, or leave by longjmp",
+    ),
+    (
+        "load",
+        "a check before the file is opened: a FIFO does not block, and root follows nobody else's link",
+    ),
+    (
+        "lookup by full name",
+        "the hash and its index, where C compares a few texts",
+    ),
+    ("lookup by id beside", "two atomic exchanges for the lock"),
+    ("lookup by key", "the hash of the key; from five on faster"),
+    ("pmdaInit", "the agent's record and the index of its metrics are made"),
+    (
+        "pmdaInstance by id",
+        "the lock, the panic guard, and whether the domain has a cache",
+    ),
+    (
+        "pmdaText, miss",
+        "a search by halves after a look at the entry of the last lookup",
+    ),
+    ("pmdaText", "the lock and the panic guard"),
+    (
+        "pmdaTreeChildren",
+        "two blocks more from malloc: the path and the levels of the walk",
+    ),
+    ("pmdaTreeInsert", "the list of a group is walked as in C, with checks"),
+    (
+        "pmdaTreeName",
+        "the path is put together twice: its size, then its text",
+    ),
+    (
+        "process",
+        "Rust's code for backtraces makes the file larger: more pages are mapped",
+    ),
+    (
+        "purge",
+        "the oldest time stamp is noted, so that most purges look at no instance",
+    ),
+    ("queue", "the lock for each step, record and parameter"),
+    (
+        "save",
+        "a new file with owner and mode of the old one is renamed: a crash leaves one of both",
+    ),
+    (
+        "store",
+        "the domain and its indexes are made; the hashes of name and key",
+    ),
+    ("SIZE", "the lock and the panic guard"),
+    ("walk", "the list is sorted by id, inactive instances are part of it"),
+];
+
+fn reason(name: &str) -> &'static str {
+    let found = REASONS.iter().find(|(start, _)| name.starts_with(start));
+    found.map_or("", |(_, reason)| reason)
+}
 
 /// Median, smallest and largest of some numbers, if there are any.
 fn spread(numbers: impl Iterator<Item = f64>) -> Option<[f64; 3]> {
@@ -76,8 +145,18 @@ pub fn line(row: &Row) -> String {
     let [c, ours, their_count, our_count] = costs.map(Option::unwrap_or_default);
     let ratios = ratios.map(shown);
     let peaks = [&row.c, &row.ours].map(|samples| samples.last().map(|sample| sample.peak.to_string()));
+    let is_notable = [row.ratio().map(|[median, ..]| median), row.ratio_of_instructions()]
+        .iter()
+        .flatten()
+        .any(|ratio| *ratio > NOTABLE);
+    let reason = if is_notable { reason(row.name) } else { "" };
+    let reason = if reason.is_empty() {
+        String::new()
+    } else {
+        format!("\"{reason}\"")
+    };
     format!(
-        "\"{}\",{},{c},{ours},{},{their_count},{our_count},{},{}\n",
+        "\"{}\",{},{c},{ours},{},{their_count},{our_count},{},{},{reason}\n",
         row.name,
         row.size,
         ratios.join(","),
@@ -108,8 +187,25 @@ pub fn slower(rows: &[Row]) -> String {
     slow.retain(|row| seen.insert(row.name));
     format!(
         "{above} of {of_all} rows are above 1.00. The worst {WORST} scenarios, each at its worst size:\n\n{}",
-        table(slow.into_iter().take(WORST))
+        reasons(slow.into_iter().take(WORST))
     )
+}
+
+/// Rows in which this library is slower, with the reason.
+fn reasons<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
+    let mut text =
+        "| row | n | C library, ns | this library, ns | ratio | why |\n|---|---:|---:|---:|---:|---|\n".to_owned();
+    for row in rows {
+        let [c, ours] = row.costs().map(|cost| cost.map(number).unwrap_or_default());
+        let [median, ..] = row.ratio().unwrap_or_default();
+        let (name, size) = (row.name, grouped(row.size));
+        let _ = writeln!(
+            text,
+            "| {name} | {size} | {c} | {ours} | {median:.2} | {} |",
+            reason(name)
+        );
+    }
+    text
 }
 
 fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
