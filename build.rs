@@ -3,6 +3,8 @@
 
 #[path = "build/compiler.rs"]
 mod compiler;
+#[path = "build/headers.rs"]
+mod headers;
 #[path = "build/target.rs"]
 mod target;
 
@@ -29,8 +31,8 @@ const LIBPCP_TYPES: &str = "pmID|pmInDom|pmDesc|pmUnits|pmAtomValue|pmValue|pmVa
      __pmnsTree|__pmnsNode";
 
 /// The packages that the build needs, for its error messages.
-const PACKAGES: &str = "gcc libc6-dev binutils libclang-dev libpcp3-dev pkg-config (Debian), or gcc glibc-devel \
-     binutils clang-devel pcp-libs-devel pkgconf-pkg-config (RPM)";
+const PACKAGES: &str = "gcc libc6-dev binutils libclang-dev pkg-config, and libpcp3-dev for PCP 6 or libpcp4-dev for \
+     PCP 7 (Debian), or gcc glibc-devel binutils clang-devel pcp-libs-devel pkgconf-pkg-config (RPM)";
 
 fn main() {
     println!("cargo::rerun-if-changed=capi");
@@ -38,7 +40,8 @@ fn main() {
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     println!("cargo::rerun-if-changed=build");
     let compiler = or_refuse(target(&out));
-    let libpcp = or_refuse(libpcp());
+    let mut libpcp = or_refuse(libpcp());
+    libpcp.include_paths = headers::directories(&libpcp.include_paths);
     let times = or_refuse(times(&libpcp, &compiler));
     built_for(&libpcp, times);
     or_refuse(bindings(&libpcp, &compiler, times, &out));
@@ -166,7 +169,10 @@ fn bindings(libpcp: &pkg_config::Library, compiler: &Compiler, times: &str, out:
         .allowlist_var("pmDebugOptions|PM_.*|PMAPI_.*|PMNS_.*")
         .blocklist_type("_IO_FILE|FILE")
         .raw_line("use libc::FILE;");
-    generate(libpcp_h, &arguments, &out.join("libpcp.rs"))
+    let file = out.join("libpcp.rs");
+    generate(libpcp_h, &arguments, &file)?;
+    let text = fs::read_to_string(file).expect("bindgen has written it");
+    headers::difference(&text, numbers(&libpcp.version), &libpcp.include_paths).map_or(Ok(()), Err)
 }
 
 /// Runs bindgen with these arguments for clang, and writes its output to `file`.
@@ -174,7 +180,13 @@ fn bindings(libpcp: &pkg_config::Library, compiler: &Compiler, times: &str, out:
 /// # Errors
 /// What is missing.
 fn generate(builder: bindgen::Builder, arguments: &[String], file: &Path) -> Result<(), String> {
-    let builder = builder.clang_args(arguments).derive_debug(false).layout_tests(true);
+    // The callbacks tell cargo of each header, so that it builds again when a header changes.
+    let headers = Box::new(bindgen::CargoCallbacks::new());
+    let builder = builder
+        .clang_args(arguments)
+        .parse_callbacks(headers)
+        .derive_debug(false)
+        .layout_tests(true);
     // bindgen panics when it finds no libclang, and returns an error when a header is missing.
     match panic::catch_unwind(AssertUnwindSafe(|| builder.generate())) {
         Ok(Ok(bindings)) => bindings.write_to_file(file).expect("OUT_DIR is writable"),
@@ -236,16 +248,17 @@ fn install_executable(directory: &Path, file: &Path, text: &str) -> io::Result<(
 /// directories in it.
 fn pkgconfig(libpcp: &pkg_config::Library, times: &str, out: &Path) {
     println!("cargo::rerun-if-changed=pcp_pmda.pc.in");
-    let pcp_include = libpcp
+    let paths: Vec<_> = libpcp
         .include_paths
-        .first()
-        .map_or_else(|| "/usr/include/pcp".to_owned(), |path| path.display().to_string());
+        .iter()
+        .map(|path| format!("-I\"{}\"", path.display()))
+        .collect();
     let text = fs::read_to_string("pcp_pmda.pc.in")
         .expect("pcp_pmda.pc.in is part of the sources")
         .replace("@PREFIX@", "/usr/local")
         .replace("@LIBDIR@", "${exec_prefix}/lib")
         .replace("@INCLUDEDIR@", "${prefix}/include")
-        .replace("@PCP_INCLUDEDIR@", &pcp_include)
+        .replace("@PCP_CFLAGS@", &paths.join(" "))
         .replace("@LIBS_PRIVATE@", "-lgcc_eh -lutil -lrt -lpthread -lm -ldl")
         .replace(
             "@TIMES@",
