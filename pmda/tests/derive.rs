@@ -80,3 +80,31 @@ fn fields_become_metrics() -> Result<()> {
     assert_eq!(text, "The \"long\" text,\nof two lines.");
     Ok(())
 }
+
+/// A metric without semantics, unit, name and item.
+#[derive(Default, pmda::Metrics)]
+struct Bare {
+    /// Threads
+    #[metric]
+    threads: u32,
+}
+
+impl Agent for Bare {
+    const NAME: &'static str = "bare";
+    const DOMAIN: u32 = 403;
+    fn start(_: &Env) -> Result<Bare> {
+        Ok(Bare { threads: 3 })
+    }
+    fn metrics(m: &mut Metrics<Bare>) {
+        Bare::define(m);
+    }
+}
+
+#[test]
+fn a_bare_attribute() -> Result<()> {
+    let mut pmcd = Harness::<Bare>::new()?;
+    assert_eq!(pmcd.fetch("bare.threads")?.value(), Some(3));
+    let desc = pmcd.desc("bare.threads")?;
+    assert_eq!((desc.semantics, desc.unit), (Some(Semantics::Instant), Unit::NONE));
+    Ok(())
+}

@@ -5,6 +5,7 @@ mod agents;
 mod attacks;
 mod beside;
 mod daemons;
+mod derived;
 mod files;
 mod guide;
 mod heavy;

@@ -1,4 +1,4 @@
-//! Errors in the input, shown by the compiler at their place.
+//! Errors in the input, shown by the compiler at their place: all of them at once.
 
 use proc_macro::{Delimiter, Group, Ident, Literal, Punct, Spacing, Span, TokenStream, TokenTree};
 
@@ -21,7 +21,7 @@ impl Error {
         }
     }
 
-    /// `::core::compile_error!("message")`, at the place of the error.
+    /// `::core::compile_error! { "message" }`, at the place of the error.
     pub fn into_tokens(self) -> TokenStream {
         let punct = |character, spacing| TokenTree::Punct(Punct::new(character, spacing));
         let ident = |name| TokenTree::Ident(Ident::new(name, self.span));

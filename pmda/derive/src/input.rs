@@ -13,14 +13,16 @@ pub struct Struct {
     pub visibility: TokenStream,
     /// Its name.
     pub name: Ident,
-    /// Its fields with `#[metric(…)]`, in their order.
+    /// Its fields with `#[metric]` or `#[metric(…)]`, in their order.
     pub metrics: Vec<Metric>,
+    /// What is wrong with its fields.
+    pub errors: Vec<Error>,
 }
 
 type Tokens = Peekable<IntoIter>;
 
 impl Struct {
-    /// Reads the struct below `#[derive(…)]`.
+    /// Reads the struct below `#[derive(…)]`. What is wrong with its fields is in [`Struct::errors`].
     ///
     /// # Errors
     /// Where it is something else than a struct with named fields, and why that cannot be.
@@ -47,23 +49,27 @@ impl Struct {
                 return Err(Error::new(span, "metrics are made from a struct with named fields"));
             }
         };
-        let metrics = fields_of(fields)?;
-        if metrics.is_empty() {
-            let message = "no field has #[metric(counter)], #[metric(instant)] or #[metric(discrete)]";
-            return Err(Error::new(name.span(), message));
+        let (metrics, mut errors) = fields_of(fields)?;
+        if metrics.is_empty() && errors.is_empty() {
+            errors.push(Error::new(name.span(), "no field has #[metric] or #[metric(…)]"));
         }
-        metric::check_unique(&metrics)?;
+        metric::check_unique(&metrics, &mut errors);
         Ok(Struct {
             visibility,
             name,
             metrics,
+            errors,
         })
     }
 }
 
-fn fields_of(fields: TokenStream) -> Result<Vec<Metric>> {
+/// The metrics of the fields, and what is wrong with fields.
+///
+/// # Errors
+/// Where the fields have no names.
+fn fields_of(fields: TokenStream) -> Result<(Vec<Metric>, Vec<Error>)> {
     let mut tokens = fields.into_iter().peekable();
-    let mut metrics = Vec::new();
+    let (mut metrics, mut errors) = (Vec::new(), Vec::new());
     while tokens.peek().is_some() {
         let attributes = attributes(&mut tokens);
         visibility(&mut tokens);
@@ -71,9 +77,9 @@ fn fields_of(fields: TokenStream) -> Result<Vec<Metric>> {
         // The colon.
         tokens.next();
         let field_type = type_of(&mut tokens);
-        metrics.extend(Metric::parse(name, &field_type, attributes)?);
+        metrics.extend(Metric::parse(name, &field_type, attributes, &mut errors));
     }
-    Ok(metrics)
+    Ok((metrics, errors))
 }
 
 /// The content of each attribute's brackets.

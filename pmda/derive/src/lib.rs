@@ -17,7 +17,7 @@ use proc_macro::TokenStream;
 /// Makes metrics without instances from the fields of an agent's struct.
 ///
 /// It writes `fn define(m: &mut pmda::Metrics<Self>)`, which declares one metric for each field
-/// with `#[metric(…)]`, in their order; other fields are left out. See [`Row`](macro@Row) for the
+/// with `#[metric]` or `#[metric(…)]`, in their order; other fields are left out. See [`Row`](macro@Row) for the
 /// attribute.
 #[proc_macro_derive(Metrics, attributes(metric))]
 pub fn metrics(item: TokenStream) -> TokenStream {
@@ -28,12 +28,13 @@ pub fn metrics(item: TokenStream) -> TokenStream {
 ///
 /// It writes
 /// `fn define<S>(m: &mut pmda::Metrics<S>, prefix: &str, indom: pmda::IndomRef<S, Self>)`, which
-/// declares one metric for each field with `#[metric(…)]`, in their order; other fields are left
-/// out. `prefix` comes in front of the names, such as `"interface."`.
+/// declares one metric for each field with `#[metric]` or `#[metric(…)]`, in their order; other
+/// fields are left out. `prefix` comes in front of the names, such as `"interface."`.
 ///
 /// The doc comment is the help text: its first line is the one-line text, all of it the long one.
 /// The type of a field is one of `pmda::Value`, which is cloned; text (`String`, `Box<str>` …) is
-/// not copied. `#[metric(…)]` contains, each at most once:
+/// not copied. `#[metric(…)]` contains the following, each at most once; `#[metric]` alone is a
+/// metric without any of them:
 ///
 /// | | |
 /// |---|---|
@@ -48,7 +49,12 @@ pub fn row(item: TokenStream) -> TokenStream {
 
 fn derive(item: TokenStream, emit: fn(&input::Struct) -> TokenStream) -> TokenStream {
     match input::Struct::parse(item) {
-        Ok(parsed) => emit(&parsed),
+        Ok(mut parsed) => {
+            let errors = std::mem::take(&mut parsed.errors);
+            let errors = errors.into_iter().map(error::Error::into_tokens);
+            // `define` is there in any case: that it is missing would be one more error.
+            errors.chain([emit(&parsed)]).collect()
+        }
         Err(error) => error.into_tokens(),
     }
 }

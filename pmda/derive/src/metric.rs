@@ -1,6 +1,6 @@
 //! A field that is a metric.
 
-use proc_macro::{Ident, Literal, Spacing, Span, TokenStream, TokenTree};
+use proc_macro::{Delimiter, Ident, Literal, Spacing, Span, TokenStream, TokenTree};
 
 use crate::error::{Error, Result};
 use crate::literal;
@@ -29,11 +29,14 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// The metric of this field; `None` without `#[metric(…)]`.
-    ///
-    /// # Errors
-    /// What is wrong with an attribute, and where.
-    pub fn parse(field: Ident, field_type: &[TokenTree], attributes: Vec<TokenStream>) -> Result<Option<Metric>> {
+    /// The metric of this field; `None` without `#[metric]` or `#[metric(…)]`. What is wrong with its
+    /// attributes is added to `errors`.
+    pub fn parse(
+        field: Ident,
+        field_type: &[TokenTree],
+        attributes: Vec<TokenStream>,
+        errors: &mut Vec<Error>,
+    ) -> Option<Metric> {
         let mut options = None;
         let mut lines = Vec::new();
         for attribute in attributes {
@@ -43,17 +46,23 @@ impl Metric {
             };
             match name.to_string().as_str() {
                 "metric" if options.is_some() => {
-                    return Err(Error::new(
+                    errors.push(Error::new(
                         name.span(),
-                        "a field is one metric: #[metric(…)] stands here twice",
+                        "a field is one metric: `#[metric]` stands here twice",
                     ));
                 }
-                "metric" => options = Some(arguments(name.span(), tokens.next())?),
+                "metric" => match arguments(tokens.next()) {
+                    Ok(arguments) => options = Some(arguments),
+                    Err(error) => {
+                        options = Some(Vec::new());
+                        errors.push(error);
+                    }
+                },
                 "doc" => lines.extend(doc_line(&tokens.collect::<Vec<_>>())),
                 _ => {}
             }
         }
-        let Some(options) = options else { return Ok(None) };
+        let options = options?;
         let name = field.to_string();
         let mut metric = Metric {
             is_text: is_text(field_type),
@@ -66,10 +75,10 @@ impl Metric {
             help: help(&lines),
         };
         for option in options {
-            metric.set(option)?;
+            errors.extend(metric.set(option).err());
         }
-        check_name(metric.name_span(), &metric.name)?;
-        Ok(Some(metric))
+        errors.extend(check_name(metric.name_span(), &metric.name).err());
+        Some(metric)
     }
 
     fn name_span(&self) -> Span {
@@ -91,7 +100,13 @@ impl Metric {
             Some((other, _)) => return Err(Error::new(other.span(), "expected `= value`")),
         };
         let again = match (key.to_string().as_str(), value) {
-            ("counter" | "instant" | "discrete", None) => self.semantics.replace(key.clone()).is_some(),
+            ("counter" | "instant" | "discrete", None) => match self.semantics.replace(key.clone()) {
+                Some(before) if before.to_string() != key.to_string() => {
+                    let message = format!("a metric has one semantics: `{before}` and `{key}` stand here");
+                    return Err(Error::new(key.span(), message));
+                }
+                before => before.is_some(),
+            },
             ("unit", Some(value)) => self.unit.replace(value.into_iter().collect()).is_some(),
             ("item", Some(value)) => self.item.replace(item(&key, value)?).is_some(),
             ("name", Some(value)) => {
@@ -105,30 +120,30 @@ impl Metric {
             _ => return Err(unknown(key.span())),
         };
         if again {
-            return Err(Error::new(key.span(), "said twice"));
+            return Err(Error::new(key.span(), format!("`{key}` stands here twice")));
         }
         Ok(())
     }
 }
 
-/// Checks that no two fields have one name, as two metrics cannot.
-///
-/// # Errors
-/// At the second of two fields with one name.
-pub fn check_unique(metrics: &[Metric]) -> Result<()> {
+/// Checks that no two fields have one name or one item, as two metrics cannot. Adds an error at each
+/// field whose name or item an earlier one has.
+pub fn check_unique(metrics: &[Metric], errors: &mut Vec<Error>) {
     for (index, metric) in metrics.iter().enumerate() {
         let before = &metrics[..index];
         if before.iter().any(|other| other.name == metric.name) {
             let message = format!("two metrics have the name \"{}\"", metric.name);
-            return Err(Error::new(metric.name_span(), message));
+            errors.push(Error::new(metric.name_span(), message));
         }
-        let item = metric.item.as_ref().and_then(number);
-        if item.is_some() && before.iter().any(|other| other.item.as_ref().and_then(number) == item) {
-            let span = metric.item.as_ref().map_or_else(|| metric.name_span(), Literal::span);
-            return Err(Error::new(span, "two metrics have this item"));
+        let item_of = |metric: &Metric| metric.item.as_ref().and_then(number);
+        if let Some(item) = item_of(metric) {
+            if let Some(other) = before.iter().find(|other| item_of(other) == Some(item)) {
+                let span = metric.item.as_ref().map_or_else(|| metric.name_span(), Literal::span);
+                let message = format!("item {item} is that of the field `{}`", other.field);
+                errors.push(Error::new(span, message));
+            }
         }
     }
-    Ok(())
 }
 
 fn unknown(span: Span) -> Error {
@@ -138,13 +153,15 @@ fn unknown(span: Span) -> Error {
     )
 }
 
-/// The parts of `#[metric(…)]` between commas.
-fn arguments(span: Span, group: Option<TokenTree>) -> Result<Vec<Vec<TokenTree>>> {
-    let Some(TokenTree::Group(group)) = group else {
-        return Err(Error::new(
-            span,
-            "expected #[metric(counter)], #[metric(instant)] or #[metric(discrete)]",
-        ));
+/// The parts of `#[metric(…)]` between commas; none of `#[metric]`.
+fn arguments(group: Option<TokenTree>) -> Result<Vec<Vec<TokenTree>>> {
+    let group = match group {
+        None => return Ok(Vec::new()),
+        Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis => group,
+        Some(other) => {
+            let message = "expected `#[metric]` or `#[metric(…)]`, such as `#[metric(counter, unit = BYTE)]`";
+            return Err(Error::new(other.span(), message));
+        }
     };
     let tokens: Vec<TokenTree> = group.stream().into_iter().collect();
     let is_comma = |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ',');

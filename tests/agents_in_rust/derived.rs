@@ -1,0 +1,95 @@
+//! The errors of the derive macros, as the compiler shows them to an author.
+
+use std::fs;
+use std::process::Command;
+
+use pcp_pmda_test::root;
+use regex::Regex;
+
+/// An agent with several mistakes: behind each line the errors that the compiler is to show there.
+const MISTAKES: &str = r#"
+use pmda::prelude::*;
+
+#[derive(pmda::Metrics)]
+pub struct Wrong {
+    #[metric(counter, unit = BYTE, unit = BYTE)] //~ `unit` stands here twice
+    twice: u64,
+    #[metric(counter, instant)] //~ a metric has one semantics: `counter` and `instant` stand here
+    both: u64,
+    #[metric(count)] //~ expected `counter`, `instant`, `discrete`, `unit = …`, `name = "…"` or `item = …`
+    unknown: u64,
+    #[metric(item = 1024)] //~ expected `item = …`, a number from 0 to 1023
+    item: u64,
+    #[metric(name = "1st", item)] //~ expected `item = value` //~ "1st" is not a metric's name
+    name: u64,
+    #[metric = "counter"] //~ expected `#[metric]` or `#[metric(…)]`
+    equals: u64,
+    #[metric(item = 5)]
+    first: u64,
+    #[metric(item = 5)] //~ item 5 is that of the field `first`
+    second: u64,
+    #[metric(name = "first")] //~ two metrics have the name "first"
+    third: u64,
+    #[metric]
+    #[metric] //~ a field is one metric: `#[metric]` stands here twice
+    fourth: u64,
+    #[metric]
+    good: u64,
+}
+
+#[derive(pmda::Row)]
+pub struct Nothing { //~ no field has #[metric] or #[metric(…)]
+    _field: u64,
+}
+
+#[derive(pmda::Row)]
+pub enum Other { //~ metrics are made from a struct with named fields
+    One,
+}
+
+/// That `define` is missing is not one of the errors.
+pub fn declare(m: &mut Metrics<Wrong>) {
+    Wrong::define(m);
+}
+"#;
+
+#[test]
+fn all_mistakes_are_shown() {
+    let folder = tempfile::tempdir().expect("a directory");
+    fs::create_dir(folder.path().join("src")).expect("ours");
+    let manifest = format!(
+        "[package]\nname = \"mistakes\"\nedition = \"2024\"\n[dependencies]\npmda = {{ path = {:?} }}\n[workspace]\n",
+        root().join("pmda")
+    );
+    fs::write(folder.path().join("Cargo.toml"), manifest).expect("ours");
+    fs::copy(root().join("Cargo.lock"), folder.path().join("Cargo.lock")).expect("ours");
+    fs::write(folder.path().join("src/lib.rs"), MISTAKES).expect("ours");
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.args(["check", "--quiet", "--offline", "--message-format=short"]);
+    cargo
+        .current_dir(folder.path())
+        .env("CARGO_TARGET_DIR", root().join("target/tmp/mistakes"));
+    let output = cargo.output().expect("cargo is there");
+    let shown = String::from_utf8_lossy(&output.stderr);
+    let error = Regex::new(r"(?m)^src/lib\.rs:(\d+):\d+: error: (.*)$").expect("a pattern");
+    let shown_errors: Vec<(usize, &str)> = error
+        .captures_iter(&shown)
+        .map(|found| {
+            (
+                found[1].parse().expect("a number"),
+                found.get(2).expect("a text").as_str(),
+            )
+        })
+        .collect();
+    let lines = MISTAKES.lines().enumerate();
+    let expected =
+        lines.flat_map(|(number, line)| line.split("//~ ").skip(1).map(move |text| (number + 1, text.trim())));
+    let mut expected: Vec<(usize, &str)> = expected.collect();
+    for (line, text) in &shown_errors {
+        let is_it = |(number, start): &(usize, &str)| number == line && text.starts_with(start);
+        let place = expected.iter().position(is_it);
+        let place = place.unwrap_or_else(|| panic!("line {line}: {text}\n{shown}"));
+        expected.remove(place);
+    }
+    assert_eq!(expected, [], "{shown}");
+}
