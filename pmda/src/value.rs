@@ -157,6 +157,11 @@ impl<'e> Encoder<'e> {
         self
     }
 
+    /// The instance of the next value.
+    pub(crate) fn inst(&self) -> i32 {
+        self.inst
+    }
+
     /// The number of values that were added.
     pub(crate) fn values(&self) -> i32 {
         self.values

@@ -336,21 +336,34 @@ impl<T> Indom<T> {
         ))
     }
 
-    /// Calls a function with each selected instance that is active.
-    pub(crate) fn visit(&self, selection: Selection<'_>, mut visit: impl FnMut(i32, &T)) {
+    /// Calls a function with each selected instance that is active, from place `next` of those that
+    /// may be selected. When the function is called, `next` is behind its instance: if it panics,
+    /// the walk can go on there.
+    pub(crate) fn visit(&self, selection: Selection<'_>, next: &mut usize, mut visit: impl FnMut(i32, &T)) {
         match selection {
-            Selection::All => self.iter().for_each(|(inst, row)| visit(inst, row)),
+            Selection::All => self.visit_active(next, |_| true, visit),
             Selection::None => {}
             Selection::Some(profile) => match profile.candidates() {
                 Some(candidates) => {
-                    let rows = candidates.iter().filter_map(|inst| Some((*inst, self.get(*inst)?)));
-                    rows.for_each(|(inst, row)| visit(inst, row));
+                    for inst in candidates.iter().skip(*next) {
+                        *next += 1;
+                        if let Some(row) = self.get(*inst) {
+                            visit(*inst, row);
+                        }
+                    }
                 }
-                None => {
-                    let rows = self.iter().filter(|(inst, _)| profile.selects(*inst));
-                    rows.for_each(|(inst, row)| visit(inst, row));
-                }
+                None => self.visit_active(next, |inst| profile.selects(inst), visit),
             },
+        }
+    }
+
+    /// Calls a function with those active instances that are selected, from place `next` on.
+    fn visit_active(&self, next: &mut usize, is_selected: impl Fn(i32) -> bool, mut visit: impl FnMut(i32, &T)) {
+        for (inst, slot) in self.order.iter().skip(*next) {
+            *next += 1;
+            if let Some(Some(row)) = self.rows.get(*slot as usize).filter(|_| is_selected(*inst)) {
+                visit(*inst, &row.value);
+            }
         }
     }
 

@@ -117,7 +117,9 @@ fn selections() {
     let visited = |include, exceptions: &[i32]| {
         let compiled = Compiled::new(Element { include, exceptions }).expect("memory");
         let mut visited = Vec::new();
-        indom.visit(Selection::Some(&compiled), |inst, row| visited.push((inst, *row)));
+        indom.visit(Selection::Some(&compiled), &mut 0, |inst, row| {
+            visited.push((inst, *row))
+        });
         visited
     };
     assert_eq!(visited(true, &[1]), [(0, 10), (2, 12)]);

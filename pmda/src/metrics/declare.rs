@@ -7,7 +7,7 @@ use super::define::{Def, Target};
 use super::domain::IndomRef;
 use super::metric::{End, Fetch, Metric};
 use crate::value::{Atom, Encoder, Semantics, Type, Value};
-use crate::{Client, Error, Labels, Result, Unit};
+use crate::{Client, Error, Labels, Result, Unit, guard};
 
 impl<S: 'static> Metrics<S> {
     /// Declares a metric with one value. The root and a dot come in front of its name.
@@ -131,16 +131,23 @@ impl<S: 'static> Metrics<S> {
         };
         let target = Target::Row(rows.clone());
         let fetch: Fetch<S> = Box::new(move |state, out, profile, client| {
-            let rows = rows(state);
-            let mut failure: Option<(i32, Error)> = None;
-            rows.visit(profile.selection(serial), |inst, row| {
-                if let Err(error) = write(row, out.at(inst), client) {
-                    if failure.is_none() || is_of_memory(&error) {
-                        failure = Some((inst, error));
+            let (indom, selection) = (rows(state), profile.selection(serial));
+            let (mut next, mut failure) = (0, None::<(i32, Error)>);
+            // A row that panics costs its own value, and the walk goes on behind it.
+            while let Err(panic) = guard::part(|| {
+                indom.visit(selection, &mut next, |inst, row| {
+                    if let Err(error) = write(row, out.at(inst), client) {
+                        if failure.is_none() || is_of_memory(&error) {
+                            failure = Some((inst, error));
+                        }
                     }
-                }
-            });
-            match failure.map(|(inst, error)| rows.about(inst, error)) {
+                });
+            }) {
+                let inst = out.inst();
+                let panic = panic.of(format_args!("instance {inst}"));
+                failure = failure.or(Some((inst, panic)));
+            }
+            match failure.map(|(inst, error)| indom.about(inst, error)) {
                 // An error of one instance counts only if no other one has a value. But a list that
                 // could not grow is not shown as if it were whole.
                 Some(error) if out.values() == 0 || is_of_memory(&error) => Err(error),

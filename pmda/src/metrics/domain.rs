@@ -171,7 +171,7 @@ impl<S: 'static, T: 'static> Instances<S> for Typed<S, T> {
     fn labels(&self, state: &mut S, selection: Selection<'_>, level: u8) -> Result<Vec<(i32, Result<JsonLabels>)>> {
         let indom = &*(self.rows)(state);
         let (mut sets, mut has_memory) = (Vec::new(), true);
-        indom.visit(selection, |inst, row| {
+        indom.visit(selection, &mut 0, |inst, row| {
             has_memory = has_memory && sets.try_reserve(1).is_ok();
             if !has_memory {
                 return;
@@ -181,9 +181,10 @@ impl<S: 'static, T: 'static> Instances<S> for Typed<S, T> {
                 return;
             };
             let name = String::from_utf8_lossy(indom.name_bytes(inst).unwrap_or_default());
-            let set = guard::call(format_args!("labels of instance {inst} (\"{name}\")"), || {
-                Ok(self.shown(&name, labels(&name, row), level)?)
-            });
+            let set = match guard::part(|| self.shown(&name, labels(&name, row), level)) {
+                Ok(set) => set.map_err(Into::into),
+                Err(panic) => Err(panic.of(format_args!("instance {inst} ({})", excerpt(&name)))),
+            };
             sets.push((inst, set));
         });
         has_memory.then_some(sets).ok_or(Error::ENOMEM)

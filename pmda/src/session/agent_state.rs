@@ -131,7 +131,7 @@ impl<A: Agent> AgentState<A> {
                 Ok(())
             });
         }
-        let _ = guard::call(format_args!("the end of client {client}"), || {
+        let _ = guard::call("the end of a client", || {
             agent.client_ended(client);
             Ok(())
         });

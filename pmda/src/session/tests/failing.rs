@@ -125,20 +125,75 @@ fn panics() {
     assert_eq!(started.err(), Some(Error::GENERIC));
 }
 
-/// A set whose last value panics leaves nothing behind; labels cost one instance.
+/// A row that panics costs its own value and its own labels. For each metric the log has one line,
+/// until it has been fetched without a panic.
 #[test]
 fn half_a_set() {
     let mut pmcd = Harness::<Faulty>::new().expect("it starts");
-    for row in pmcd.agent().rows.rows_mut().filter(|row| **row == 2) {
-        *row = 100;
+    let set_rows = |pmcd: &mut Harness<Faulty>, values: [u32; 2]| {
+        pmcd.agent()
+            .rows
+            .rows_mut()
+            .zip(values)
+            .for_each(|(row, value)| *row = value);
+    };
+    let texts = |pmcd: &mut Harness<Faulty>| {
+        let fetched = pmcd.fetch("faulty.text")?;
+        Ok(["one", "two"].map(|row| fetched.value_of::<String>(row)))
+    };
+    let small = || Some("small".to_owned());
+    set_rows(&mut pmcd, [100, 2]);
+    for _ in 0..3 {
+        assert_eq!(texts(&mut pmcd), Ok([None, small()]));
+        let fetched = pmcd.fetch_all(&["faulty.text", "faulty.some", "faulty.good"]);
+        let fetched = fetched.expect("whole");
+        assert_eq!(fetched[1].as_ref().map(|some| some.value_of("one")), Ok(Some(100)));
+        assert_eq!(fetched[2].as_ref().map(|good| good.value()), Ok(Some(1)));
     }
-    let fetched = pmcd
-        .fetch_all(&["faulty.text", "faulty.some", "faulty.good"])
-        .expect("whole");
-    assert_eq!(fetched[0].as_ref().err(), Some(&Error::GENERIC));
-    assert_eq!(fetched[1].as_ref().map(|some| some.value_of("two")), Ok(Some(100)));
-    let labels = pmcd.instance_labels("faulty.text").expect("those of the others");
-    assert_eq!(labels, [("one".to_owned(), r#"{"row":1}"#.to_owned())]);
+    let line = "Error: metric faulty.text: the agent has panicked: instance 0: told to panic in a row at ";
+    assert_eq!(pmcd.log().matches(line).count(), 1, "{}", pmcd.log());
+    set_rows(&mut pmcd, [1, 2]);
+    assert_eq!(texts(&mut pmcd), Ok([small(), small()]));
+    set_rows(&mut pmcd, [1, 100]);
+    for _ in 0..3 {
+        assert_eq!(texts(&mut pmcd), Ok([small(), None]));
+        let labels = pmcd.instance_labels("faulty.text").expect("those of the others");
+        assert_eq!(labels, [("one".to_owned(), r#"{"row":1}"#.to_owned())]);
+    }
+    // Without any value the metric has the error.
+    set_rows(&mut pmcd, [100, 100]);
+    assert_eq!(texts(&mut pmcd), Err(Error::GENERIC));
+    let log = pmcd.log();
+    let panics: Vec<&str> = log.lines().filter(|line| line.contains("panicked")).collect();
+    assert_eq!(panics.len(), 3, "{log}");
+    assert!(
+        panics[1].starts_with("Error: metric faulty.text: the agent has panicked: instance 1: "),
+        "{log}"
+    );
+    let line = "Error: labels of instance domain 249.0: the agent has panicked: instance 1 (\"two\"): ";
+    assert!(panics[2].starts_with(line), "{log}");
+}
+
+/// After a row that panics the walk goes on, whichever instances are asked for.
+#[test]
+fn rows_behind_a_panic() {
+    let mut pmcd = Harness::<Faulty>::new().expect("it starts");
+    let mut rows = pmcd.agent().rows.update();
+    for row in 0..1000 {
+        rows.set(&format!("n{row}"), if row % 3 == 0 { 100 } else { 1 })
+            .expect("a name");
+    }
+    drop(rows);
+    let indom = pmcd.desc("faulty.text").expect("there").indom;
+    let numbers: Vec<i32> = (0..1002).collect();
+    // n3 has number 5; n3 and n6 panic.
+    for (profile, values) in [(None, 666), (Some(&numbers[..]), 666), (Some(&numbers[5..9]), 2)] {
+        match profile {
+            Some(profile) => pmcd.profile_numbers(indom, profile),
+            None => pmcd.profile_all(),
+        }
+        assert_eq!(pmcd.fetch("faulty.text").expect("some").instances().len(), values);
+    }
 }
 
 /// A value that is not always of the type that it announces.
