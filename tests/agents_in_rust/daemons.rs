@@ -137,7 +137,8 @@ fn assert_no_signal_is_blocked(process: u32) {
     }
 }
 
-/// What an agent prints does not get into the stream to pmcd; SIGTERM ends it with a footer.
+/// What an agent prints does not get into the stream to pmcd; SIGTERM drops the agent, and ends the
+/// log with a footer.
 #[test]
 fn the_log() -> Result<(), String> {
     let (environment, names) = environment("the_log", &["ticking"]);
@@ -160,6 +161,7 @@ fn the_log() -> Result<(), String> {
         "^printed by start$",
         r"^\[\w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d\] pmdaticking\(\d+\) Info: started as daemon$",
         r"^\[.*\] pmdaticking\(\d+\) Info: ended by SIGTERM$",
+        r"^\[.*\] pmdaticking\(\d+\) Info: dropped$",
         "^$",
         r"^Log finished \w{3} \w{3} [ \d]\d \d\d:\d\d:\d\d \d{4}$",
     ];
@@ -199,6 +201,48 @@ fn ended_before_it_starts() {
         let text = read();
         assert!(text.contains("Info: ended by SIGTERM\n"), "{way:?} {text}");
         assert_eq!(text.matches("\nLog finished ").count(), 1, "{way:?} {text}");
+    }
+}
+
+/// SIGTERM drops the agent, also one that nothing but pmcd can wake, that is just starting, or that
+/// has a thread of its own. Whatever the agent does, its process ends.
+#[test]
+fn ended_by_sigterm() {
+    let (environment, _) = environment("ended_by_sigterm", &["failing", "ticking"]);
+    const DROPPED: &str = "Info: dropped\n";
+    const PANICKED: &str = "Error: the end of the agent: the agent has panicked: told to panic at the end at ";
+    const LATE: &str = "Warning: the agent has not ended within 5 seconds\n";
+    for (name, arguments, end) in [
+        ("ticking", &[][..], DROPPED),
+        ("failing", &[], PANICKED),
+        ("ticking", &["--sleep", "0.5"], DROPPED),
+        ("ticking", &["--linger", "300"], LATE),
+        ("ticking", &["--sleep", "300"], LATE),
+    ] {
+        let log = environment.directory.join(format!("{name}.log"));
+        // That of the agent before.
+        let _ = fs::remove_file(&log);
+        let mut started = Started::new(&environment, name, arguments, &[]);
+        if !arguments.contains(&"--sleep") {
+            // An answer: the agent waits for the next request.
+            let mut request = ClientRequest::new();
+            request.of(0).fetch(&[MetricId::NULL]).expect("short");
+            started.ask(request.bytes());
+        }
+        kill(started.agent.id(), libc::SIGTERM);
+        assert!(
+            started.agent.wait().expect("our own child").success(),
+            "{name} {arguments:?}"
+        );
+        let text = fs::read_to_string(&log).expect("a log");
+        let (before, rest) = text.split_once("Info: ended by SIGTERM\n").expect(&text);
+        assert!(!before.contains("dropped"), "{text}");
+        let (rest, footer) = rest.split_once("\nLog finished ").expect(&text);
+        assert!(
+            rest.contains(end) && footer.lines().count() == 1,
+            "{name} {arguments:?} {text}"
+        );
+        assert_eq!(rest.contains(LATE), end == LATE, "{name} {arguments:?} {text}");
     }
 }
 

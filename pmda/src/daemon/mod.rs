@@ -3,7 +3,6 @@
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::process::{self, ExitCode};
-use std::thread;
 
 use log::LevelFilter;
 use nix::unistd::geteuid;
@@ -22,12 +21,14 @@ use crate::{Agent, Env, logger};
 mod connect;
 mod not_ready;
 mod stream;
+mod termination;
 mod user;
 
 use not_ready::NotReady;
 use stream::{Stream, next};
+use termination::Termination;
 
-/// Runs the agent until pmcd ends the connection.
+/// Runs the agent until pmcd ends the connection, or SIGTERM comes.
 pub(crate) fn serve<A: Agent>(program: &str, settings: &Settings) -> ExitCode {
     let signals = Signals::new([SIGTERM]);
     let file = settings
@@ -37,7 +38,8 @@ pub(crate) fn serve<A: Agent>(program: &str, settings: &Settings) -> ExitCode {
     logger::open(program, &file);
     logger::start(program, settings.debug.unwrap_or(LevelFilter::Info));
     let signals = signals.map_err(|error| reason(&error));
-    let code = match signals.and_then(end_on_sigterm).and_then(|()| run::<A>(settings)) {
+    let termination = signals.and_then(Termination::on);
+    let code = match termination.and_then(|termination| run::<A>(settings, &termination)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(end) => {
             log::error!("{end}");
@@ -48,7 +50,7 @@ pub(crate) fn serve<A: Agent>(program: &str, settings: &Settings) -> ExitCode {
     code
 }
 
-fn run<A: Agent>(settings: &Settings) -> Result<(), String> {
+fn run<A: Agent>(settings: &Settings, termination: &Termination) -> Result<(), String> {
     let connection = settings.connection.clone().unwrap_or_default();
     let mut stream = connect::connect(&connection)?;
     let mut receiver = Receiver::new();
@@ -60,22 +62,27 @@ fn run<A: Agent>(settings: &Settings) -> Result<(), String> {
     user::become_user(settings.user.as_deref().or(by_default.as_deref()), A::STAYS_ROOT)?;
     let not_ready =
         NotReady::start(stream, receiver, settings.not_ready || A::NOT_READY).map_err(|error| reason(&error))?;
+    if !termination.may_start() {
+        return Ok(());
+    }
     let started = Session::<A>::start(&env);
     let (stream, receiver, waiting) = not_ready.end(started.is_ok());
     // If the agent keeps no share of the reactor, nothing can wake it, and the loop just reads.
     drop(env);
     let mut session = started.map_err(|error| format!("cannot start: {}", describe(&error)))?;
-    let outcome = requests(&mut session, stream, receiver, waiting);
+    let outcome = requests(&mut session, stream, receiver, waiting, termination);
     session.end();
     outcome
 }
 
-/// Serves the requests that have waited, then those that come, until pmcd closes the connection.
+/// Serves the requests that have waited, then those that come, until pmcd closes the connection or
+/// SIGTERM comes.
 fn requests<A: Agent>(
     session: &mut Session<A>,
     mut stream: Stream,
     mut receiver: Receiver,
     waiting: Vec<Vec<u8>>,
+    termination: &Termination,
 ) -> Result<(), String> {
     for pdu in waiting {
         stream.output.send(session.request(&pdu))?;
@@ -84,7 +91,10 @@ fn requests<A: Agent>(
         if receiver.is_ahead() {
             session.look();
         } else {
-            session.wait(stream.input.as_fd());
+            session.wait([stream.input.as_fd(), termination.as_fd()]);
+        }
+        if termination.is_asked() {
+            return Ok(());
         }
         match next(&mut stream.input, &mut receiver)? {
             None => return Ok(()),
@@ -119,19 +129,4 @@ fn shake_hands(stream: &mut Stream, receiver: &mut Receiver) -> Result<(), Strin
     drop(credentials);
     receiver.recycle(pdu);
     Ok(())
-}
-
-/// Waits for SIGTERM on a thread of its own, so that the log gets its footer whatever the agent is
-/// doing: waiting for pmcd, starting, or serving a request. A handler tells that thread, and no
-/// thread blocks the signal: a program that the agent runs would have it blocked, too.
-fn end_on_sigterm(mut signals: Signals) -> Result<(), String> {
-    let wait = move || {
-        if signals.forever().next().is_some() {
-            log::info!("ended by SIGTERM");
-            logger::close();
-            process::exit(0);
-        }
-    };
-    let thread = thread::Builder::new().name("sigterm".to_owned()).spawn(wait);
-    thread.map(drop).map_err(|error| reason(&error))
 }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use std::{fmt, io};
 
+use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::eventfd::{EfdFlags, EventFd};
@@ -65,7 +66,7 @@ struct TimerState {
 pub(crate) struct Ready {
     /// The agent is to be woken.
     pub(crate) wakes: bool,
-    /// The input can be read.
+    /// One of the inputs can be read.
     pub(crate) input: bool,
 }
 
@@ -111,8 +112,8 @@ impl Reactor {
         }
     }
 
-    /// Waits until something wakes the agent, `input` can be read, or `limit` has passed.
-    pub(crate) fn wait(&self, input: Option<BorrowedFd<'_>>, limit: Option<Duration>) -> Ready {
+    /// Waits until something wakes the agent, one of the inputs can be read, or `limit` has passed.
+    pub(crate) fn wait(&self, inputs: &[BorrowedFd<'_>], limit: Option<Duration>) -> Ready {
         let (watches, until_timer) = self.0.sources.lock().awaited();
         let is_woken = self.0.woken.load(Ordering::Acquire);
         let wait = if is_woken {
@@ -123,7 +124,7 @@ impl Reactor {
         let bell = self.0.bell.as_ref().map(AsFd::as_fd);
         let all = bell
             .into_iter()
-            .chain(input)
+            .chain(inputs.iter().copied())
             .chain(watches.iter().map(|watch| watch.as_fd()));
         let mut all: Vec<_> = all.map(|fd| PollFd::new(fd, PollFlags::POLLIN)).collect();
         // If a signal interrupts this, nothing is ready, and the caller waits again.
@@ -133,7 +134,7 @@ impl Reactor {
             // Before `woken` is read: a thread that wakes the agent after that rings again.
             let _ = self.0.bell.as_ref().map(EventFd::read);
         }
-        let has_input = input.is_some() && ready.next() == Some(true);
+        let has_input = ready.by_ref().take(inputs.len()).fold(false, |any, ready| any | ready);
         let is_readable = ready.any(|ready| ready);
         let is_woken = self.0.woken.swap(false, Ordering::AcqRel);
         let is_due = self.0.sources.lock().fire();
@@ -222,6 +223,13 @@ impl Sources {
         }
         is_due
     }
+}
+
+/// Waits until one of the inputs can be read. Returns false if a signal has interrupted that.
+pub(crate) fn wait_for<const N: usize>(inputs: [BorrowedFd<'_>; N]) -> bool {
+    let mut inputs = inputs.map(|fd| PollFd::new(fd, PollFlags::POLLIN));
+    // After another error the read that follows fails as well, and tells.
+    !matches!(poll(&mut inputs, PollTimeout::NONE), Err(Errno::EINTR))
 }
 
 /// The interval of a timer: at least a millisecond.

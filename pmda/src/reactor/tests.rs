@@ -10,7 +10,7 @@ const SOON: Option<Duration> = Some(Duration::from_secs(10));
 const NOW: Option<Duration> = Some(Duration::ZERO);
 
 fn wakes(reactor: &Reactor, limit: Option<Duration>) -> bool {
-    reactor.wait(None, limit).wakes
+    reactor.wait(&[], limit).wakes
 }
 
 /// Without a waker, timer or watch there is nothing to wait for.
@@ -41,7 +41,7 @@ fn wakers() {
     assert!(wakes(&reactor, NOW) && !wakes(&reactor, NOW));
     // The end of waiting alone is not a wake.
     reactor.ring();
-    assert_eq!(reactor.wait(None, SOON), Ready::default());
+    assert_eq!(reactor.wait(&[], SOON), Ready::default());
 }
 
 #[test]

@@ -72,7 +72,7 @@ impl AgentThread {
             loop {
                 match requests.try_recv() {
                     Ok(Message::Request(asked, pdu)) => {
-                        handler.wait(None, Some(Duration::ZERO));
+                        handler.wait(&[], Some(Duration::ZERO));
                         if answers.send((asked, handler.request(&pdu).to_vec())).is_err() {
                             break;
                         }
@@ -84,7 +84,7 @@ impl AgentThread {
                     Ok(Message::Advance(time)) => handler.advance(time),
                     // Each message rings, which ends the waiting.
                     Err(TryRecvError::Empty) => {
-                        handler.wait(None, None);
+                        handler.wait(&[], None);
                     }
                     Err(TryRecvError::Disconnected) => break,
                 }

@@ -153,10 +153,10 @@ impl<A: Agent> Handler<A> {
         self.reactor.is_used()
     }
 
-    /// Waits until `input` can be read or `limit` has passed, and calls the agent if something
-    /// wakes it.
-    pub(super) fn wait(&mut self, input: Option<BorrowedFd<'_>>, limit: Option<Duration>) -> Ready {
-        let ready = self.reactor.wait(input, limit);
+    /// Waits until one of the inputs can be read or `limit` has passed, and calls the agent if
+    /// something wakes it.
+    pub(super) fn wait(&mut self, inputs: &[BorrowedFd<'_>], limit: Option<Duration>) -> Ready {
+        let ready = self.reactor.wait(inputs, limit);
         if ready.wakes {
             let agent = &mut self.state.agent;
             if let Err(error) = guard::serve(|_| guard::call("woken", || agent.woken())) {

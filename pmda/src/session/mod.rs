@@ -16,7 +16,7 @@ use pmda_core::ident::MetricId;
 
 use crate::memory::HostResult;
 use crate::result_sink::ResultSink;
-use crate::{Agent, ClientId, Env, Result};
+use crate::{Agent, ClientId, Env, Result, reactor};
 use deadline::AgentThread;
 use handler::Handler;
 pub(crate) use store::stored;
@@ -79,12 +79,15 @@ impl<A: Agent> Session<A> {
         }
     }
 
-    /// Waits until `input` can be read, or returns at once if nothing can wake the agent. Meanwhile
-    /// the agent is called when something wakes it, unless it has a thread of its own, which does
-    /// so.
-    pub(crate) fn wait(&mut self, input: BorrowedFd<'_>) {
-        if let Place::Here(handler) = &mut self.0 {
-            while handler.may_wake() && !handler.wait(Some(input), None).input {}
+    /// Waits until one of the inputs can be read. Meanwhile the agent is called when something wakes
+    /// it; on a thread of its own that thread does so.
+    pub(crate) fn wait<const N: usize>(&mut self, inputs: [BorrowedFd<'_>; N]) {
+        let mut is_ready = false;
+        while !is_ready {
+            is_ready = match &mut self.0 {
+                Place::Here(handler) if handler.may_wake() => handler.wait(&inputs, None).input,
+                _ => reactor::wait_for(inputs),
+            };
         }
     }
 
@@ -98,7 +101,7 @@ impl<A: Agent> Session<A> {
     /// or if the agent has a thread of its own.
     pub(crate) fn wait_for_wake(&mut self, limit: Duration) -> bool {
         match &mut self.0 {
-            Place::Here(handler) => handler.may_wake() && handler.wait(None, Some(limit)).wakes,
+            Place::Here(handler) => handler.may_wake() && handler.wait(&[], Some(limit)).wakes,
             Place::Thread(_) => false,
         }
     }

@@ -1,5 +1,5 @@
-//! An agent for tests: it reads in the background, starts late if it is told to, prints to stdout,
-//! which is where pmcd reads, and has answers that take much memory.
+//! An agent for tests: it reads in the background, starts and ends late if it is told to, prints to
+//! stdout, which is where pmcd reads, and has answers that take much memory.
 
 #![forbid(unsafe_code)]
 
@@ -17,6 +17,8 @@ pub struct Ticking {
     wakes: u64,
     rows: Indom<u64>,
     text: String,
+    /// The time that its end takes.
+    linger: Duration,
 }
 
 /// The number of instances in the domain.
@@ -25,18 +27,28 @@ const ROWS: u64 = 3000;
 impl Agent for Ticking {
     const NAME: &'static str = "ticking";
     const DOMAIN: u32 = 401;
-    const OPTIONS: &'static [Opt] = &[Opt {
-        short: Some('s'),
-        long: "sleep",
-        argument: Some("SECONDS"),
-        help: "start so late",
-    }];
+    const OPTIONS: &'static [Opt] = &[
+        Opt {
+            short: Some('s'),
+            long: "sleep",
+            argument: Some("SECONDS"),
+            help: "start so late",
+        },
+        Opt {
+            short: None,
+            long: "linger",
+            argument: Some("SECONDS"),
+            help: "take so long to end",
+        },
+    ];
 
     fn start(env: &Env) -> Result<Ticking> {
-        if let Some(seconds) = env.option("sleep") {
-            let seconds = seconds.parse().map_err(|_| Error::EINVAL)?;
-            thread::sleep(Duration::from_secs_f64(seconds));
-        }
+        let time = |option| match env.option(option) {
+            Some(seconds) => seconds.parse().map(Duration::from_secs_f64),
+            None => Ok(Duration::ZERO),
+        };
+        let linger = time("linger")?;
+        thread::sleep(time("sleep")?);
         println!("printed by start");
         log::debug!("detail");
         log::trace!("more detail");
@@ -53,6 +65,7 @@ impl Agent for Ticking {
             wakes: 0,
             rows: Indom::fixed((0..ROWS).map(|row| (format!("row {row}"), row))),
             text: String::new(),
+            linger,
         })
     }
 
@@ -94,6 +107,13 @@ impl Agent for Ticking {
 
     fn client_ended(&mut self, _: ClientId) {
         self.clients += 1;
+    }
+}
+
+impl Drop for Ticking {
+    fn drop(&mut self) {
+        thread::sleep(self.linger);
+        log::info!("dropped");
     }
 }
 
