@@ -223,7 +223,13 @@ fn ended_by_sigterm() {
         // That of the agent before.
         let _ = fs::remove_file(&log);
         let mut started = Started::new(&environment, name, arguments, &[]);
-        if !arguments.contains(&"--sleep") {
+        if arguments.contains(&"--sleep") {
+            let deadline = Instant::now() + Duration::from_secs(60);
+            let is_starting = || fs::read_to_string(&log).is_ok_and(|log| log.contains("printed by start"));
+            while !is_starting() && Instant::now() < deadline {
+                thread::sleep(Duration::from_millis(1));
+            }
+        } else {
             // An answer: the agent waits for the next request.
             let mut request = ClientRequest::new();
             request.of(0).fetch(&[MetricId::NULL]).expect("short");

@@ -48,8 +48,8 @@ impl Agent for Ticking {
             None => Ok(Duration::ZERO),
         };
         let linger = time("linger")?;
-        thread::sleep(time("sleep")?);
         println!("printed by start");
+        thread::sleep(time("sleep")?);
         log::debug!("detail");
         log::trace!("more detail");
         log::info!("started as {}", if env.is_dso() { "DSO" } else { "daemon" });
