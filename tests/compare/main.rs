@@ -510,17 +510,25 @@ fn running(pid: i32) -> Option<String> {
     is_there.then(|| status(pid, "Name:"))?
 }
 
-/// SIGKILL to the command, to its group, or to a process that it has started: all others end.
+/// SIGKILL to the command, to its group, to a process that it has started, or to both at once: all
+/// others end.
 #[test]
 fn killed() {
     let host = Host::new("compare-killed");
     let mut stopped = Stopped::new(&host);
-    for (moment, whom) in ["the command", "its group", "the one below", "the command"]
-        .into_iter()
-        .enumerate()
+    for (moment, whom) in [
+        "the command",
+        "its group",
+        "the one below",
+        "both",
+        "the command",
+        "both",
+    ]
+    .into_iter()
+    .enumerate()
     {
         // Once just after the start, else while an agent is asked, or when the next one starts.
-        let share = SHARES / 4 * moment as u32;
+        let share = SHARES / 6 * moment as u32;
         let (status, (started, blocked)) = stopped.after(share, |pid| {
             let begin = Instant::now();
             let is_agent = |pid: &i32| running(*pid).is_some_and(|name| name.starts_with("pmda"));
@@ -538,6 +546,10 @@ fn killed() {
             match whom {
                 "the command" => kill(pid, libc::SIGKILL),
                 "its group" => kill_group(pid),
+                "both" => {
+                    kill(pid, libc::SIGKILL);
+                    kill(started[1] as u32, libc::SIGKILL);
+                }
                 _ => kill(started[1] as u32, libc::SIGKILL),
             }
             Some((started, blocked))

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! main ─┬─ inquiry         which library each process has loaded (status, which) ─── loaded
-//!       ├─ supervisor      two processes: each ends what the other leaves behind
+//!       ├─ supervisor      three processes: each ends what the others leave behind
 //!       └─ compare ─┬── host         pmcd.conf, pcp.conf, the agents
 //!                   ├── pmcd ──┬──── folder       private directories
 //!                   │          └──── processes    what runs below, its time and memory, its end

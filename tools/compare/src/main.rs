@@ -38,6 +38,12 @@ enum Role {
 }
 
 fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    if arguments.next().is_some_and(|first| first == supervisor::KEEPER) {
+        let Err(error) = supervisor::keep(arguments);
+        eprintln!("{error}");
+        return ExitCode::FAILURE;
+    }
     let options = match options(lexopt::Parser::from_env()) {
         Ok(Some(options)) => options,
         Ok(None) => {
@@ -117,7 +123,7 @@ fn inquire(settings: &Settings) -> ExitCode {
     for missing in &answers.missing {
         eprintln!("pcp-pmda-rust: {missing}");
     }
-    ExitCode::SUCCESS
+    ExitCode::from(u8::from(!answers.missing.is_empty()))
 }
 
 fn options(mut parser: lexopt::Parser) -> Result<Option<Options>, lexopt::Error> {

@@ -2,12 +2,12 @@
 //! unix socket and no port.
 
 use std::collections::BTreeMap;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,6 +18,7 @@ use crate::folder::Folder;
 use crate::host::{Agent, Host};
 use crate::loaded;
 use crate::processes::{self, Guard};
+use crate::supervisor;
 
 /// How long pmcd may take to start its agents.
 const START: Duration = Duration::from_secs(90);
@@ -34,6 +35,8 @@ pub struct Pmcd<'a> {
     library: PathBuf,
     /// Its process.
     pub pid: i32,
+    /// The parent of that process, whose pipe tells it that this process has been killed.
+    _keeper: Child,
 }
 
 impl<'a> Pmcd<'a> {
@@ -46,19 +49,26 @@ impl<'a> Pmcd<'a> {
         let program = host.path("PCP_BINADM_DIR")?.join("pmcd");
         let base = environment(host);
         let found = fs::canonicalize(library).map_err(|error| format!("{}: {error}", library.display()))?;
-        let pid = guard.make(|folder| {
+        let mut keeper = guard.make(|folder| {
             let laid_out = folder.lay_out(host, &lines, &found);
             laid_out.map_err(|error| format!("no private directories: {error}"))?;
             let child = command(&program, folder, base).spawn();
-            let child = child.map_err(|error| format!("{}: {error}", program.display()))?;
-            Ok::<i32, String>(child.id() as i32)
+            child.map_err(|error| error.to_string())
         })?;
-        let pmcd = Pmcd {
+        let mut line = String::new();
+        let said = keeper
+            .stdout
+            .take()
+            .map(|pipe| BufReader::new(pipe).read_line(&mut line));
+        let mut pmcd = Pmcd {
             guard,
             folder: guard.folder(),
             library: found,
-            pid,
+            pid: 0,
+            _keeper: keeper,
         };
+        let pid = said.and_then(|_| line.trim_end().parse().ok());
+        pmcd.pid = pid.ok_or_else(|| format!("pmcd does not start: {}", pmcd.last_words("pmcd")))?;
         pmcd.wait_until_ready()?;
         pmcd.check_libraries(&[pmcd.pid])?;
         Ok(pmcd)
@@ -186,16 +196,19 @@ fn environment(host: &Host) -> Vec<(OsString, OsString)> {
 }
 
 fn command(program: &Path, folder: &Folder, base: Vec<(OsString, OsString)>) -> Command {
-    let output = fs::File::create(folder.at("output"));
-    let output = || output.as_ref().ok().and_then(|file| file.try_clone().ok());
-    let output = || output().map_or_else(Stdio::null, Stdio::from);
+    let output = fs::File::create(folder.at("output")).map_or_else(|_| Stdio::null(), Stdio::from);
     let mut libraries = folder.at("lib").into_os_string();
     if let Some((_, others)) = base.iter().find(|(name, _)| name == "LD_LIBRARY_PATH") {
         libraries.push(":");
         libraries.push(others);
     }
-    let mut command = Command::new(program);
+    let mut command = Command::new("/proc/self/exe");
     command
+        .args([
+            OsStr::new(supervisor::KEEPER),
+            folder.path().as_os_str(),
+            program.as_os_str(),
+        ])
         .env_clear()
         .envs(base)
         .envs(folder.variables())
@@ -212,9 +225,8 @@ fn command(program: &Path, folder: &Folder, base: Vec<(OsString, OsString)>) -> 
         .arg("-s")
         .arg(folder.socket())
         .current_dir(folder.at("log/pmcd"))
-        .process_group(0)
-        .stdin(Stdio::null())
-        .stdout(output())
-        .stderr(output());
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(output);
     command
 }

@@ -91,14 +91,12 @@ pub(crate) fn is_ours(pid: i32) -> bool {
     users.is_some_and(|users| users.split_whitespace().all(|user| user == own))
 }
 
-/// Takes note of processes that have ended. Returns whether `pid` is among them.
+/// Returns whether a process has ended, be it that its parent has not taken note of that.
 #[must_use]
 pub fn has_ended(pid: i32) -> bool {
-    match waitpid(Pid::from_raw(pid), Some(WaitPidFlag::WNOHANG)) {
-        Ok(WaitStatus::StillAlive) => false,
-        Ok(_) | Err(Errno::ECHILD) => true,
-        Err(_) => false,
-    }
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let state = stat.rsplit_once(") ").and_then(|(_, rest)| rest.chars().next());
+    matches!(state, None | Some('Z' | 'X'))
 }
 
 /// Asks all processes below this one to end, and kills what is left of them.

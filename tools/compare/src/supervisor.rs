@@ -1,13 +1,16 @@
-//! Two processes: the one that the user has started, and one below it that compares. Each ends what
-//! the other leaves behind when it is killed, by SIGKILL or for want of memory.
+//! Three processes: the one that the user has started, one below it that compares, and below that
+//! one a keeper of each pmcd, its parent. Each ends what the others leave behind when they are
+//! killed, by SIGKILL or for want of memory, also two of them at once.
 //!
-//! A pipe leads from the upper to the lower one: first the folder's path with a NUL byte, then a
-//! signal's number. Its end says that the upper one has gone. What the lower one leaves behind is
-//! adopted by the upper one. (`PR_SET_PDEATHSIG` would not do: a pmcd that becomes another user
-//! loses it, and agents do not have it.)
+//! A pipe leads from each to the one below, and its end says that the one above has ended. Through
+//! the upper pipe come the folder's path with a NUL byte and then a signal's number; the lower one
+//! is silent. What a process leaves behind is adopted by the one above. (`PR_SET_PDEATHSIG` of pmcd
+//! would not do: a pmcd that becomes another user loses it, and agents do not have it.)
 
+use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
 use std::io::{self, BufRead, Write};
+use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
@@ -20,8 +23,10 @@ use nix::sys::signal::{SigSet, Signal};
 use crate::folder::Folder;
 use crate::processes::{GRACE, Guard, end_all, ending_signals, said};
 
-/// The first argument of the lower process.
+/// The first argument of the process that compares.
 pub const BELOW: &str = "--below";
+/// The first argument of a keeper; the folder, the program and its arguments follow.
+pub const KEEPER: &str = "--keep";
 
 /// Runs this program a second time, with [`BELOW`] before the arguments of this one, and waits for
 /// its end. No other thread has been started yet.
@@ -93,4 +98,33 @@ pub fn guard() -> Result<Guard, String> {
         Folder::made(Path::new(OsStr::from_bytes(&path)).to_owned()),
         io::stdin(),
     )
+}
+
+/// The keeper of a program: starts it and writes its number to stdout; when stdin ends, it ends all
+/// that is below, removes the folder and ends this process. The program writes both its outputs to
+/// stderr.
+///
+/// # Errors
+/// What the operating system says; that arguments are missing.
+pub fn keep(mut arguments: impl Iterator<Item = OsString>) -> Result<Infallible, String> {
+    let missing = || "the folder and the program are missing".to_owned();
+    let folder = arguments.next().ok_or_else(missing)?;
+    let guard = Guard::new(Folder::made(folder.into()), io::stdin())?;
+    let program = arguments.next().ok_or_else(missing)?;
+    let mut command = Command::new(&program);
+    let output = io::stderr().as_fd().try_clone_to_owned();
+    let output = output.map_err(|error| error.to_string())?;
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .stdout(output)
+        .process_group(0);
+    let child = guard.make(|_| command.spawn());
+    let child = child.map_err(|error| format!("{}: {error}", Path::new(&program).display()))?;
+    // Whether somebody reads it, stdin says.
+    let _ = writeln!(io::stdout(), "{}", child.id());
+    loop {
+        // The guard's thread ends this process, not the program's end: the one above reads its files.
+        thread::park();
+    }
 }
