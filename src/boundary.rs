@@ -16,7 +16,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
 use crate::sys::libpcp::{fit, log};
-use crate::sys::lock::{Mutex, Step, Token};
+use crate::sys::lock::{Step, Token};
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;
 
@@ -95,30 +95,6 @@ pub(crate) fn guard_refused<R: CReturn>(body: impl FnOnce(&mut Token) -> R) -> R
     let outcome = inner(&mut step.token, body);
     step.leave();
     outcome
-}
-
-/// Does a short call: `work` of some ten instructions, with the lock, and without a panic guard.
-/// The work cannot panic, which `tests/short.rs` proves of the finished library. Returns `None` if
-/// the work does, and if it was not done: with several threads, or on top of another step. Then the
-/// caller does it by [`guard_out_of_line`].
-#[inline(always)]
-pub(crate) fn short<T, R>(state: &Mutex<T>, work: impl FnOnce(&mut T) -> Option<R>) -> Option<R> {
-    #[cfg(debug_assertions)]
-    if PROVOKED.is_some() {
-        return None;
-    }
-    let mut step = Step::enter_alone()?;
-    let outcome = work(state.lock(&mut step.token));
-    step.leave_alone();
-    outcome
-}
-
-/// [`guard`] in a frame of its own, so that a function with a short call need not save the
-/// registers that only the other way uses. It is `extern "C"`, which never unwinds, so that its
-/// callers have no landing pads.
-#[inline(never)]
-pub(crate) extern "C" fn guard_out_of_line<R: CReturn>(body: impl FnOnce(&mut Token) -> R) -> R::C {
-    guard(body)
 }
 
 /// The result of a step, or the value that the exported function returns if there is none.

@@ -18,7 +18,6 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use once_cell::race::OnceBox;
 
 use crate::agent::{AgentRecord, Callbacks, LoopState, address_of};
-use crate::boundary;
 use crate::sys::lock::{Mutex, Token};
 use crate::view::arg::{Cookie, Private};
 use crate::view::event_block::EventBlock;
@@ -76,14 +75,6 @@ pub(crate) fn peek(token: &mut Token) -> Option<&mut Globals> {
     GLOBALS.get().map(|[globals]| globals.lock(token))
 }
 
-/// Does a short call on the state ([`boundary::short`]). It returns `None` also if there is no
-/// state.
-#[inline(always)]
-pub(crate) fn short<R>(work: impl FnOnce(&mut Globals) -> Option<R>) -> Option<R> {
-    let [globals] = GLOBALS.get()?;
-    boundary::short(globals, work)
-}
-
 /// The address of the state, which each record of an agent keeps for leak checkers.
 pub(crate) fn address() -> *mut c_void {
     GLOBALS
@@ -135,13 +126,6 @@ impl Records {
             last: None,
             external: Map::new(),
         }
-    }
-
-    /// The record at an address, if it was found last.
-    #[inline(always)]
-    pub(crate) fn last(&self, address: *mut c_void) -> Option<&'static AgentRecord> {
-        let last = self.last?;
-        ptr::eq(last, address.cast()).then_some(last)
     }
 
     /// The record at an address that C has given, or `None` if it is not one of ours. Nothing is
@@ -319,13 +303,6 @@ impl Caches {
             Some(position) => position,
             None => self.search(indom).ok()?,
         };
-        self.caches.get_mut(position).map(|slot| &mut *slot.cache)
-    }
-
-    /// The cache of a domain, if that was found last.
-    #[inline(always)]
-    pub(crate) fn last(&mut self, indom: InDom) -> Option<&mut Cache<Private>> {
-        let position = self.recent(indom)?;
         self.caches.get_mut(position).map(|slot| &mut *slot.cache)
     }
 

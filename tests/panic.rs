@@ -3,9 +3,53 @@
 //! (MAIN-54).
 
 use std::fs;
+use std::time::Duration;
 
-use pcp_pmda_test::Library;
 use pcp_pmda_test::pcp::{self, Environment, text};
+use pcp_pmda_test::run::{bounded, command, private};
+use pcp_pmda_test::{Library, compile_c, profile_dir, root};
+
+/// Functions with little to do, each in one step, and the step of `pmdaEventQueueRecords` behind a
+/// decoder; what each returns.
+const SMALL: [(&str, &str); 10] = [
+    ("pmdaCacheOp", "-12345"),
+    ("pmdaEventAddRecord", "-12345"),
+    ("pmdaEventAddHighResRecord", "-12345"),
+    ("pmdaEventAddParam", "-12345"),
+    ("pmdaEventAddHighResParam", "-12345"),
+    ("pmdaEventHighResAddParam", "-12345"),
+    ("pmdaGetHelp", "NULL"),
+    ("pmdaGetInDomHelp", "NULL"),
+    ("pmdaText", "-12345 untouched"),
+    ("resume", "-12345, 1 decoded"),
+];
+
+/// Each returns its error and logs one line, and the next call works (`PM_ERR_GENERIC` is -12345).
+#[test]
+fn small_functions() {
+    let directory = profile_dir().join("test-panic");
+    fs::create_dir_all(directory.join("var/config")).expect("target is writable");
+    let program = directory.join("calls");
+    compile_c(
+        &root().join("tests/panic/calls.c"),
+        &program,
+        &["-Wno-unused-parameter"],
+    );
+    let mut command = command(&program);
+    private(&mut command, &Library::Ours.directory(), &directory);
+    command.env("PCP_PMDA_PANIC", SMALL.map(|(name, _)| name).join(" "));
+    let outcome = bounded(command, Duration::from_secs(60));
+    let [told, log] = [outcome.stdout, outcome.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    assert_eq!(outcome.end, "exit 0", "{told}{log}");
+    let expected = SMALL.map(|(name, returned)| format!("{name} {returned}"));
+    assert_eq!(told.lines().collect::<Vec<_>>(), expected, "{log}");
+    let panics: Vec<_> = log.lines().filter(|line| line.contains("internal error")).collect();
+    assert_eq!(panics.len(), SMALL.len(), "{log}");
+    for ((name, _), line) in SMALL.iter().zip(panics) {
+        let end = format!("libpcp_pmda: internal error: {name} was asked to panic");
+        assert!(line.ends_with(&end), "{name}: {line}");
+    }
+}
 
 /// Two DSO agents in pmcd and a daemon with a library of its own; whoever asks for a text, a label
 /// or an event runs into a panic. `pmdaLabel` has several steps, the others one.

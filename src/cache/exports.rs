@@ -4,7 +4,7 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-use crate::boundary::{Guarded, guard, guard_out_of_line, guarded, returned, try_guarded};
+use crate::boundary::{Guarded, guard, guarded, returned, try_guarded};
 use crate::cache::{self, Purge, open, with};
 use crate::sys::CFile;
 use crate::view::arg::{CText, Out, Private};
@@ -247,29 +247,9 @@ pub unsafe extern "C" fn __pmdaCacheDumpAll(stream: Option<CFile>, do_hash: c_in
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaCacheOp(indom: pmInDom, op: c_int) -> c_int {
     let indom = InDom(indom);
-    // Agents call this operation once for each instance, the others once for a whole cache.
-    if op == PMDA_CACHE_WALK_NEXT {
-        return match cache::step(indom) {
-            Some(inst) => inst,
-            None => guard_out_of_line(move |token| cache::walk_next(token, indom)),
-        };
-    }
-    match op {
-        PMDA_CACHE_LOAD | PMDA_CACHE_SAVE | PMDA_CACHE_SYNC | PMDA_CACHE_WRITE => persist(indom, op),
-        _ => operate(indom, op),
-    }
-}
-
-/// The operations on files. It is `extern "C"`, so that the compiler makes the call to it a jump:
-/// its frame takes the place of the caller's on the stack.
-#[cold]
-#[inline(never)]
-extern "C" fn persist(indom: InDom, op: c_int) -> c_int {
-    guard(|token| cache::persist(token, indom, op))
-}
-
-/// The other operations, as a function of its own like [`persist`].
-#[inline(never)]
-extern "C" fn operate(indom: InDom, op: c_int) -> c_int {
-    guard(|token| cache::operate(token, indom, op))
+    guard(|token| match op {
+        PMDA_CACHE_WALK_NEXT => cache::walk_next(token, indom),
+        PMDA_CACHE_LOAD | PMDA_CACHE_SAVE | PMDA_CACHE_SYNC | PMDA_CACHE_WRITE => cache::persist(token, indom, op),
+        _ => cache::operate(token, indom, op),
+    })
 }

@@ -91,12 +91,6 @@ pub(crate) fn dump_all(token: &mut Token, chains: bool, write: impl Fn(&mut Toke
     }
 }
 
-/// [`walk_next`] as a short call, for the cache that was found last; `None` if it was not done.
-#[inline(always)]
-pub(crate) fn step(indom: InDom) -> Option<c_int> {
-    state::short(|globals| Some(globals.caches.last(indom)?.walk().unwrap_or(-1)))
-}
-
 /// The next active instance of a walk over a cache, or -1 at its end. It makes the cache if there
 /// is none (CACHE-5).
 ///

@@ -6,10 +6,10 @@
 use std::ffi::{c_char, c_int};
 use std::ptr;
 
-use crate::boundary::{guard, guard_out_of_line};
-use crate::events::{add_record, address, create, high, low, release, short, short_record, with};
+use crate::boundary::guard;
+use crate::events::{add_record, address, create, high, low, release, with};
 use crate::sys::libpcp::bindings as pcp;
-use crate::view::arg::{CText, In};
+use crate::view::arg::In;
 use crate::view::buffer::{CBuffer, CBytes, Parameter};
 use crate::view::types::{pmEventArray, pmHighResEventArray, pmID, timespec, timeval};
 use pmda_core::error::{Error, Result};
@@ -84,10 +84,7 @@ pub extern "C" fn pmdaEventReleaseHighResArray(idx: c_int) -> c_int {
 /// `tp` is NULL or points to a `struct timeval`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventAddRecord(idx: c_int, tp: In<'_, timeval>, flags: c_int) -> c_int {
-    if short_record(idx, flags, || low(tp).ok()) {
-        return 0;
-    }
-    guard_out_of_line(move |token| with(token, idx, |array| add_record(array, flags, || low(tp))))
+    guard(|token| with(token, idx, |array| add_record(array, flags, || low(tp))))
 }
 
 /// Starts a record with a time stamp in nanoseconds (EVENT-20).
@@ -99,10 +96,7 @@ pub unsafe extern "C" fn pmdaEventAddRecord(idx: c_int, tp: In<'_, timeval>, fla
 /// `ts` is NULL or points to a `struct timespec`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventAddHighResRecord(idx: c_int, ts: In<'_, timespec>, flags: c_int) -> c_int {
-    if short_record(idx, flags, || high(ts).ok()) {
-        return 0;
-    }
-    guard_out_of_line(move |token| with(token, idx, |array| add_record(array, flags, || high(ts))))
+    guard(|token| with(token, idx, |array| add_record(array, flags, || high(ts))))
 }
 
 /// Adds a record that says that `nmissed` events were missed (EVENT-21).
@@ -146,8 +140,12 @@ fn add_parameter(array: &mut EventArray, metric: pmID, kind: c_int, atom: Option
         pcp::PM_TYPE_64 | pcp::PM_TYPE_U64 | pcp::PM_TYPE_DOUBLE => {
             array.add_parameter(metric, code, ParameterValue::Long(atom()?.long()))
         }
-        // That of a text is NULL here.
-        pcp::PM_TYPE_STRING => Err(Error::EINVAL),
+        pcp::PM_TYPE_STRING => {
+            // SAFETY: the type is that of a string. The atom came with it: the callers of the
+            // exported functions promise that they fit.
+            let text = unsafe { atom()?.text() }.ok_or(Error::EINVAL)?;
+            array.add_parameter(metric, code, ParameterValue::Bytes(text.bytes()))
+        }
         pcp::PM_TYPE_AGGREGATE => {
             // SAFETY: the type is one of value blocks. The atom came with it: the callers of the
             // exported functions promise that they fit.
@@ -156,72 +154,6 @@ fn add_parameter(array: &mut EventArray, metric: pmID, kind: c_int, atom: Option
         }
         _ => Err(Error::TYPE),
     }
-}
-
-/// The body of the three functions that add a parameter.
-#[inline(always)]
-fn parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option<Parameter<'_>>) -> c_int {
-    if kind as u32 == pcp::PM_TYPE_STRING {
-        text_parameter(idx, pmid, kind, value)
-    } else {
-        number_parameter(idx, pmid, kind, value)
-    }
-}
-
-/// [`parameter`] for a number that fits, as a short call. It is `extern "C"`, so that the call to
-/// it is a jump.
-#[inline(never)]
-extern "C" fn number_parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option<Parameter<'_>>) -> c_int {
-    let Some(atom) = value else {
-        return other_parameter(idx, pmid, kind, value);
-    };
-    // Known types are small numbers.
-    let code = kind as u8;
-    let added = match kind as u32 {
-        pcp::PM_TYPE_32 | pcp::PM_TYPE_U32 | pcp::PM_TYPE_FLOAT => {
-            short(idx, |array| array.fit_word(pmid, code, atom.word()))
-        }
-        pcp::PM_TYPE_64 | pcp::PM_TYPE_U64 | pcp::PM_TYPE_DOUBLE => {
-            short(idx, |array| array.fit_long(pmid, code, atom.long()))
-        }
-        _ => None,
-    };
-    match added {
-        Some(()) => 0,
-        None => other_parameter(idx, pmid, kind, value),
-    }
-}
-
-/// [`parameter`] for a text that fits, as a short call.
-#[inline(never)]
-extern "C" fn text_parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option<Parameter<'_>>) -> c_int {
-    // SAFETY: the type is that of a string, and the atom came with it, as the callers of the
-    // exported functions promise.
-    let Some(text) = value.and_then(|atom| unsafe { atom.text() }) else {
-        return other_parameter(idx, pmid, kind, value);
-    };
-    let bytes = text.bytes();
-    match short(idx, |array| array.fit_bytes(pmid, pcp::PM_TYPE_STRING as u8, bytes)) {
-        Some(()) => 0,
-        None => other_text(idx, pmid, text),
-    }
-}
-
-/// [`text_parameter`] for a text that does not fit, and for errors.
-#[inline(never)]
-extern "C" fn other_text(idx: c_int, pmid: pmID, text: CText<'_>) -> c_int {
-    let value = ParameterValue::Bytes(text.bytes());
-    guard(|token| {
-        with(token, idx, |array| {
-            array.add_parameter(pmid, pcp::PM_TYPE_STRING as u8, value)
-        })
-    })
-}
-
-/// [`parameter`] for what does not fit, for other types and for errors.
-#[inline(never)]
-extern "C" fn other_parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option<Parameter<'_>>) -> c_int {
-    guard(|token| with(token, idx, |array| add_parameter(array, pmid, kind, value)))
 }
 
 /// Adds a parameter to the newest record, of either form (EVENT-22, E-3). The value is copied.
@@ -235,7 +167,7 @@ extern "C" fn other_parameter(idx: c_int, pmid: pmID, kind: c_int, value: Option
 /// long as it says.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventAddParam(idx: c_int, pmid: pmID, r#type: c_int, avp: Option<Parameter<'_>>) -> c_int {
-    parameter(idx, pmid, r#type, avp)
+    guard(|token| with(token, idx, |array| add_parameter(array, pmid, r#type, avp)))
 }
 
 /// The same as `pmdaEventAddParam`.
@@ -252,7 +184,7 @@ pub unsafe extern "C" fn pmdaEventAddHighResParam(
     r#type: c_int,
     avp: Option<Parameter<'_>>,
 ) -> c_int {
-    parameter(idx, pmid, r#type, avp)
+    guard(|token| with(token, idx, |array| add_parameter(array, pmid, r#type, avp)))
 }
 
 /// An older name of `pmdaEventAddHighResParam` (EVENT-23).
@@ -269,7 +201,7 @@ pub unsafe extern "C" fn pmdaEventHighResAddParam(
     r#type: c_int,
     avp: Option<Parameter<'_>>,
 ) -> c_int {
-    parameter(idx, pmid, r#type, avp)
+    guard(|token| with(token, idx, |array| add_parameter(array, pmid, r#type, avp)))
 }
 
 /// Writes length and type into the header of an array, and returns its address.

@@ -20,21 +20,6 @@ pub(crate) fn with<T>(token: &mut Token, handle: c_int, work: impl FnOnce(&mut E
     state::lock(token)?.arrays.get(handle).and_then(work)
 }
 
-/// Adds something that fits into the array of a handle, as a short call; `None` if it was not done.
-#[inline(always)]
-pub(crate) fn short(handle: c_int, fit: impl FnOnce(&mut EventArray) -> bool) -> Option<()> {
-    state::short(|globals| fit(globals.arrays.get(handle).ok()?).then_some(()))
-}
-
-/// Starts a record as a short call. Returns whether it was done.
-#[inline(always)]
-pub(crate) fn short_record(handle: c_int, flags: c_int, stamp: impl FnOnce() -> Option<Stamp>) -> bool {
-    short(handle, |array| {
-        stamp().is_some_and(|stamp| array.fit_record(stamp, flags as u32))
-    })
-    .is_some()
-}
-
 /// Makes an array, for an agent or for a queue. Returns its handle.
 ///
 /// # Errors

@@ -4,9 +4,8 @@
 #![allow(unsafe_code)]
 
 use std::ffi::{c_char, c_int, c_void};
-use std::ptr;
 
-use crate::boundary::{guard, guard_out_of_line};
+use crate::boundary::guard;
 use crate::view::arg::{CText, Out};
 use crate::view::interface::Ext;
 use crate::view::types::{pmID, pmInDom};
@@ -35,18 +34,6 @@ pub extern "C" fn pmdaCloseHelp(handle: c_int) {
     guard(|token| help::close(token, handle));
 }
 
-/// The body of `pmdaGetHelp` and `pmdaGetInDomHelp`.
-#[inline(always)]
-fn get(handle: c_int, entry: HelpKey, kind: c_int) -> *mut c_char {
-    match state::short(|globals| Some(help::text(globals, handle, entry, kind))) {
-        Some(text) => text,
-        None => guard_out_of_line(move |token| match state::peek(token) {
-            Some(globals) => help::text(globals, handle, entry, kind),
-            None => ptr::null_mut(),
-        }),
-    }
-}
-
 /// Looks up a text of a metric: the one-line text when bit `PM_TEXT_ONELINE` is set in `kind`, else
 /// the long one.
 ///
@@ -55,7 +42,7 @@ fn get(handle: c_int, entry: HelpKey, kind: c_int) -> *mut c_char {
 /// HELP-28, HELP-29).
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaGetHelp(handle: c_int, pmid: pmID, kind: c_int) -> *mut c_char {
-    get(handle, HelpKey::Metric(MetricId(pmid)), kind)
+    guard(|token| help::text(token, handle, HelpKey::Metric(MetricId(pmid)), kind))
 }
 
 /// Looks up a text of an instance domain: the one-line text when bit `PM_TEXT_ONELINE` is set in
@@ -66,7 +53,7 @@ pub extern "C" fn pmdaGetHelp(handle: c_int, pmid: pmID, kind: c_int) -> *mut c_
 /// HELP-28, HELP-29).
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaGetInDomHelp(handle: c_int, indom: pmInDom, kind: c_int) -> *mut c_char {
-    get(handle, HelpKey::InDom(InDom(indom)), kind)
+    guard(|token| help::text(token, handle, HelpKey::InDom(InDom(indom)), kind))
 }
 
 /// The table of open help databases, for `chkhelp`.
@@ -106,34 +93,12 @@ pub unsafe extern "C-unwind" fn pmdaText(
     buffer: Out<'_, *mut c_char>,
     pmda: Option<Ext<'_>>,
 ) -> c_int {
-    /// The lookup under the guard. It has the parameters of `pmdaText`, so that they stay in their
-    /// registers, and a frame of its own.
-    #[inline(never)]
-    extern "C" fn apart(ident: c_int, kind: c_int, buffer: Out<'_, *mut c_char>, pmda: Option<Ext<'_>>) -> c_int {
-        guard(|token| -> Result<c_int> {
-            let ext = pmda.ok_or(Error::EINVAL)?;
-            fetch::enter_context(ext, state::interface(token, ext));
-            let globals = state::peek(token);
-            let text = globals.map(|globals| help::text(globals, ext.help(), key(ident, kind), kind));
-            Ok(answer(text.unwrap_or(ptr::null_mut()), buffer))
-        })
-    }
-
-    let text = state::short(|globals| {
-        let ext = pmda?;
-        fetch::enter_context(ext, globals.records.last(ext.record())?.interface());
-        Some(help::text(globals, ext.help(), key(ident, kind), kind))
-    });
-    match text {
-        Some(text) => answer(text, buffer),
-        None => apart(ident, kind, buffer, pmda),
-    }
-}
-
-/// Stores a text, or NULL, where the caller of `pmdaText` wants it; returns 0 or `PM_ERR_TEXT`.
-#[inline(always)]
-fn answer(text: *mut c_char, buffer: Out<'_, *mut c_char>) -> c_int {
-    // SAFETY: NULL, or a text of the help database, which stays until it is closed.
-    unsafe { buffer.put(text) };
-    if text.is_null() { Error::TEXT.code() } else { 0 }
+    guard(|token| -> Result<()> {
+        let ext = pmda.ok_or(Error::EINVAL)?;
+        fetch::enter_context(ext, state::interface(token, ext));
+        let text = help::text(token, ext.help(), key(ident, kind), kind);
+        // SAFETY: NULL, or a text of the help database, which stays until it is closed.
+        unsafe { buffer.put(text) };
+        if text.is_null() { Err(Error::TEXT) } else { Ok(()) }
+    })
 }

@@ -5,8 +5,7 @@ pub(crate) mod exports;
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
-use crate::state::Databases;
-use crate::state::{self, Globals};
+use crate::state::{self, Databases};
 use crate::sys::keeping_errno;
 use crate::sys::libpcp::log;
 use crate::sys::lock::Token;
@@ -37,8 +36,8 @@ pub(crate) fn close(token: &mut Token, handle: c_int) {
 /// The text of an entry, NULL without one. It stays until the database is closed (HELP-29). The
 /// text is constant, although C declares it as `char *` (H-9).
 #[inline(always)]
-pub(crate) fn text(globals: &Globals, handle: c_int, entry: HelpKey, kind: c_int) -> *mut c_char {
-    let base = globals.help.get().and_then(|databases| databases.get(handle));
+pub(crate) fn text(token: &mut Token, handle: c_int, entry: HelpKey, kind: c_int) -> *mut c_char {
+    let base = state::peek(token).and_then(|globals| globals.help.get()?.get(handle));
     // A slice that a database returns always has a NUL (HELP-31, HELP-32).
     let text = base.and_then(|base| base.text_of(entry, text_kind(kind)));
     text.map_or(ptr::null_mut(), |text| text.as_ptr().cast_mut().cast())

@@ -263,12 +263,18 @@ fn show_all(fetch: &mut QueueFetch, decoder: Function<pmdaEventDecodeCallBack>, 
     let mut is_showing = guarded(|token| fetch.start(token))?;
     while is_showing {
         let answer = show(fetch, decoder, data);
-        if fetch.resume_short(answer) {
-            continue;
-        }
-        is_showing = fetch.session.event().is_some() && guarded(|token| fetch.resume(token, answer))?;
+        is_showing = resume(fetch, answer)?;
     }
     Ok(fetch.status.into_c())
+}
+
+/// The step between two calls. Returns whether there is another one.
+///
+/// # Errors
+/// Those of [`guarded`].
+#[inline(always)]
+fn resume(fetch: &mut QueueFetch, answer: c_int) -> Guarded<bool> {
+    guarded(|token| fetch.resume(token, answer))
 }
 
 /// Shows an event to the filter of the client, or to the decoder.

@@ -318,22 +318,6 @@ impl QueueFetch {
         })
     }
 
-    /// [`QueueFetch::resume`] after a decoder, as a short call. Returns true if the next event is
-    /// to be decoded. Otherwise the fetch has ended, or it still shows the event, as nothing was
-    /// done.
-    #[inline(never)]
-    pub(crate) fn resume_short(&mut self, answer: c_int) -> bool {
-        let next = state::short(|Globals { queues, arrays, .. }| {
-            if answer < 0 || log::debug(Debug::Libpmda) {
-                return None;
-            }
-            let is_showing = queues.get_mut()?.pass(&mut self.session)?;
-            self.records |= answer;
-            Some(is_showing || self.end(arrays, End::Missed(0), Ok(())))
-        });
-        next == Some(true)
-    }
-
     /// Goes on with the answer to the last call. Returns whether there is another one.
     #[inline(never)]
     pub(crate) fn resume(&mut self, token: &mut Token, answer: c_int) -> bool {

@@ -240,12 +240,6 @@ impl Step {
         LOCK.enter().then(Step::new)
     }
 
-    /// [`Step::enter`] for the only thread; `None` also if there are others.
-    #[inline(always)]
-    pub(crate) fn enter_alone() -> Option<Step> {
-        (single_threaded() && LOCK.take_alone()).then(Step::new)
-    }
-
     #[inline(always)]
     fn new() -> Step {
         let token = Token { thread: PhantomData };
@@ -255,12 +249,6 @@ impl Step {
     #[inline(always)]
     pub(crate) fn leave(self) {
         LOCK.give();
-    }
-
-    /// [`Step::leave`] where no thread can have started since [`Step::enter_alone`].
-    #[inline(always)]
-    pub(crate) fn leave_alone(self) {
-        LOCK.give_alone();
     }
 }
 

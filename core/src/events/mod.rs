@@ -213,28 +213,17 @@ impl EventArray {
         }
     }
 
-    /// Starts a record if it fits, without allocating. `false` means that it does not fit, or that
-    /// the flags are wrong: [`EventArray::add_record`] grows the array, or says why not.
-    #[inline(always)]
-    pub fn fit_record(&mut self, stamp: Stamp, flags: u32) -> bool {
-        let fits = flags & PM_EVENT_FLAG_MISSED == 0 && self.fit_stamped(stamp, flags, 0);
-        if fits {
-            self.parameters = self.used - 4;
-        }
-        fits
-    }
-
     /// Adds a parameter of four bytes if it fits, without allocating. `false` means that it does
     /// not fit, or has no record to belong to: [`EventArray::add_parameter`] grows the array, or
     /// says why not.
     #[inline(always)]
-    pub fn fit_word(&mut self, metric: u32, kind: u8, word: u32) -> bool {
+    fn fit_word(&mut self, metric: u32, kind: u8, word: u32) -> bool {
         self.fit(self.parameters, [metric, length_and_type(8, kind), word])
     }
 
     /// As [`EventArray::fit_word`], of eight bytes.
     #[inline(always)]
-    pub fn fit_long(&mut self, metric: u32, kind: u8, long: u64) -> bool {
+    fn fit_long(&mut self, metric: u32, kind: u8, long: u64) -> bool {
         let [first, second] = two_words(long.to_ne_bytes());
         self.fit(self.parameters, [metric, length_and_type(12, kind), first, second])
     }
@@ -272,7 +261,7 @@ impl EventArray {
     /// As [`EventArray::fit_word`], of any length, with its padding. An array is never larger than a
     /// length field can say, so what fits has a length that can be said.
     #[inline(always)]
-    pub fn fit_bytes(&mut self, metric: u32, kind: u8, bytes: &[u8]) -> bool {
+    fn fit_bytes(&mut self, metric: u32, kind: u8, bytes: &[u8]) -> bool {
         let len = bytes.len();
         let start = self.used as usize;
         let end = start + PARAMETER + len + padding(len);

@@ -132,48 +132,6 @@ fn padding_of_an_array_that_was_used() {
     }
 }
 
-/// What is added where it fits, without allocating, is what is added in any case (EVENT-20,
-/// EVENT-22).
-#[test]
-fn added_where_it_fits() {
-    let [mut grown, mut fitted] = [(), ()].map(|()| EventArray::new().expect("memory"));
-    let missed = (Stamp::Low(1, 2), PM_EVENT_FLAG_MISSED | 1);
-    assert!(!fitted.fit_record(missed.0, missed.1));
-    assert_eq!(grown.add_record(missed.0, missed.1), Err(Error::CONV));
-    let mut fits = 0;
-    for number in 0..40_u32 {
-        let (stamp, flags) = match number % 2 {
-            0 => (Stamp::Low(i64::from(number) << 33 | 5, 6), number),
-            _ => (Stamp::High(i64::from(number) << 33, -1), number << 8),
-        };
-        assert_eq!(grown.add_record(stamp, flags), Ok(()));
-        if fitted.fit_record(stamp, flags) {
-            fits += 1;
-        } else {
-            assert_eq!(fitted.add_record(stamp, flags), Ok(()));
-        }
-        for value in [
-            ParameterValue::Word(number),
-            ParameterValue::Long(u64::MAX),
-            ParameterValue::Bytes(b"12345"),
-        ] {
-            assert_eq!(grown.add_parameter(number, 3, value), Ok(()));
-            if fitted.fit_parameter(number, 3, value) {
-                fits += 1;
-            } else {
-                assert_eq!(fitted.add_parameter(number, 3, value), Ok(()));
-            }
-        }
-        assert_eq!(
-            words(&mut grown, Form::High),
-            words(&mut fitted, Form::High),
-            "{number}"
-        );
-    }
-    // All but where the array grew.
-    assert!((140..160).contains(&fits), "{fits}");
-}
-
 /// A record that just fits into the longest array is added, and a longer one is refused (E-4).
 #[test]
 fn the_last_bytes() {

@@ -305,43 +305,6 @@ impl Backlog {
         true
     }
 
-    /// [`Backlog::seen`] without freeing or moving anything, and the next event, if there is one,
-    /// in place of the one that is shown. Returns whether there is one; `None` if the event was
-    /// evicted, and where something would be freed or moved: then nothing has changed.
-    #[inline(always)]
-    pub(super) fn pass<P: Payload>(&mut self, shown: &mut Event<P::EventData>, events: &mut Events<P>) -> Option<bool> {
-        let Events { slots, free, kept } = &mut *events;
-        let event = slots.get_mut(shown.slot as usize)?;
-        if event.owed == 0 {
-            return None;
-        }
-        if event.owed == 1 && event.spare == 0 {
-            let size = *kept + event.size + OVERHEAD;
-            if event.holders != 2 || shown.number != self.oldest || size > KEPT {
-                return None;
-            }
-            *kept = size;
-            // Room: `add_slot` has made it, so this is always true. The comparison says so to the
-            // compiler.
-            if free.len() < free.capacity() {
-                free.push(shown.slot);
-            }
-            // The queue's hold.
-            event.holders -= 1;
-            self.memory -= event.size as u64;
-            self.oldest += 1;
-        }
-        event.owed -= 1;
-        event.holders -= 1;
-        // Every slot of the list has an event.
-        let next = self.get(shown.number + 1);
-        let next = next.and_then(|slot| events.show(slot, shown.number + 1));
-        if let Some(next) = next {
-            *shown = next;
-        }
-        Some(next.is_some())
-    }
-
     /// Gives a client that has become active all events that are stored. In place of an announced
     /// or an ended client, it takes over what that one was to see.
     pub(super) fn claim<P: Payload>(&self, events: &mut Events<P>) {

@@ -141,27 +141,6 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         }
     }
 
-    /// [`Queues::advance`] without allocating or freeing, for an event without a filter: shows the
-    /// next event, to be decoded (`true`), or ends the fetch (`false`), of a client that has missed
-    /// none. `None` means that anything else has to be done, and nothing has changed.
-    #[inline(always)]
-    pub fn pass(&mut self, session: &mut FetchSession<P::EventData, F>) -> Option<bool> {
-        let queue = in_use(&mut self.slots, session.handle).ok()?.1;
-        let reader = session.reader(&mut queue.readers)?;
-        let FetchState::Showing(event, None) = &mut session.state else {
-            return None;
-        };
-        if reader.cursor != event.number || reader.access != Access::Allowed || reader.missed > 0 {
-            return None;
-        }
-        let is_showing = queue.backlog.pass(event, &mut self.events)?;
-        reader.cursor += 1;
-        if !is_showing {
-            session.state = FetchState::Ended(End::Missed(0));
-        }
-        Some(is_showing)
-    }
-
     /// The payload of an event that a fetch shows; the fetch holds the event, so it is there.
     pub fn payload(&self, event: &Event<P::EventData>) -> Option<&P> {
         self.events.get(event.slot).payload()

@@ -138,10 +138,7 @@ fn fetch<P: Payload>(
             }
             FetchState::Showing(event, _) => shown.push(event.payload),
         }
-        // Both ways are tried in turn: `pass`, and the general one.
-        if shown.len() % 2 == 0 || queues.pass(&mut session).is_none() {
-            queues.advance(&mut session);
-        }
+        queues.advance(&mut session);
     }
 }
 
