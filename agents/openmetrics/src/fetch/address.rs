@@ -6,6 +6,8 @@ use std::net::IpAddr;
 
 use hyper::http::Uri;
 
+use crate::secret::Login;
+
 /// Characters that stand for themselves anywhere (RFC 3986, unreserved).
 const UNRESERVED: &[u8] = b"-._~";
 /// Those that a path may have beside them, and a query beside these.
@@ -13,12 +15,12 @@ const PATH: &[u8] = b"-._~!$&'()*+,;=:@/";
 const QUERY: &[u8] = b"-._~!$&'()*+,;=:@/?";
 
 /// An address.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq)]
 pub(super) struct Address {
     /// Where it leads to.
     pub origin: Origin,
     /// User and password, decoded.
-    pub user: Option<(String, String)>,
+    pub login: Option<Login>,
     /// Path and query, encoded.
     pub target: String,
 }
@@ -41,17 +43,22 @@ impl Address {
     /// Why it is none, in the words of PCP's agent.
     pub fn parse(text: &str) -> Result<Address, String> {
         let text = text.trim_start();
-        let wrong = || format!("Failed to parse: {text}");
+        let wrong = || format!("Failed to parse: {}", without_login(text));
         let (is_secure, rest) = match scheme(text) {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (true, rest),
-            _ => return Err(format!("No connection adapters were found for '{text}'")),
+            _ => {
+                return Err(format!(
+                    "No connection adapters were found for '{}'",
+                    without_login(text)
+                ));
+            }
         };
-        let no_host = || format!("Invalid URL '{text}': No host supplied");
+        let no_host = || format!("Invalid URL '{}': No host supplied", without_login(text));
         let rest = rest.strip_prefix("//").ok_or_else(no_host)?;
-        let (authority, rest) = rest.split_at(rest.find(['/', '\\', '?', '#']).unwrap_or(rest.len()));
-        let (user, place) = match authority.rsplit_once('@') {
-            Some((user, place)) => (Some(user), place),
+        let (authority, rest) = divided(rest);
+        let (login, place) = match authority.rsplit_once('@') {
+            Some((login, place)) => (Some(login), place),
             None => (None, authority),
         };
         let (host, port) = host_and_port(place).ok_or_else(wrong)?;
@@ -60,9 +67,7 @@ impl Address {
         }
         let port = match port {
             None | Some("") => default_port(is_secure),
-            Some(port) if port.len() <= 5 && port.bytes().all(|digit| digit.is_ascii_digit()) => {
-                port.parse().map_err(|_| wrong())?
-            }
+            Some(port) if port.len() <= 5 && is_number(port) => port.parse().map_err(|_| wrong())?,
             Some(_) => return Err(wrong()),
         };
         let rest = rest.split('#').next().unwrap_or_default();
@@ -84,10 +89,10 @@ impl Address {
             port,
         };
         // Without a password there is no proof, as with requests.
-        let user = user.and_then(|user| user.split_once(':'));
+        let login = login.and_then(|login| login.split_once(':'));
         Ok(Address {
             origin,
-            user: user.map(|(user, password)| (decoded(user), decoded(password))),
+            login: login.map(|(user, password)| Login::new(&decoded(user), &decoded(password))),
             target,
         })
     }
@@ -154,6 +159,44 @@ impl fmt::Display for Origin {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}://{}", self.scheme(), self.authority())
     }
+}
+
+impl fmt::Debug for Address {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, out)
+    }
+}
+
+/// An address without user and password, for whoever it is shown to. Of one that is wrong nothing
+/// is shown that could belong to them.
+pub(super) fn without_login(text: &str) -> String {
+    let trimmed = text.trim_start();
+    let is_web = |scheme: &str| scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
+    let rest = match scheme(trimmed) {
+        Some((scheme, rest)) if is_web(scheme) || rest.starts_with("//") => rest,
+        _ => trimmed,
+    };
+    let rest = rest.trim_start_matches('/');
+    let head = &text[..text.len() - rest.len()];
+    let (authority, path) = divided(rest);
+    let place = authority.rsplit_once('@').map_or(authority, |(_, place)| place);
+    let is_certain = head.ends_with("//") && scheme(trimmed).is_some_and(|(scheme, _)| is_web(scheme));
+    if is_certain && host_and_port(place).is_some_and(|(_, port)| port.is_none_or(is_number)) {
+        return format!("{head}{place}{path}");
+    }
+    match rest.rsplit_once('@') {
+        Some((_, shown)) => format!("{head}...@{shown}"),
+        None => text.to_owned(),
+    }
+}
+
+/// What names user, host and port, and the rest.
+fn divided(text: &str) -> (&str, &str) {
+    text.split_at(text.find(['/', '\\', '?', '#']).unwrap_or(text.len()))
+}
+
+fn is_number(text: &str) -> bool {
+    text.bytes().all(|digit| digit.is_ascii_digit())
 }
 
 /// A host without the brackets of IPv6.
@@ -333,10 +376,10 @@ mod tests {
     #[test]
     fn parts() {
         let address = Address::parse("https://us%40er:p%40ss@[::1]:8443?x").expect("an address");
-        assert_eq!(address.user, Some(("us@er".to_owned(), "p@ss".to_owned())));
+        assert!(address.login == Some(Login::new("us@er", "p@ss")));
         assert_eq!(address.to_string(), "https://[::1]:8443/?x");
         assert_eq!(address.origin.bare_host(), "::1");
-        assert_eq!(Address::parse("http://user@h/").expect("an address").user, None);
+        assert!(Address::parse("http://user@h/").expect("an address").login.is_none());
         let foreign = Address::parse("http://bücher.example/").expect("an address");
         assert_eq!(foreign.origin.host, "xn--bcher-kva.example");
     }

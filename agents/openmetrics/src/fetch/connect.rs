@@ -24,6 +24,7 @@ use super::header_text::bytes;
 use super::proxy::Proxies;
 use super::stream::Stream;
 use super::tls::{self, Refused, Trust};
+use crate::secret::Login;
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 /// Why there is no connection.
@@ -70,8 +71,8 @@ impl Connector {
             return Ok(stream);
         }
         let mut tunnel = Tunnel::new(proxy.uri().map_err(Refused)?, first);
-        if let Some((user, password)) = &proxy.user {
-            tunnel = tunnel.with_auth(basic(user, password)?);
+        if let Some(login) = &proxy.login {
+            tunnel = tunnel.with_auth(basic(login)?);
         }
         let stream = tunnel
             .call(origin.to_string().parse()?)
@@ -170,7 +171,8 @@ impl Service<Name> for Resolver {
 ///
 /// # Errors
 /// That no header can have it.
-pub(super) fn basic(user: &str, password: &str) -> Result<HeaderValue, Refused> {
+pub(super) fn basic(login: &Login) -> Result<HeaderValue, Refused> {
+    let (user, password) = (login.user.reveal(), login.password.reveal());
     let proof = format!("Basic {}", STANDARD.encode(bytes(&format!("{user}:{password}"))));
     let mut value = HeaderValue::from_str(&proof).map_err(|error| Refused(error.to_string()))?;
     value.set_sensitive(true);

@@ -25,7 +25,9 @@ use super::peer::{Peer, Side};
 use super::proxy::Proxies;
 use super::secure::Secure;
 use super::tls::Trust;
+use super::url::Url;
 use crate::limits;
+use crate::secret::Secret;
 
 /// The body of a reply that leads elsewhere is read so far, in bytes, for the connection's sake.
 const DRAINED: usize = 64 << 10;
@@ -47,8 +49,8 @@ pub(super) struct Client {
 struct Retrieval<'s> {
     client: &'s Client,
     peer: &'s Arc<Peer>,
-    first: Address,
-    headers: &'s [(String, String)],
+    first: &'s Address,
+    headers: &'s [(String, Secret)],
     /// Connections that may be asked again on this way, one on each side.
     free: [Option<Connection>; 2],
 }
@@ -83,7 +85,7 @@ impl Client {
     }
 
     /// A source that was not asked yet.
-    pub fn peer(&self, url: &str, secure: Option<&Arc<Secure>>) -> Arc<Peer> {
+    pub fn peer(&self, url: &Url, secure: Option<&Arc<Secure>>) -> Arc<Peer> {
         let trust = match secure {
             None => Arc::clone(&self.connector.trust),
             Some(secure) => {
@@ -97,7 +99,7 @@ impl Client {
                 })
             }
         };
-        Arc::new(Peer::new(url, secure.cloned(), trust))
+        Arc::new(Peer::new(url.clone(), secure.cloned(), trust))
     }
 
     /// Gets the document of a source.
@@ -107,10 +109,10 @@ impl Client {
     pub async fn get(
         &self,
         peer: &Arc<Peer>,
-        headers: &[(String, String)],
+        headers: &[(String, Secret)],
         memory: &Arc<Memory>,
     ) -> Result<(u16, Document), Failure> {
-        let first = Address::parse(&peer.url).map_err(|reason| Failure { status: 0, reason })?;
+        let first = peer.url.address().map_err(|reason| Failure { status: 0, reason })?;
         let mut retrieval = Retrieval {
             client: self,
             peer,
@@ -226,22 +228,19 @@ impl Retrieval<'_> {
         let mut proof = None;
         if side == Side::Home {
             add(sent, self.headers);
-            proof = self.first.user.clone();
+            proof = self.first.login.clone();
         }
         let proof = proof.or_else(|| self.client.netrc.login(address.origin.bare_host()));
-        if let Some((user, password)) = proof {
-            sent.insert(AUTHORIZATION, basic(&user, &password).map_err(|error| said(&error))?);
+        if let Some(login) = proof {
+            sent.insert(AUTHORIZATION, basic(&login).map_err(|error| said(&error))?);
         }
         if !sent.contains_key(COOKIE) {
             sent.extend(self.peer.cookies.header(address).map(|cookies| (COOKIE, cookies)));
         }
         if !address.origin.is_secure {
             let proxy = self.client.connector.proxies.of_origin(&address.origin)?;
-            if let Some((user, password)) = proxy.and_then(|proxy| proxy.user) {
-                sent.insert(
-                    PROXY_AUTHORIZATION,
-                    basic(&user, &password).map_err(|error| said(&error))?,
-                );
+            if let Some(login) = proxy.and_then(|proxy| proxy.login) {
+                sent.insert(PROXY_AUTHORIZATION, basic(&login).map_err(|error| said(&error))?);
             }
         }
         Ok(request)
@@ -272,11 +271,11 @@ impl Retrieval<'_> {
 }
 
 /// Adds the headers of a source, each in the place of a default one.
-fn add(sent: &mut HeaderMap, headers: &[(String, String)]) {
+fn add(sent: &mut HeaderMap, headers: &[(String, Secret)]) {
     for (name, value) in headers {
         if let (Ok(name), Ok(value)) = (
             HeaderName::from_bytes(name.as_bytes()),
-            HeaderValue::from_bytes(&bytes(value)),
+            HeaderValue::from_bytes(&bytes(value.reveal())),
         ) {
             sent.insert(name, value);
         }

@@ -9,22 +9,20 @@ use parking_lot::Mutex;
 use pmda_core::dir_entry::DirEntry;
 
 use crate::limits;
+use crate::secret::Login;
 use crate::sources::Changed;
 
 /// The file, read again when it has changed.
-#[derive(Debug)]
 pub(super) struct Netrc {
     path: Option<PathBuf>,
     read: Mutex<Option<(Changed, Entries)>>,
 }
 
-#[derive(Default, Debug)]
+#[derive(Default)]
 struct Entries {
     hosts: HashMap<String, Login>,
     default: Option<Login>,
 }
-
-type Login = (String, String);
 
 impl Netrc {
     /// The file that `NETRC` names, else that of the agent's user.
@@ -91,9 +89,10 @@ impl Entries {
                     },
                 }
             };
+            let login = Login::new(&user, &password);
             match host {
-                Some(host) => drop(entries.hosts.insert(host, (user, password))),
-                None => entries.default = Some((user, password)),
+                Some(host) => drop(entries.hosts.insert(host, login)),
+                None => entries.default = Some(login),
             }
         }
         Some(entries)
@@ -153,13 +152,13 @@ mod tests {
         let text = "# comment\nmachine a login me password \"a b\"\nmacdef init\ncd /\nmachine no\n\n\
                     machine b\n  login \\\"you account x\n  password p#w\ndefault login all password any\n";
         let entries = Entries::parse(text).expect("it is right");
-        let login = |user: &str, password: &str| Some((user.to_owned(), password.to_owned()));
-        assert_eq!(entries.hosts.get("a").cloned(), login("me", "a b"));
-        assert_eq!(entries.hosts.get("b").cloned(), login("\"you", "p#w"));
-        assert_eq!((entries.hosts.len(), entries.default), (2, login("all", "any")));
+        let is_login = |found: Option<&Login>, user: &str, password: &str| found == Some(&Login::new(user, password));
+        assert!(is_login(entries.hosts.get("a"), "me", "a b"));
+        assert!(is_login(entries.hosts.get("b"), "\"you", "p#w"));
+        assert!(entries.hosts.len() == 2 && is_login(entries.default.as_ref(), "all", "any"));
         // A quotation mark inside of a word is a letter.
         let quoted = Entries::parse("machine a login me password p\"w").expect("it is right");
-        assert_eq!(quoted.hosts.get("a").cloned(), login("me", "p\"w"));
+        assert!(is_login(quoted.hosts.get("a"), "me", "p\"w"));
         assert!(Entries::parse("machine a login").is_none());
         assert!(Entries::parse("what").is_none());
         assert!(Entries::parse("").is_some());
@@ -179,15 +178,15 @@ mod tests {
             path: Some(path.clone()),
             read: Mutex::default(),
         };
-        assert_eq!(netrc.login("a"), None);
+        assert!(netrc.login("a").is_none());
         for password in ["first", "second"] {
             write(password);
             for _ in 0..2 {
-                assert_eq!(netrc.login("a"), Some(("me".to_owned(), password.to_owned())));
-                assert_eq!(netrc.login("b"), None);
+                assert!(netrc.login("a") == Some(Login::new("me", password)));
+                assert!(netrc.login("b").is_none());
             }
         }
         fs::remove_file(&path).expect("ours");
-        assert_eq!(netrc.login("a"), None);
+        assert!(netrc.login("a").is_none());
     }
 }

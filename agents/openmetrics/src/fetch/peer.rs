@@ -10,6 +10,7 @@ use super::connection::{Connection, Places, Task};
 use super::cookies::Jar;
 use super::secure::Secure;
 use super::tls::Trust;
+use super::url::Url;
 
 /// How long a connection may wait for its next use: pmlogger asks once a minute.
 const KEPT: Duration = Duration::from_secs(300);
@@ -32,7 +33,7 @@ impl Side {
 /// request, one on each side.
 pub(super) struct Peer {
     /// The address of the source.
-    pub url: String,
+    pub url: Url,
     secure: Option<Arc<Secure>>,
     /// What its own server has to show.
     pub trust: Arc<Trust>,
@@ -49,9 +50,9 @@ struct Idle {
 
 impl Peer {
     /// A source that was not asked yet.
-    pub fn new(url: &str, secure: Option<Arc<Secure>>, trust: Arc<Trust>) -> Peer {
+    pub fn new(url: Url, secure: Option<Arc<Secure>>, trust: Arc<Trust>) -> Peer {
         Peer {
-            url: url.to_owned(),
+            url,
             secure,
             trust,
             cookies: Jar::default(),
@@ -61,8 +62,8 @@ impl Peer {
 
     /// Whether this is what a source with this address and these certificates has. With others it
     /// begins anew.
-    pub fn is_of(&self, url: &str, secure: Option<&Arc<Secure>>) -> bool {
-        self.url == url && self.secure.as_ref() == secure
+    pub fn is_of(&self, url: &Url, secure: Option<&Arc<Secure>>) -> bool {
+        self.url == *url && self.secure.as_ref() == secure
     }
 
     /// Takes the connection that is kept with a server.

@@ -4,12 +4,13 @@ use std::collections::HashMap;
 use std::net::IpAddr;
 
 use super::address::{Address, Origin, ip};
+use crate::secret::Secret;
 
 /// The proxies of the environment.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default)]
 pub(super) struct Proxies {
-    /// By `http`, `https` and `all`.
-    by_scheme: HashMap<String, String>,
+    /// By `http`, `https` and `all`; they may have passwords.
+    by_scheme: HashMap<String, Secret>,
     /// Hosts that are asked without one.
     none_for: Vec<String>,
 }
@@ -36,7 +37,7 @@ impl Proxies {
                     proxies.none_for = hosts.collect();
                 }
                 Some(scheme) if value.is_empty() => drop(proxies.by_scheme.remove(scheme)),
-                Some(scheme) => drop(proxies.by_scheme.insert(scheme.to_owned(), value)),
+                Some(scheme) => drop(proxies.by_scheme.insert(scheme.to_owned(), Secret::new(&value))),
                 None => {}
             }
         }
@@ -55,9 +56,11 @@ impl Proxies {
         let named = [origin.scheme(), "all"]
             .into_iter()
             .find_map(|scheme| self.by_scheme.get(scheme));
-        let Some(named) = named else { return Ok(None) };
+        let Some(named) = named.map(Secret::reveal) else {
+            return Ok(None);
+        };
         let text = if named.contains("://") {
-            named.clone()
+            named.to_owned()
         } else {
             format!("http://{named}")
         };
@@ -133,6 +136,10 @@ mod tests {
             .of_origin(&origin)
             .expect_err("not known");
         assert!(error.contains("socks5"), "{error}");
+        let error = proxies(&[("http_proxy", "http://us:s3cret@h:x")])
+            .of_origin(&origin)
+            .expect_err("no port");
+        assert!(error.ends_with("Failed to parse: http://...@h:x"), "{error}");
     }
 
     #[test]

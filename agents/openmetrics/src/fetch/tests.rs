@@ -85,7 +85,7 @@ fn respond(out: &mut dyn Write, head: &str, body: &[u8]) -> bool {
 
 fn target(url: &str) -> Arc<Target> {
     Arc::new(Target::Http {
-        url: url.to_owned(),
+        url: Url::new(url),
         headers: Vec::new(),
         secure: None,
     })
@@ -131,9 +131,9 @@ fn http_with_headers_on_one_connection() {
         );
         respond(out, "200 OK", lines.first().expect("a request").as_bytes())
     });
-    let headers = vec![("Authorization".to_owned(), "token x".to_owned())];
+    let headers = vec![("Authorization".to_owned(), Secret::new("token x"))];
     let target = [Arc::new(Target::Http {
-        url: server.url(),
+        url: Url::new(&server.url()),
         headers,
         secure: None,
     })];

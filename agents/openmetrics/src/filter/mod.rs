@@ -8,13 +8,15 @@ mod own;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use fancy_regex::Regex;
 
 use crate::exposition::Excerpt;
-use crate::fetch::{Secure, is_header};
+use crate::fetch::{Secure, Url, is_header};
+use crate::secret::Secret;
 
 /// How the lines of a script begin, in comments before its first line that is none.
 const IN_SCRIPT: &str = "#OPENMETRICS ";
@@ -38,12 +40,12 @@ pub enum Action {
 
 /// The lines of a source. The default is those of a script without any: no address, nothing
 /// filtered.
-#[derive(Clone, Default, Debug)]
+#[derive(Clone, Default)]
 pub struct Config {
-    /// The address, as the first line has it.
-    pub url: String,
+    /// The address, which the first line has.
+    pub url: Url,
     /// Headers of the request, with names and values; of two with one name the last counts.
-    pub headers: Vec<(String, String)>,
+    pub headers: Vec<(String, Secret)>,
     /// What connections with TLS have of their own, and who is trusted.
     pub secure: Option<Arc<Secure>>,
     /// How long the source may take altogether, in the place of `limits::BACKGROUND`.
@@ -58,6 +60,13 @@ pub struct Config {
     metrics: Vec<Filter>,
     labels: Vec<Filter>,
     metadata: Vec<(Pattern, String)>,
+}
+
+/// The address alone: the rest has secrets.
+impl fmt::Debug for Config {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(out, "Config({})", self.url)
+    }
 }
 
 #[derive(Clone, Debug)]
@@ -98,9 +107,9 @@ impl Config {
     pub fn read(text: &str) -> (Config, Vec<String>) {
         let mut config = Config::default();
         let mut lines = text.trim().split('\n').map(|line| line.trim_end_matches('\r'));
-        config.url = lines.next().unwrap_or_default().to_owned();
+        config.url = Url::new(lines.next().unwrap_or_default());
         let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
-        let name = config.url.clone();
+        let name = config.url.to_string();
         let faults = config.take_all(&name, lines, Config::take);
         (config, faults)
     }
@@ -131,7 +140,7 @@ impl Config {
         for line in lines {
             if let Err(reason) = take(self, line) {
                 if faults.len() < FAULTS {
-                    faults.push(format!("{name} ignored {reason} \"{}\"", without_secret(line)));
+                    faults.push(format!("{name} ignored {reason} \"{}\"", shown(line)));
                 } else {
                     more += 1;
                 }
@@ -167,7 +176,7 @@ impl Config {
             outcome.map_err(|reason| {
                 if self.unused.len() < UNUSED {
                     self.unused
-                        .push(format!("\"{}\" has no effect: {reason}", Excerpt(line)));
+                        .push(format!("\"{}\" has no effect: {reason}", Excerpt(&shown(line))));
                 }
                 format!("config entry, {reason}:")
             })
@@ -183,7 +192,7 @@ impl Config {
             return Err("config entry, no header of HTTP:".to_owned());
         }
         self.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
-        self.headers.push((name, value.trim().to_owned()));
+        self.headers.push((name, Secret::new(value.trim())));
         Ok(())
     }
 
@@ -236,12 +245,23 @@ impl Config {
     }
 }
 
-/// A line for the log: the values of headers prove who asks.
-fn without_secret(line: &str) -> String {
-    match line.strip_prefix("HEADER:").map(|header| header.split_once(':')) {
-        None => line.to_owned(),
-        Some(Some((name, _))) => format!("HEADER:{name}: ..."),
-        Some(None) => "HEADER: ...".to_owned(),
+/// A line for the log. It may have a secret that a slip has put in an odd place, so only lines that
+/// have none by their kind are shown whole, and of others how they begin.
+fn shown(line: &str) -> String {
+    let line = line.trim_start();
+    let end = line.find(|letter: char| !letter.is_ascii_alphabetic() && letter != '_');
+    let (word, rest) = line.split_at(end.unwrap_or(line.len()));
+    let has_colon = rest.starts_with(':');
+    match word {
+        "FILTER" | "METADATA" | "TIMEOUT" | "INTERVAL" | "FORGET" | "VERIFY" if has_colon => line.to_owned(),
+        "HEADER" if has_colon => match rest[1..].split_once(':') {
+            Some((name, _)) if !name.trim().contains(char::is_whitespace) => format!("HEADER: {}: ...", name.trim()),
+            _ => "HEADER: ...".to_owned(),
+        },
+        _ if has_colon => format!("{word}: ..."),
+        // Two words, of which the first looks like that of a line.
+        _ if rest.starts_with(' ') && word.bytes().all(|letter| !letter.is_ascii_lowercase()) => format!("{word} ..."),
+        _ => "...".to_owned(),
     }
 }
 

@@ -247,7 +247,7 @@ impl Source {
                 })?;
                 let (config, faults) = Config::read(&String::from_utf8_lossy(&file));
                 self.take_config(config, &faults);
-                match self.config.url.strip_prefix("file://") {
+                match self.config.url.file() {
                     Some(path) => Target::File(path.into()),
                     None => Target::Http {
                         url: self.config.url.clone(),

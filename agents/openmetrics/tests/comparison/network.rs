@@ -284,6 +284,7 @@ fn cookies_and_netrc() {
     let mut rows = vec![
         ("requests", "gets: GET /gets ", "OM-96"),
         ("requests", "below: GET /below/x ", "OM-96"),
+        ("user", "pminfo openmetrics.user.x", "OM-64"),
     ];
     if requests_version() >= (2, 32) {
         rows.push(("requests", "user: GET /user ", "OM-96"));
@@ -311,6 +312,9 @@ fn cookies_and_netrc() {
             requests(&server, &ports, source, &mut answers);
         }
         outcomes(&pmcd, &ports, &mut answers);
+        // Its address has a password, which ours does not show.
+        questions::about(&pmcd, &host, "user", "secrets", &mut answers);
+        assert_eq!(format!("{answers:?}").contains("u:p@"), which == Which::Python);
         answers
     });
 }

@@ -38,9 +38,9 @@ fn header(lines: &[String], name: &str) -> Option<String> {
 }
 
 fn with_headers(url: &str, headers: &[(&str, &str)]) -> Arc<Target> {
-    let own = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
+    let own = |(name, value): &(&str, &str)| ((*name).to_owned(), Secret::new(value));
     Arc::new(Target::Http {
-        url: url.to_owned(),
+        url: Url::new(url),
         headers: headers.iter().map(own).collect(),
         secure: None,
     })
@@ -304,7 +304,7 @@ fn connections_of_sources_with_lines_of_their_own() {
     let server = Server::new(|_, out| respond(out, "200 OK", b"x 1\n"));
     let trusting = |path: &str| {
         Arc::new(Target::Http {
-            url: server.url(),
+            url: Url::new(&server.url()),
             headers: Vec::new(),
             secure: Some(Arc::new(Secure {
                 authorities: Some(path.into()),

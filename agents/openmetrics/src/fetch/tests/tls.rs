@@ -63,7 +63,7 @@ fn server(key: &Path, certificate: &Path, client: Option<&Path>) -> Server {
 type Got = Result<(u16, Vec<u8>), Failure>;
 
 fn get(client: &http::Client, url: &str, secure: Option<&Secure>) -> Got {
-    let peer = client.peer(url, secure.cloned().map(Arc::new).as_ref());
+    let peer = client.peer(&Url::new(url), secure.cloned().map(Arc::new).as_ref());
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -171,19 +171,18 @@ fn scripts_write_much() {
     }
 }
 
-/// The log shows where a document comes from, and nobody's secrets.
+/// The log shows where a document comes from, and nobody's secrets: of headers only the names.
 #[test]
 fn targets_in_the_log() {
-    let names = ["X-Plain", "Authorization", "cookie", "X-Auth-Token", "API-Key"];
-    let headers = names.map(|name| (name.to_owned(), "value".to_owned())).to_vec();
+    let headers = ["X-Plain", "X-Api-Password"].map(|name| (name.to_owned(), Secret::new("s3cret")));
     let target = Target::Http {
-        url: "http://h/m".to_owned(),
-        headers,
+        url: Url::new("http://us:s3cret@h/m"),
+        headers: headers.to_vec(),
         secure: None,
     };
     assert_eq!(
         target.to_string(),
-        "http://h/m HEADERS: X-Plain: value; Authorization: ...; cookie: ...; X-Auth-Token: ...; API-Key: ...;"
+        "http://h/m HEADERS: X-Plain: ...; X-Api-Password: ...;"
     );
     for target in [Target::File("/a b".into()), Target::Script("/a b".into())] {
         assert_eq!(target.to_string(), "/a b");
