@@ -1,17 +1,67 @@
 //! The debug dump of a cache, line by line as the C library prints it (CACHE-100).
 //!
-//! `PMDA_CACHE_DUMP_ALL` also prints the chains of the C library's two hash tables: PCP's own tests
-//! compare them. There are no such tables here. A dump works out what they would be, from the order
-//! in which the entries were inserted and the states that they had when the tables grew.
+//! `PMDA_CACHE_DUMP_ALL` also prints the chains of the C library's two hash tables, and how many
+//! attempts the ids of keys took: PCP's own tests 201 and 489 compare both. There are no such tables
+//! here. A dump works out what they would be, from the order in which the entries were inserted and
+//! the states that they had when the tables grew. All that imitates the tables is in this file; the
+//! cache keeps [`Attempts`] for it, and each entry its states.
 
 use std::collections::BinaryHeap;
 use std::fmt::Pointer;
 
 use super::entry::{Entry, EntryState, reserve};
 use super::keys::{Key, jenkins_hash};
-use super::{Cache, FEWEST_CHAINS};
+use super::{ATTEMPTS, Cache};
 use crate::error::Result;
 use crate::log::{Bytes, Line};
+
+/// The number of chains that each of the C library's tables has at first (CACHE-80).
+const FEWEST_CHAINS: u32 = 16;
+
+/// The number of times that a key's id was free at the first, second, … attempt (CACHE-52).
+#[derive(Debug)]
+pub(super) struct Attempts([u32; ATTEMPTS]);
+
+impl Attempts {
+    pub(super) const NONE: Attempts = Attempts([0; ATTEMPTS]);
+
+    /// Counts a key whose id was free at this attempt; the first one is 0.
+    pub(super) fn count(&mut self, attempt: usize) {
+        if let Some(count) = self.0.get_mut(attempt) {
+            *count += 1;
+        }
+    }
+
+    /// Adds the counts that are not 0.
+    fn show(&self, out: &mut Line) {
+        let mut counts = (1..).zip(self.0).filter(|(_, count)| *count != 0).peekable();
+        if counts.peek().is_some() {
+            out.push(b"pmdaCacheStoreKey hash stats ...\n");
+        }
+        for (attempt, count) in counts {
+            match attempt {
+                1 => out.show(format_args!("hash once: {count} times\n")),
+                _ => out.show(format_args!("{attempt} hash attempts: {count} times\n")),
+            }
+        }
+    }
+}
+
+impl<T> Cache<T> {
+    /// Returns whether the C library's tables grow before the next entry is inserted: they double
+    /// when they have four entries a chain.
+    pub(super) fn is_growing(&self) -> bool {
+        self.inserted >= 4 * FEWEST_CHAINS && self.inserted.is_power_of_two()
+    }
+
+    /// Notes the state of each entry, on which the chains depend after the tables have grown.
+    pub(super) fn note_states(&mut self) {
+        for listed in self.order.iter() {
+            let entry = self.slab.get_mut(listed.slot);
+            entry.history = entry.history << 1 | u32::from(entry.state == EntryState::Active);
+        }
+    }
+}
 
 impl<T: Copy + Pointer> Cache<T> {
     /// Returns the dump, with the hash chains if they are wanted. It ends where there is no memory
@@ -55,17 +105,9 @@ impl<T: Copy + Pointer> Cache<T> {
         out.into_bytes().unwrap_or_default()
     }
 
-    /// Adds the collision statistics of keys, and both tables.
+    /// Adds the attempts of keys, and both tables.
     fn dump_chains(&self, out: &mut Line) {
-        if self.attempts.iter().any(|count| *count != 0) {
-            out.push(b"pmdaCacheStoreKey hash stats ...\n");
-        }
-        for (attempt, count) in self.attempts.iter().enumerate().filter(|(_, count)| **count != 0) {
-            match attempt {
-                0 => out.show(format_args!("hash once: {count} times\n")),
-                _ => out.show(format_args!("{} hash attempts: {count} times\n", attempt + 1)),
-            }
-        }
+        self.attempts.show(out);
         if let Ok(slots) = self.chained() {
             self.dump_table(out, "inst", &slots, |entry| entry.id);
             self.dump_table(out, "name", &slots, |entry| jenkins_hash(entry.short_name(), 0));
@@ -120,30 +162,28 @@ impl<T: Copy + Pointer> Cache<T> {
         reserve(&mut inserted, count)?;
         reserve(&mut back, count)?;
         reserve(&mut grown, count)?;
-        let number = |slot: u32| u64::from(self.slab.get(slot).serial) << 32 | u64::from(slot);
-        inserted.extend(self.order.iter().map(|listed| number(listed.slot)));
-        let inserted = BinaryHeap::from(inserted).into_sorted_vec();
-        let mut slots = inserted
-            .into_iter()
-            .map(|number| (number >> 32, number as u32))
-            .peekable();
-        let mut growths = (self.chains() / FEWEST_CHAINS).trailing_zeros();
-        let mut size = u64::from(4 * FEWEST_CHAINS);
+        inserted.extend(
+            self.order
+                .iter()
+                .map(|listed| (self.slab.get(listed.slot).serial, listed.slot)),
+        );
+        // A heap, since that is less code than a sort.
+        let mut inserted = BinaryHeap::from(inserted).into_sorted_vec().into_iter().peekable();
+        let mut size = 4 * FEWEST_CHAINS;
         // From the back of the chains to their front.
-        while growths > 0 {
-            growths -= 1;
-            while let Some((_, slot)) = slots.next_if(|(serial, _)| *serial < size) {
+        for growth in (0..(self.chains() / FEWEST_CHAINS).trailing_zeros()).rev() {
+            while let Some((_, slot)) = inserted.next_if(|(serial, _)| *serial < size) {
                 back.push(slot);
             }
-            let was_active = |slot: u32| self.slab.get(slot).history >> growths & 1 == 1;
+            let was_active = |slot: u32| self.slab.get(slot).history >> growth & 1 == 1;
             for is_active in [false, true] {
                 grown.extend(back.iter().rev().filter(|slot| was_active(**slot) == is_active));
             }
             std::mem::swap(&mut back, &mut grown);
             grown.clear();
-            size *= 2;
+            size = size.saturating_mul(2);
         }
-        back.extend(slots.map(|(_, slot)| slot));
+        back.extend(inserted.map(|(_, slot)| slot));
         back.reverse();
         Ok(back)
     }

@@ -43,9 +43,9 @@ pub struct Entry<T> {
     pub(super) short: u32,
     /// The hash of that part.
     pub(super) hash: u32,
-    /// The state at each growth of the C library's tables since the entry was inserted, the last
-    /// one lowest: 1 if it was active. The debug dump needs it to show the chains
-    /// ([`super::dump`]).
+    /// For the dump ([`super::dump`]): the state at each growth of the C library's tables since the
+    /// entry was inserted, the last one lowest: 1 if it was active. It takes no memory: `state`
+    /// would be followed by as much padding.
     pub(super) history: u32,
     /// The number of entries that were inserted before this one: of entries with one id, the newest
     /// is listed first.

@@ -51,9 +51,6 @@ use crate::log::Journal;
 /// go needs bounded memory.
 const CULLED_KEPT: usize = 1024;
 
-/// The number of chains that each of the C library's tables has at first (CACHE-80).
-const FEWEST_CHAINS: u32 = 16;
-
 /// The number of ids that are tried for a key (CACHE-52).
 const ATTEMPTS: usize = 10;
 
@@ -109,8 +106,8 @@ pub struct Cache<T> {
     pub journal: Journal,
     /// The records of the file whose ids are above the limit.
     over_limit: Vec<OverLimitRecord>,
-    /// The number of times that a key's id was free at the first, second, … attempt (CACHE-52).
-    attempts: [u32; ATTEMPTS],
+    /// For the dump.
+    attempts: dump::Attempts,
 }
 
 /// The number that [`changes`] returns.
@@ -159,7 +156,7 @@ impl<T: Copy> Cache<T> {
             inserted: 0,
             oldest: i64::MAX,
             next: 0,
-            attempts: [0; ATTEMPTS],
+            attempts: dump::Attempts::NONE,
         }
     }
 

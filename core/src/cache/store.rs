@@ -4,7 +4,7 @@
 use super::entry::{Entry, EntryState, ShortName, SmallText, equal, reserve, short, signed};
 use super::id_list::{ListedSlot, MAXIMUM, Mode};
 use super::keys::{Key, jenkins_hash};
-use super::{ATTEMPTS, CULLED_KEPT, Cache, FEWEST_CHAINS, count_change};
+use super::{ATTEMPTS, CULLED_KEPT, Cache, count_change};
 use crate::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 use crate::error::{Error, Result};
 use crate::log::{Bytes, Level};
@@ -104,13 +104,13 @@ impl<T: Copy> Cache<T> {
                 return Err(self.key_taken(slot, name));
             }
         }
-        let before = (self.mode, self.attempts);
+        let before = self.mode;
         let id = self.key_id(name, key, key_len)?;
         // This stays when the insertion fails (CACHE-54), but not when it fails for want of memory.
         self.mode = Mode::Reuse;
         let result = self.add(Some(id), name, short, key, private);
         if result == Err(Error::ENOMEM) {
-            (self.mode, self.attempts) = before;
+            self.mode = before;
         }
         result
     }
@@ -167,7 +167,7 @@ impl<T: Copy> Cache<T> {
             let id = hash % (self.maximum + 1);
             match self.find_id(id) {
                 None => {
-                    self.attempts[attempt] += 1;
+                    self.attempts.count(attempt);
                     return Ok(id);
                 }
                 Some(slot) if self.keys.get(slot) == key => return Err(self.key_taken(slot, name)),
@@ -354,10 +354,7 @@ impl<T: Copy> Cache<T> {
             self.reclaim();
         }
         if is_growing {
-            for listed in self.order.iter() {
-                let entry = self.slab.get_mut(listed.slot);
-                entry.history = entry.history << 1 | u32::from(entry.state == EntryState::Active);
-            }
+            self.note_states();
         }
     }
 
@@ -366,12 +363,6 @@ impl<T: Copy> Cache<T> {
     /// (CACHE-25).
     pub(super) fn is_reclaiming(&self) -> bool {
         self.empty > 0 && (self.is_growing() || self.is_crowded())
-    }
-
-    /// Returns whether the C library's tables grow before the next entry is inserted: they double
-    /// when they have four entries a chain.
-    fn is_growing(&self) -> bool {
-        self.inserted >= 4 * FEWEST_CHAINS && self.inserted.is_power_of_two()
     }
 
     /// Returns whether there are more culled entries than are kept.
