@@ -235,10 +235,8 @@ impl Copies {
 pub(crate) fn rehash(token: &mut Token, ext: Ext<'_>, lasting: Lasting<pmdaMetric>) {
     let table = lasting.seen();
     let built = state::any_agent(token, ext).and_then(|agent| {
-        let before = agent.hash.lock(token).index.entered();
         let pmids = (0..table.len()).map(|position| table.pmid(position));
-        let built = Hashed::build(pmids, before);
-        let (new, outcome) = match built {
+        let (new, outcome) = match Hashed::build(pmids) {
             Ok(index) => (HashedTable { index, table: lasting }, Ok(())),
             Err(error) => (HashedTable::default(), Err(error)),
         };

@@ -20,9 +20,6 @@ pub struct Hashed {
     slots: Vec<Slot>,
     /// The number of bits of a hash that do not count.
     shift: u32,
-    /// The number of entries that were put into this and all tables before it: libpcp's hash counts
-    /// on (see [`Growth`]).
-    entered: u64,
 }
 
 /// The position of a metric in its table.
@@ -36,29 +33,18 @@ struct Slot {
 const FREE: u32 = u32::MAX;
 
 impl Hashed {
-    /// Builds an index over the identifiers of a table, in its order; `before` is what
-    /// [`Hashed::entered`] has returned for the table before. Of duplicates, the one that is in
-    /// front in libpcp's hash counts (F-15).
+    /// Builds an index over the identifiers of a table, in its order. Of duplicates the last one
+    /// counts (F-15).
     ///
     /// # Errors
     /// `-ENOMEM` when there is no memory for it.
-    pub fn build(pmids: impl ExactSizeIterator<Item = MetricId>, before: u64) -> Result<Hashed> {
+    pub fn build(pmids: impl ExactSizeIterator<Item = MetricId>) -> Result<Hashed> {
         let len = u32::try_from(pmids.len()).map_err(|_| Error::ENOMEM)?;
         let mut hashed = Hashed::with_capacity(len)?;
-        hashed.entered = before.saturating_add(len.into());
-        // libpcp puts an entry in front of its chain, and reverses all chains whenever its hash
-        // grows. So of duplicates, the last one counts that is reversed an even number of times or,
-        // without such a one, the first.
-        let mut growth = Growth::after(before);
-        let mut turns = (0..len).filter(|_| growth.add()).count();
-        growth = Growth::after(before);
         for (position, pmid) in (0..len).zip(pmids) {
-            turns -= usize::from(growth.add());
             let at = hashed.search(pmid);
             if let Some(slot) = hashed.slots.get_mut(at) {
-                if turns % 2 == 0 || slot.position == FREE {
-                    *slot = Slot { pmid, position };
-                }
+                *slot = Slot { pmid, position };
             }
         }
         Ok(hashed)
@@ -79,11 +65,7 @@ impl Hashed {
         let (pmid, position) = (MetricId::NULL, FREE);
         slots.resize(count, Slot { pmid, position });
         let shift = u32::BITS.saturating_sub(size.trailing_zeros());
-        Ok(Hashed {
-            slots,
-            shift,
-            entered: 0,
-        })
+        Ok(Hashed { slots, shift })
     }
 
     /// The slot that has a metric, or the free one where it would be.
@@ -111,50 +93,10 @@ impl Hashed {
         (slot.position != FREE).then_some(slot.position as usize)
     }
 
-    /// The number of entries that were put into this and all tables before it, for
-    /// [`Hashed::build`].
-    #[must_use]
-    pub fn entered(&self) -> u64 {
-        self.entered
-    }
-
     /// Returns whether the index has no metrics.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
-    }
-}
-
-/// The growth of libpcp's hash, on which its answer for duplicates depends.
-struct Growth {
-    /// The number of entries that were ever put in: it is not reset when the hash is emptied.
-    entered: u64,
-    chains: u64,
-}
-
-impl Growth {
-    /// The growth of a hash that is empty, after `entered` entries.
-    fn after(entered: u64) -> Growth {
-        Growth { entered, chains: 0 }
-    }
-
-    /// Counts an entry, and returns whether the hash grows before that one is put in. It grows when
-    /// there are more than four entries for each chain, and then gets twice as many chains, rounded
-    /// up towards multiples of 30.
-    fn add(&mut self) -> bool {
-        self.entered += 1;
-        if self.chains == 0 {
-            self.chains = 1;
-            return false;
-        }
-        let grows = self.entered / 4 > self.chains;
-        if grows {
-            self.chains *= 2;
-            for divisor in [3, 5] {
-                self.chains += if self.chains % divisor == 0 { 0 } else { 2 };
-            }
-        }
-        grows
     }
 }
 
@@ -275,7 +217,7 @@ mod tests {
     #[test]
     fn finds() {
         let pmids = [5, 7, 9].map(MetricId);
-        let hashed = Hashed::build(pmids.into_iter(), 0).expect("memory");
+        let hashed = Hashed::build(pmids.into_iter()).expect("memory");
         assert_eq!(hashed.find(MetricId(5)), Some(0));
         assert_eq!(hashed.find(MetricId(9)), Some(2));
         assert_eq!(hashed.find(MetricId(6)), None);
@@ -288,7 +230,7 @@ mod tests {
     fn finds_among_many() {
         let pmid = |number: u32| MetricId(number.wrapping_mul(0x0001_0003) ^ number << 7);
         for count in [1, 2, 3, 8, 100, 2_000] {
-            let hashed = Hashed::build((0..count).map(pmid).collect::<Vec<_>>().into_iter(), 0).expect("memory");
+            let hashed = Hashed::build((0..count).map(pmid).collect::<Vec<_>>().into_iter()).expect("memory");
             for number in 0..2 * count {
                 assert_eq!(
                     hashed.find(pmid(number)),
@@ -328,29 +270,17 @@ mod tests {
         assert_eq!((find(1_234), find(4_999), looks.get()), (Some(123), Some(499), 2));
     }
 
-    /// Of duplicates, the one is found that libpcp's hash finds (F-15).
+    /// Of duplicates the last one is found, and a table of nothing but duplicates costs no more than
+    /// another (F-15).
     #[test]
     fn duplicates() {
-        let mut growth = Growth::after(0);
-        let points: Vec<u32> = (1..1000).filter(|_| growth.add()).collect();
-        assert_eq!(points, [8, 28, 60, 124, 244, 484, 964]);
-        let pairs = |count: u32| {
-            (0..count)
-                .map(|position| MetricId(1 + position / 2))
-                .collect::<Vec<_>>()
-        };
-        let lasts = |count: u32, before: u64| {
-            let hashed = Hashed::build(pairs(count).into_iter(), before).expect("memory");
-            assert_eq!(hashed.entered(), before + u64::from(count));
-            let positions = (0..count / 2).filter_map(|pair| hashed.find(MetricId(1 + pair)));
-            positions.filter(|position| position % 2 == 1).count()
-        };
-        assert_eq!([2, 6, 10, 1000].map(|count| lasts(count, 0)), [1, 3, 2, 181]);
-        // The same table once more.
-        let twice = |count: u32| lasts(count, u64::from(count));
-        assert_eq!([4, 6, 8, 14, 28, 30].map(twice), [1, 3, 4, 1, 13, 2]);
-        // A table of nothing but duplicates costs no more than another.
-        let many = Hashed::build(std::iter::repeat_n(MetricId(3), 300_000), 0).expect("memory");
+        let pmids = (0..1_000).map(|position| MetricId(1 + position % 400));
+        let hashed = Hashed::build(pmids).expect("memory");
+        assert_eq!(
+            [1, 200, 201, 400].map(|pmid| hashed.find(MetricId(pmid))),
+            [Some(800), Some(999), Some(600), Some(799)]
+        );
+        let many = Hashed::build(std::iter::repeat_n(MetricId(3), 300_000)).expect("memory");
         assert_eq!((many.find(MetricId(3)), many.find(MetricId(4))), (Some(299_999), None));
     }
 
