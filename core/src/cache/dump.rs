@@ -4,48 +4,19 @@
 //! attempts the ids of keys took: PCP's own tests 201 and 489 compare both. There are no such tables
 //! here. A dump works out what they would be, from the order in which the entries were inserted and
 //! the states that they had when the tables grew. All that imitates the tables is in this file; the
-//! cache keeps [`Attempts`] for it, and each entry its states.
+//! cache keeps the attempts for it, and each entry its states.
 
 use std::collections::BinaryHeap;
 use std::fmt::Pointer;
 
+use super::Cache;
 use super::entry::{Entry, EntryState, reserve};
 use super::keys::{Key, jenkins_hash};
-use super::{ATTEMPTS, Cache};
 use crate::error::Result;
 use crate::log::{Bytes, Line};
 
 /// The number of chains that each of the C library's tables has at first (CACHE-80).
 const FEWEST_CHAINS: u32 = 16;
-
-/// The number of times that a key's id was free at the first, second, … attempt (CACHE-52).
-#[derive(Debug)]
-pub(super) struct Attempts([u32; ATTEMPTS]);
-
-impl Attempts {
-    pub(super) const NONE: Attempts = Attempts([0; ATTEMPTS]);
-
-    /// Counts a key whose id was free at this attempt; the first one is 0.
-    pub(super) fn count(&mut self, attempt: usize) {
-        if let Some(count) = self.0.get_mut(attempt) {
-            *count += 1;
-        }
-    }
-
-    /// Adds the counts that are not 0.
-    fn show(&self, out: &mut Line) {
-        let mut counts = (1..).zip(self.0).filter(|(_, count)| *count != 0).peekable();
-        if counts.peek().is_some() {
-            out.push(b"pmdaCacheStoreKey hash stats ...\n");
-        }
-        for (attempt, count) in counts {
-            match attempt {
-                1 => out.show(format_args!("hash once: {count} times\n")),
-                _ => out.show(format_args!("{attempt} hash attempts: {count} times\n")),
-            }
-        }
-    }
-}
 
 impl<T> Cache<T> {
     /// Returns whether the C library's tables grow before the next entry is inserted: they double
@@ -107,10 +78,24 @@ impl<T: Copy + Pointer> Cache<T> {
 
     /// Adds the attempts of keys, and both tables.
     fn dump_chains(&self, out: &mut Line) {
-        self.attempts.show(out);
+        self.dump_attempts(out);
         if let Ok(slots) = self.chained() {
             self.dump_table(out, "inst", &slots, |entry| entry.id);
             self.dump_table(out, "name", &slots, |entry| jenkins_hash(entry.short_name(), 0));
+        }
+    }
+
+    /// Adds the number of keys whose id was free at the first, second, … attempt.
+    fn dump_attempts(&self, out: &mut Line) {
+        let mut counts = (1..).zip(self.attempts.0).filter(|(_, count)| *count != 0).peekable();
+        if counts.peek().is_some() {
+            out.push(b"pmdaCacheStoreKey hash stats ...\n");
+        }
+        for (attempt, count) in counts {
+            match attempt {
+                1 => out.show(format_args!("hash once: {count} times\n")),
+                _ => out.show(format_args!("{attempt} hash attempts: {count} times\n")),
+            }
         }
     }
 

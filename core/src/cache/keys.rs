@@ -151,6 +151,24 @@ fn mix([mut a, mut b, mut c]: [u32; 3]) -> [u32; 3] {
     [a, b, c]
 }
 
+/// The number of ids that are tried for a key (CACHE-52).
+pub(super) const ATTEMPTS: usize = 10;
+
+/// The number of times that a key's id was free at the first, second, … attempt, for the dump.
+#[derive(Debug)]
+pub(super) struct Attempts(pub(super) [u32; ATTEMPTS]);
+
+impl Attempts {
+    pub(super) const NONE: Attempts = Attempts([0; ATTEMPTS]);
+
+    /// Counts a key whose id was free at this attempt; the first one is 0.
+    pub(super) fn count(&mut self, attempt: usize) {
+        if let Some(count) = self.0.get_mut(attempt) {
+            *count += 1;
+        }
+    }
+}
+
 /// Returns the hash of a key or a name: Bob Jenkins' "lookup2" of 1996, which is in the public
 /// domain. `initval` is the previous hash in a chain of them (CACHE-52). Ids that are made of keys
 /// depend on it, and so do existing cache files: it cannot change (CACHE-60).

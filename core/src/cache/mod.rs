@@ -36,7 +36,7 @@ use entry::{ShortName, Slab, SmallText, equal, reserve, signed};
 use file::OverLimitRecord;
 use id_list::{Cursor, IdList, ListedSlot, Mode};
 pub use id_list::{MAXIMUM, Position};
-use keys::{Key, Keys};
+use keys::{Attempts, Key, Keys};
 pub use load::CacheFile;
 pub use persist::{Snapshot, Write, directory_below, file_path};
 pub use store::Added;
@@ -50,9 +50,6 @@ use crate::log::Journal;
 /// these are reclaimed when they outnumber the live ones, so that a domain whose instances come and
 /// go needs bounded memory.
 const CULLED_KEPT: usize = 1024;
-
-/// The number of ids that are tried for a key (CACHE-52).
-const ATTEMPTS: usize = 10;
 
 /// The cache of one domain (CACHE-1). Fields that are seldom used stand at the end.
 #[derive(Debug)]
@@ -107,7 +104,7 @@ pub struct Cache<T> {
     /// The records of the file whose ids are above the limit.
     over_limit: Vec<OverLimitRecord>,
     /// For the dump.
-    attempts: dump::Attempts,
+    attempts: Attempts,
 }
 
 /// The number that [`changes`] returns.
@@ -156,7 +153,7 @@ impl<T: Copy> Cache<T> {
             inserted: 0,
             oldest: i64::MAX,
             next: 0,
-            attempts: dump::Attempts::NONE,
+            attempts: Attempts::NONE,
         }
     }
 

@@ -3,8 +3,8 @@
 
 use super::entry::{Entry, EntryState, ShortName, SmallText, equal, reserve, short, signed};
 use super::id_list::{ListedSlot, MAXIMUM, Mode};
-use super::keys::{Key, jenkins_hash};
-use super::{ATTEMPTS, CULLED_KEPT, Cache, count_change};
+use super::keys::{ATTEMPTS, Key, jenkins_hash};
+use super::{CULLED_KEPT, Cache, count_change};
 use crate::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 use crate::error::{Error, Result};
 use crate::log::{Bytes, Level};
