@@ -17,9 +17,14 @@ pub const DOCUMENT: usize = 64 << 20;
 /// What the documents that are read at one time may take together, in bytes.
 pub const DOCUMENTS: usize = 256 << 20;
 
-/// What the names of a source's series may take, in bytes: those that it has ever sent since the
-/// agent has started. A source that invents new labels for each fetch meets it.
+/// What the names of a source's metrics and series may take, in bytes: those that the agent
+/// remembers, from files of numbers or from documents. A source that invents new labels for each
+/// fetch meets it.
 pub const NAMES: usize = 256 << 20;
+
+/// What the names may take that filters of a source exclude, in bytes: so many are remembered, and
+/// named in the log.
+pub const EXCLUDED: usize = 1 << 20;
 
 /// The largest file of a source's address, and that of passwords (`.netrc`), in bytes.
 pub const CONFIG: usize = 1 << 20;

@@ -97,7 +97,8 @@ impl OpenMetrics {
             nothing: Indom::new(),
             changes: Changes::default(),
         };
-        agent.clusters.number(CONTROL);
+        // It is the first name, or there already.
+        let _ = agent.clusters.number(CONTROL);
         agent.show_sources();
         agent.look(Instant::now());
         let all: Vec<u32> = agent.sources.keys().copied().collect();
@@ -216,13 +217,13 @@ impl OpenMetrics {
             source.see_change();
             return;
         }
-        let Some(cluster) = self.clusters.number(&found.name) else {
-            log::error!(
-                "Error allocating new cluster/source {} (Too many ({}) different names)",
-                found.name,
-                limits::SOURCES + 1
-            );
-            return;
+        let cluster = match self.clusters.number(&found.name) {
+            Ok(cluster) => cluster,
+            Err(full) => {
+                let reason = full.reason(limits::SOURCES + 1);
+                log::error!("Error allocating new cluster/source {} ({reason})", found.name);
+                return;
+            }
         };
         log::info!("Found source {} cluster {cluster}", found.name);
         self.by_name.insert(found.name.clone(), cluster);

@@ -19,8 +19,9 @@ use hashbrown::HashTable;
 use names::Names;
 use pmda_core::dir_entry::DirEntry;
 use rustix::fs::OFlags;
+use rustix::io::Errno;
 
-/// The largest file that is read, in bytes.
+/// The largest file, in bytes: no larger one is written or read.
 const LARGEST: usize = 256 << 20;
 
 /// A smaller file is written as a whole, in bytes; to a larger one names are added.
@@ -36,6 +37,8 @@ pub struct Files {
     directory: Rc<Path>,
     domain: u32,
     hasher: RandomState,
+    /// [`LARGEST`], but in tests.
+    largest: usize,
 }
 
 impl Files {
@@ -46,11 +49,32 @@ impl Files {
             directory: variable.join("config/pmda").into(),
             domain,
             hasher: RandomState::new(),
+            largest: LARGEST,
         }
     }
 
     fn path(&self, serial: u32) -> PathBuf {
         self.directory.join(format!("{}.{serial}.py", self.domain))
+    }
+}
+
+/// The reason why a new name gets no number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Full {
+    /// There are as many numbers as there may be.
+    Numbers,
+    /// The file would be larger than [`LARGEST`], or is: without its names no number is new.
+    File,
+}
+
+impl Full {
+    /// The reason in words, where there may be `limit` numbers.
+    #[must_use]
+    pub fn reason(self, limit: u32) -> String {
+        match self {
+            Full::Numbers => format!("Too many ({limit}) different names"),
+            Full::File => format!("their file would have more than {LARGEST} bytes"),
+        }
     }
 }
 
@@ -69,10 +93,14 @@ pub struct Table {
     limit: u32,
     has_prefix: bool,
     is_changed: bool,
+    /// The length of the file, were it written as a whole, in bytes, or a little more.
+    size: usize,
     /// The length of the names that were forgotten since the file was written as a whole, in bytes.
     forgotten: usize,
     /// The file has what could be neither read nor moved: it is not written to.
     is_kept_out: bool,
+    /// The file is too large to be read: its names keep their numbers, and no other name gets one.
+    is_too_large: bool,
     /// Why the file could not be written the last time.
     unsaved: Option<ErrorKind>,
     /// The file as this process has written it, if it is not small.
@@ -118,14 +146,16 @@ impl Table {
             limit,
             has_prefix: false,
             is_changed: false,
+            size: pickle::FRAME,
             forgotten: 0,
             is_kept_out: false,
+            is_too_large: false,
             unsaved: None,
             written: None,
         };
         let path = table.path();
         // Neither a FIFO nor a device is read, and root follows no link of others.
-        match DirEntry::target_at(&path).and_then(|entry| entry.content(LARGEST)) {
+        match DirEntry::target_at(&path).and_then(|entry| entry.content(files.largest)) {
             Ok(file) => match pickle::read(&file) {
                 Ok(names) => table.fill(names),
                 Err(problem) => {
@@ -139,6 +169,14 @@ impl Table {
                 }
             },
             Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::FBIG) => {
+                log::error!(
+                    "{} has more than {} bytes: its numbers are not read, and no new ones are given",
+                    path.display(),
+                    files.largest
+                );
+                (table.is_kept_out, table.is_too_large) = (true, true);
+            }
             Err(error) => table.keep_aside(&path, &error.to_string(), 0),
         }
         table
@@ -156,6 +194,7 @@ impl Table {
         for name in names.list {
             let Some(name) = name else {
                 self.names.skip();
+                self.size += pickle::FORGOTTEN_SIZE;
                 continue;
             };
             // Of a name that is there twice the first number counts.
@@ -193,6 +232,7 @@ impl Table {
     /// Adds a name under the next number, by which it is found or not.
     fn add(&mut self, name: &str, is_found: bool) -> u32 {
         let number = self.names.push(name);
+        self.size += pickle::size(name);
         if is_found {
             let (names, hasher) = (&self.names, &self.files.hasher);
             let hash_of = |number: &u32| hasher.hash_one(names.get(*number).unwrap_or_default());
@@ -201,16 +241,28 @@ impl Table {
         number
     }
 
-    /// The number of a name, which gets one if it has none. `None` when there are too many.
-    pub fn number(&mut self, name: &str) -> Option<u32> {
+    /// Whether a name has a number.
+    #[must_use]
+    pub fn knows(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
+    /// The number of a name, which gets one if it has none.
+    ///
+    /// # Errors
+    /// The reason why it gets none.
+    pub fn number(&mut self, name: &str) -> Result<u32, Full> {
         if let Some(number) = self.find(name) {
-            return Some(number);
+            return Ok(number);
+        }
+        if self.is_too_large || self.size + pickle::size(name) > self.files.largest {
+            return Err(Full::File);
         }
         if self.names.next() >= self.limit {
-            return None;
+            return Err(Full::Numbers);
         }
         self.is_changed = true;
-        Some(self.add(name, true))
+        Ok(self.add(name, true))
     }
 
     /// Forgets the names of numbers: who has one of them later gets another number. The file is
@@ -221,6 +273,9 @@ impl Table {
             return;
         }
         self.forgotten += before - self.names.bytes();
+        let kept = self.names.iter().map(|(_, name)| pickle::size(name));
+        let (kept, count) = kept.fold((0, 0), |(sum, count), size| (sum + size, count + 1));
+        self.size = pickle::FRAME + kept + pickle::FORGOTTEN_SIZE * (self.count() as usize - count);
         let (names, hasher) = (&self.names, &self.files.hasher);
         let hash_of = |number: &u32| hasher.hash_one(names.get(*number).unwrap_or_default());
         self.numbers.retain(|number| names.get(*number).is_some());
@@ -285,6 +340,10 @@ impl Table {
             return None;
         }
         let new = pickle::more(written.count, self.from(written.count), self.has_prefix);
+        // What was forgotten is still in the file, but not in one that is written as a whole.
+        if written.stamp.length as usize + new.len() > self.files.largest {
+            return None;
+        }
         extend(path, &written.stamp, &new)
     }
 

@@ -31,6 +31,10 @@ const MORE: usize = 1 << 20;
 /// is empty.
 pub const FORGOTTEN: &str = "\0\0";
 
+/// The most bytes of a file that a forgotten name takes, but for the first: `g`, a number of ten
+/// digits, `\n` and `a`.
+pub const FORGOTTEN_SIZE: usize = 13;
+
 /// Write size in bytes.
 const PIECE: usize = 64 << 10;
 
@@ -39,6 +43,9 @@ const BEGIN: &[u8] = b"(lp0\n";
 
 /// The length of what is behind the names, in bytes.
 pub const END: usize = 6;
+
+/// The most bytes of a file beside its names: its two ends, and the first forgotten name.
+pub const FRAME: usize = BEGIN.len() + END + 32;
 
 /// What a file has: names, and how clients see those of instances.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -94,6 +101,19 @@ fn add<'n>(
     }
     let end: &[u8; END] = if has_prefix { b".I01\n." } else { b".I00\n." };
     out.write_all(end)
+}
+
+/// The most bytes of a file that a name takes: itself, and what [`add`] writes around it, with a
+/// number of ten digits.
+#[must_use]
+pub fn size(name: &str) -> usize {
+    let escaped = name.chars().map(|character| match (character, u32::from(character)) {
+        ('\\' | '\0' | '\n' | '\r' | '\x1a', _) => 6,
+        (_, 0..=0xff) => 1,
+        (_, 0..=0xffff) => 6,
+        _ => 10,
+    });
+    escaped.sum::<usize>() + "V\np0123456789\na".len()
 }
 
 /// Latin-1, with escapes for what it has not and what would end the text.

@@ -32,16 +32,16 @@ fn numbers_stay() {
     let mut table = Table::load(&files, 5, 3);
     assert_eq!(
         [table.number("a"), table.number("b"), table.number("a")],
-        [Some(0), Some(1), Some(0)]
+        [Ok(0), Ok(1), Ok(0)]
     );
     assert_eq!(table.shown(1).as_deref(), Some("b"));
     table.set_prefix();
     table.save();
     let mut again = Table::load(&files, 5, 3);
-    assert_eq!((again.number("b"), again.shown(1).as_deref()), (Some(1), Some("1 b")));
+    assert_eq!((again.number("b"), again.shown(1).as_deref()), (Ok(1), Some("1 b")));
     assert_eq!(
         (again.number("c"), again.number("d"), again.count()),
-        (Some(2), None, 3)
+        (Ok(2), Err(Full::Numbers), 3)
     );
     assert_eq!(list(&again), ["a", "b", "c"]);
 }
@@ -57,7 +57,7 @@ fn names_that_are_there_twice() {
     let mut table = Table::load(&files, 6, 10);
     assert_eq!(
         (table.number("a"), table.number("b"), table.number("c")),
-        (Some(0), Some(1), Some(3))
+        (Ok(0), Ok(1), Ok(3))
     );
     assert_eq!(table.shown(2).as_deref(), Some("a"));
     table.save();
@@ -74,7 +74,7 @@ fn a_file_that_cannot_be_read_is_kept() {
     for (content, suffix) in [("what", "unreadable"), ("again", "unreadable2")] {
         fs::write(&path, content).expect("written");
         let mut table = Table::load(&files, 7, 10);
-        assert_eq!(table.number("a"), Some(0));
+        assert_eq!(table.number("a"), Ok(0));
         table.save();
         assert_eq!(fs::read_to_string(aside(suffix)).expect("kept"), content);
         assert_eq!(fs::read(&path).expect("written"), b"(lp0\nVa\np1\na.I00\n.");
@@ -84,7 +84,7 @@ fn a_file_that_cannot_be_read_is_kept() {
     }
     fs::write(&path, "no name is left").expect("written");
     let mut table = Table::load(&files, 7, 10);
-    assert_eq!(table.number("a"), Some(0));
+    assert_eq!(table.number("a"), Ok(0));
     table.save();
     assert_eq!(fs::read_to_string(&path).expect("there"), "no name is left");
 }
@@ -109,7 +109,7 @@ fn a_file_grows_by_what_is_new() {
     let begin = written();
     for save in 1..=400 {
         for number in (save - 1) * 100..save * 100 {
-            assert_eq!(table.number(&series(number)), Some(number));
+            assert_eq!(table.number(&series(number)), Ok(number));
         }
         table.save();
         if save % 13 == 0 || save == 400 {
@@ -131,7 +131,7 @@ fn large(files: &Files, serial: u32) -> (Table, u32) {
     let mut table = Table::load(files, serial, 50_000);
     let count = u32::try_from(SMALL / 40).expect("few");
     for number in 0..count {
-        table.number(&series(number));
+        table.number(&series(number)).expect("there is room");
     }
     table.save();
     assert!(table.written.is_some());
@@ -147,12 +147,12 @@ fn a_file_that_has_changed_meanwhile() {
     for other in ["(lp0\nVa\np1\na.I00\n.".to_owned(), "x".repeat(SMALL as usize)] {
         fs::write(&path, other).expect("ours");
         let name = series(table.count());
-        table.number(&name);
+        table.number(&name).expect("there is room");
         table.save();
         assert!(fs::read(&path).expect("there") == whole(&table));
     }
     fs::remove_file(&path).expect("ours");
-    table.number("last");
+    table.number("last").expect("there is room");
     table.save();
     assert_eq!(Table::load(&files, 10, 50_000).count(), count + 3);
 }
@@ -204,12 +204,12 @@ fn a_file_that_was_being_extended() {
     let killed = [&before, &new[pickle::END..]].concat();
     fs::write(&path, killed).expect("ours");
     let mut again = Table::load(&files, 11, 50_000);
-    assert_eq!((again.count(), again.number("other")), (count, Some(count)));
+    assert_eq!((again.count(), again.number("other")), (count, Ok(count)));
     again.save();
     assert!(fs::read(&path).expect("there") == whole(&again));
 
-    table.number("new");
-    table.number("newer");
+    table.number("new").expect("there is room");
+    table.number("newer").expect("there is room");
     let after = whole(&table);
     for length in before.len() - pickle::END..after.len() - pickle::END {
         fs::write(&path, &after[..length]).expect("ours");
@@ -230,7 +230,7 @@ fn what_is_no_file() {
     let path = files.path(8);
     let saved = || {
         let mut table = Table::load(&files, 8, 10);
-        assert_eq!(table.number("a"), Some(0));
+        assert_eq!(table.number("a"), Ok(0));
         table.save();
         assert_eq!(Table::load(&files, 8, 10).count(), 1);
         fs::remove_file(&path).expect("written");
@@ -241,10 +241,53 @@ fn what_is_no_file() {
     saved();
     fs::create_dir(&path).expect("ours");
     saved();
-    File::create(&path).expect("ours").set_len(1 << 40).expect("a hole");
-    saved();
     let kept = fs::read_dir(&files.directory).expect("ours").count();
-    assert_eq!(kept, 4);
+    assert_eq!(kept, 3);
+}
+
+/// OM-72: no number changes because a file is too large, and none is given beside it.
+#[test]
+fn a_file_that_is_too_large() {
+    let (_directory, files) = files();
+    let path = files.path(15);
+    File::create(&path).expect("ours").set_len(1 << 40).expect("a hole");
+    let mut table = Table::load(&files, 15, 10);
+    assert_eq!(table.number("a"), Err(Full::File));
+    table.save();
+    assert_eq!(fs::metadata(&path).expect("there").len(), 1 << 40);
+    assert_eq!(fs::read_dir(&files.directory).expect("ours").count(), 1);
+}
+
+/// OM-72: a file never becomes so large that it is not read: names are counted as they are written,
+/// and forgotten ones go before it would be too large.
+#[test]
+fn a_file_does_not_become_too_large() {
+    let (_directory, mut files) = files();
+    files.largest = 60_000;
+    for (serial, name) in [(16, "plain "), (17, "\\\0\n\r\u{1a}"), (18, "\u{e4}\u{20ac}\u{1f600}")] {
+        let mut table = Table::load(&files, serial, u32::MAX);
+        let mut count = 0;
+        let mut give = |table: &mut Table| {
+            let before = count;
+            while count < 5000 && table.number(&format!("{}{count}", name.repeat(5))).is_ok() {
+                count += 1;
+                if count % 50 == 0 {
+                    table.save();
+                }
+            }
+            assert_eq!(table.number("x".repeat(200).as_str()), Err(Full::File));
+            table.save();
+            let length = fs::metadata(files.path(serial)).expect("there").len();
+            assert!((40_000..=60_000).contains(&length), "{length} for {name:?}");
+            assert_eq!(Table::load(&files, serial, u32::MAX).count(), count);
+            count - before
+        };
+        let first = give(&mut table);
+        table.forget(|number| number % 3 == 0);
+        let second = give(&mut table);
+        // A forgotten name keeps some bytes of its own.
+        assert!(second > first / 5, "{second} in the place of {first}");
+    }
 }
 
 #[test]
@@ -253,10 +296,10 @@ fn nothing_is_written_where_nothing_is_new() {
     let mut table = Table::load(&files, 1, 10);
     table.save();
     assert!(!files.path(1).exists());
-    table.number("a");
+    table.number("a").expect("there is room");
     table.save();
     fs::remove_file(files.path(1)).expect("its own");
-    table.number("a");
+    table.number("a").expect("there is room");
     table.save();
     assert!(!files.path(1).exists());
 }
@@ -274,7 +317,7 @@ fn names_are_forgotten() {
             assert!(number >= last, "{number} was given before");
             last = number + 1;
         }
-        assert_eq!(table.number("stays"), Some(1000));
+        assert_eq!(table.number("stays"), Ok(1000));
         table.save();
         last = table.count();
         table.forget(|number| number != 1000);
@@ -288,8 +331,8 @@ fn names_are_forgotten() {
     assert!(table.names.bytes() < 100);
     let mut again = Table::load(&files, 12, 200_000);
     assert_eq!(list(&again), ["stays"]);
-    assert_eq!((again.count(), again.number("stays")), (20_001, Some(1000)));
-    assert_eq!(again.number("new"), Some(20_001));
+    assert_eq!((again.count(), again.number("stays")), (20_001, Ok(1000)));
+    assert_eq!(again.number("new"), Ok(20_001));
     assert_eq!(again.name(5), None);
     again.save();
     assert_eq!(list(&Table::load(&files, 12, 200_000)), ["stays", "new"]);

@@ -13,9 +13,10 @@ use std::rc::Rc;
 use hashbrown::HashTable;
 use pmda::{Atom, Error, Indom, Labels, Result};
 
+use super::budget::Budget;
 use super::labels::{Fitting, labels_of};
 use super::value::Value;
-use crate::cache::{Files, Table};
+use crate::cache::{Files, Full, Table};
 use crate::exposition::{Excerpt, Sample};
 use crate::filter::Config;
 use crate::generation::Generation;
@@ -139,16 +140,20 @@ pub(super) enum Refusal {
     Instances,
     /// The names of the source take as much memory as they may.
     Memory,
+    /// The file of numbers is as large as it may be.
+    File,
 }
 
 impl Instances {
-    /// The instances that the file of the domain has.
-    pub(super) fn load(files: &Files, serial: u32, common: &Rc<Common>) -> Instances {
+    /// The instances that the file of the domain has, which are charged to the budget.
+    pub(super) fn load(files: &Files, serial: u32, common: &Rc<Common>, budget: &mut Budget) -> Instances {
         let table = Table::load(files, serial, limits::INSTANCES);
         common.has_prefix.set(table.has_prefix());
+        budget.charge(table.names().map(|(_, name)| instance_size(name)).sum());
+        let known = table.names().map(|(number, _)| Row::absent(number, common));
         let mut instances = Instances {
             rows: Indom::new().whole_names(),
-            new: (0..table.count()).map(|number| Row::absent(number, common)).collect(),
+            new: known.collect(),
             shown: 0,
             table,
             series: Vec::new(),
@@ -198,7 +203,7 @@ impl Instances {
         config: &Config,
         has_pcp_line: bool,
         common: &Rc<Common>,
-        memory: &mut usize,
+        budget: &mut Budget,
     ) -> std::result::Result<usize, Refusal> {
         let labels = names::Labels::of(sample, config);
         if labels.is_empty() {
@@ -210,11 +215,20 @@ impl Instances {
             labels.naming
         };
         let (name, is_of_labels) = names::instance_name(&naming, has_pcp_line);
-        let left = memory
-            .checked_sub(size(sample.label_text, &name))
-            .ok_or(Refusal::Memory)?;
-        let number = self.table.number(&name).ok_or(Refusal::Instances)?;
-        *memory = left;
+        let instance = if self.table.knows(&name) {
+            0
+        } else {
+            instance_size(&name)
+        };
+        let size = instance + series_size(sample.label_text);
+        if !budget.has_room(size) {
+            return Err(Refusal::Memory);
+        }
+        let number = self.table.number(&name).map_err(|full| match full {
+            Full::Numbers => Refusal::Instances,
+            Full::File => Refusal::File,
+        })?;
+        budget.charge(size);
         if is_of_labels {
             self.table.set_prefix();
         }
@@ -290,8 +304,7 @@ impl Instances {
             places.push(kept);
             kept += u32::from(is_kept);
             if !is_kept {
-                let name = self.table.name(series.number).unwrap_or_default();
-                freed += size(&series.text, name);
+                freed += series_size(&series.text);
             }
             is_kept
         });
@@ -311,7 +324,10 @@ impl Instances {
         }
         let mut gone = 0;
         for row in self.rows.rows_mut() {
-            gone += usize::from(row.idle >= IDLE);
+            if row.idle >= IDLE {
+                gone += 1;
+                freed += instance_size(self.table.name(row.number).unwrap_or_default());
+            }
             row.idle += 1;
         }
         if gone > 0 {
@@ -328,7 +344,7 @@ impl Instances {
 
     /// Shows the new instances, and all under other names if these have numbers now (OM-62).
     pub(super) fn show_new(&mut self, common: &Rc<Common>) {
-        self.shown += self.new.len();
+        self.shown = self.table.count() as usize;
         let has_prefix = self.table.has_prefix();
         if has_prefix != common.has_prefix.replace(has_prefix) {
             let rows = std::mem::replace(&mut self.rows, Indom::new().whole_names());
@@ -356,10 +372,14 @@ impl Instances {
     }
 }
 
-/// Roughly what a series takes in bytes: the text of its labels, the name of its instance twice,
-/// the labels, and their overhead.
-fn size(text: &str, name: &str) -> usize {
-    2 * (text.len() + name.len()) + 400
+/// Roughly what a series takes in bytes: the text of its labels, the labels, and their overhead.
+pub(super) fn series_size(text: &str) -> usize {
+    2 * text.len() + 150
+}
+
+/// Roughly what an instance takes in bytes: its name twice, and its row.
+fn instance_size(name: &str) -> usize {
+    2 * name.len() + 250
 }
 
 impl Row {
@@ -407,8 +427,8 @@ mod tests {
         while let Some(sample) = parser.next_sample() {
             let sample = sample.expect("good");
             let place = instances.series(sample.label_text, common).unwrap_or_else(|| {
-                let mut memory = usize::MAX;
-                let added = instances.add(&sample, &Config::default(), false, common, &mut memory);
+                let mut budget = Budget::new(usize::MAX);
+                let added = instances.add(&sample, &Config::default(), false, common, &mut budget);
                 added.expect("there is room")
             });
             instances.set(place, Value::read(Type::U32, sample.value), common.document.get());
@@ -424,7 +444,7 @@ mod tests {
         for (text, name) in [(0, 0), (1, 10_000), (10_000, 1), (10_000, 10_000)] {
             let (text, name) = ("x".repeat(text), "y".repeat(name));
             let least = text.len() + 2 * name.len();
-            let size = size(&text, &name);
+            let size = series_size(&text) + instance_size(&name);
             assert!((least..=2 * least + 1000).contains(&size), "{size} for {least}");
         }
     }
@@ -437,7 +457,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let files = Files::new(directory.path(), 144);
         let common = Rc::new(Common::default());
-        let mut instances = Instances::load(&files, 4096, &common);
+        let mut instances = Instances::load(&files, 4096, &common, &mut Budget::new(0));
         let mut known: BTreeMap<char, Known> = BTreeMap::new();
         let mut next = 0;
         let mut last: Vec<char> = Vec::new();
@@ -481,7 +501,8 @@ mod tests {
             }
             if draw(3) == 0 {
                 let gone = known.iter().filter(|(_, known)| known.idle >= IDLE);
-                let sizes: usize = gone.map(|(name, _)| size(&text(*name), &format!("x:{name}"))).sum();
+                let sizes = gone.map(|(name, _)| series_size(&text(*name)) + instance_size(&format!("x:{name}")));
+                let sizes: usize = sizes.sum();
                 known.retain(|_, known| known.idle < IDLE);
                 known.values_mut().for_each(|known| known.idle += 1);
                 assert_eq!(instances.forget(&common), sizes, "round {round}");

@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use pmda::{Atom, Error, Indom, Labels, MetricRef, Result, Semantics, Type, Unit};
 
+use super::budget::Budget;
 use super::instances::{Common, Instances, Refusal, Row};
 use super::labels::{Fitting, Merged};
 use super::value::Value;
@@ -50,7 +51,9 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// A metric with its first sample, which [`Metric::store`] then takes.
+    /// A metric with its first sample, which [`Metric::store`] then takes. What its file has of
+    /// instances is charged to the budget.
+    #[expect(clippy::too_many_arguments, reason = "each is one thing of its own")]
     pub(super) fn new(
         item: u32,
         serial: u32,
@@ -59,6 +62,7 @@ impl Metric {
         config: &Rc<Config>,
         files: &Files,
         generation: Generation,
+        budget: &mut Budget,
     ) -> Metric {
         let labels = names::Labels::of(sample, config);
         let is_singular = definition.is_singular || labels.is_empty();
@@ -67,7 +71,7 @@ impl Metric {
             generation,
             ..Common::default()
         });
-        let instances = (!is_singular).then(|| Instances::load(files, serial, &common));
+        let instances = (!is_singular).then(|| Instances::load(files, serial, &common, budget));
         // The whole text is the first line itself if there is no other (OM-56).
         let help = definition.help.map(|help| format!("{}\n{}", help.short, help.long));
         Metric {
@@ -101,7 +105,7 @@ impl Metric {
         }
     }
 
-    /// Takes the value of a sample. `memory` is what names may still take, in bytes.
+    /// Takes the value of a sample. A new series is charged to the budget.
     ///
     /// # Errors
     /// The reason why the sample has no place.
@@ -109,7 +113,7 @@ impl Metric {
         &mut self,
         sample: &Sample<'_, '_>,
         config: &Config,
-        memory: &mut usize,
+        budget: &mut Budget,
     ) -> std::result::Result<(), Refusal> {
         let value = Value::read(self.kind, sample.value);
         let has_value = value != Value::None;
@@ -119,7 +123,7 @@ impl Metric {
             Some(instances) => {
                 let series = match instances.series(sample.label_text, &self.common) {
                     Some(series) => series,
-                    None => instances.add(sample, config, self.has_pcp_line, &self.common, memory)?,
+                    None => instances.add(sample, config, self.has_pcp_line, &self.common, budget)?,
                 };
                 instances.set(series, value, self.common.document.get());
             }

@@ -1,5 +1,6 @@
 //! What the agent knows of its sources: their metrics, instances and values.
 
+mod budget;
 mod control;
 mod instances;
 mod labels;

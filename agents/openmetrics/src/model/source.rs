@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 use pmda_core::dir_entry::DirEntry;
 use rustix::io::Errno;
 
+use super::budget::Budget;
 use super::instances::Refusal;
 use super::metric::Metric;
-use crate::cache::{Files, Table};
+use crate::cache::{Files, Full, Table};
 use crate::exposition::{Excerpt, Parser, Sample, text};
 use crate::fetch::Target;
 use crate::filter::Config;
@@ -40,7 +41,7 @@ const LOOKS: u32 = 4;
 enum Known {
     /// A metric, by its place.
     Metric(usize),
-    /// A name that a filter excludes, or that has no place.
+    /// A name that a filter excludes, or whose instance domain could have no number.
     Ignored,
 }
 
@@ -69,6 +70,16 @@ fn head(path: &Path) -> String {
         head.truncate(head.iter().rposition(|byte| *byte == b'\n').unwrap_or(0));
     }
     String::from_utf8_lossy(&head).into_owned()
+}
+
+/// Roughly what a metric takes in bytes: its name twice, and itself.
+fn metric_size(name: &str) -> usize {
+    2 * name.len() + 400
+}
+
+/// Roughly what a name takes in bytes that a filter excludes.
+fn excluded_size(name: &str) -> usize {
+    name.len() + 64
 }
 
 /// A source.
@@ -100,8 +111,10 @@ pub struct Source {
     pub is_gone: bool,
     /// The last document had a fault, which was logged.
     is_faulty: bool,
-    /// What names of series may still take, in bytes.
-    memory: usize,
+    /// The memory that names of metrics and series take.
+    budget: Budget,
+    /// The memory that names take that filters exclude.
+    excluded: Budget,
     /// When series were looked at that have gone.
     looked: Option<Instant>,
     /// How many names and series of the last document are not shown, as there are too many.
@@ -115,6 +128,9 @@ impl Source {
     /// A source that was found, with the numbers that its file has.
     #[must_use]
     pub fn new(found: Found, cluster: u32, files: &Files, generation: Generation) -> Source {
+        let numbers = Table::load(files, cluster, limits::METRICS);
+        let mut budget = Budget::new(limits::NAMES);
+        budget.charge(numbers.names().map(|(_, name)| metric_size(name)).sum());
         Source {
             name: found.name,
             cluster,
@@ -123,7 +139,7 @@ impl Source {
             config: Rc::default(),
             read: None,
             target: None,
-            numbers: Table::load(files, cluster, limits::METRICS),
+            numbers,
             metrics: Vec::new(),
             by_name: HashMap::new(),
             fetched: None,
@@ -131,7 +147,8 @@ impl Source {
             is_slow: false,
             is_gone: false,
             is_faulty: false,
-            memory: limits::NAMES,
+            budget,
+            excluded: Budget::new(limits::EXCLUDED),
             looked: None,
             beyond: (0, 0),
             met: Vec::new(),
@@ -270,6 +287,7 @@ impl Source {
         }
         // Other filters may include what these have excluded.
         self.by_name.retain(|_, known| matches!(known, Known::Metric(_)));
+        self.excluded = Budget::new(limits::EXCLUDED);
         self.config = Rc::new(config);
     }
 
@@ -327,36 +345,51 @@ impl Source {
     /// many.
     fn meet(&mut self, sample: &Sample<'_, '_>, files: &Files, news: &mut News) -> Result<Known, String> {
         let name = sample.name;
-        // Roughly: the name twice, and its metric.
-        let Some(memory) = self.memory.checked_sub(2 * name.len() + 400) else {
-            self.beyond.0 += 1;
-            self.meet_memory();
-            return Ok(Known::Ignored);
-        };
-        self.memory = memory;
         if !self.config.includes_metric(name) {
-            log::info!(
-                "Metric openmetrics.{}.{} excluded by config filters",
-                self.name,
-                Excerpt(name)
-            );
-            self.by_name.insert(name.into(), Known::Ignored);
+            // Beyond the budget names are not remembered: the filters are asked each time.
+            let size = excluded_size(name);
+            if self.excluded.has_room(size) {
+                self.excluded.charge(size);
+                log::info!(
+                    "Metric openmetrics.{}.{} excluded by config filters",
+                    self.name,
+                    Excerpt(name)
+                );
+                self.by_name.insert(name.into(), Known::Ignored);
+            }
             return Ok(Known::Ignored);
         }
         let wrong = |reason: String| format!("cannot parse name in {}: {reason}", Excerpt(sample.line));
         if !names::is_valid(name) {
             return Err(wrong(format!("invalid metric name: {}", Excerpt(name))));
         }
-        let Some(item) = self.numbers.number(name) else {
-            // Not remembered, so that names that come and go cost nothing.
-            self.beyond.0 += 1;
-            if !self.met.contains(&"names") {
-                let reason = wrong(format!("Too many ({}) different names", limits::METRICS));
-                log::error!("{reason} (source {}); this one and others are not shown", self.name);
-                self.met.push("names");
-            }
-            return Ok(Known::Ignored);
+        let is_known = self.numbers.knows(name);
+        let has_room = if is_known {
+            self.budget.may_load()
+        } else {
+            self.budget.has_room(metric_size(name))
         };
+        if !has_room {
+            self.beyond.0 += 1;
+            self.meet_memory();
+            return Ok(Known::Ignored);
+        }
+        let item = match self.numbers.number(name) {
+            Ok(item) => item,
+            Err(full) => {
+                // Not remembered, so that names that come and go cost nothing.
+                self.beyond.0 += 1;
+                if !self.met.contains(&"names") {
+                    let reason = wrong(full.reason(limits::METRICS));
+                    log::error!("{reason} (source {}); this one and others are not shown", self.name);
+                    self.met.push("names");
+                }
+                return Ok(Known::Ignored);
+            }
+        };
+        if !is_known {
+            self.budget.charge(metric_size(name));
+        }
         let serial = limits::SOURCES + 1 + self.cluster * limits::METRICS + item;
         if serial >= SERIALS {
             log::error!(
@@ -375,7 +408,16 @@ impl Source {
                 Note::Error(text) => log::error!("{}", Excerpt(&text)),
             }
         }
-        let metric = Metric::new(item, serial, definition, sample, &self.config, files, self.generation);
+        let metric = Metric::new(
+            item,
+            serial,
+            definition,
+            sample,
+            &self.config,
+            files,
+            self.generation,
+            &mut self.budget,
+        );
         let place = self.metrics.len();
         self.metrics.push(metric);
         news.metrics.push(place);
@@ -392,7 +434,7 @@ impl Source {
         let Some(metric) = self.metrics.get_mut(place) else {
             return Ok(());
         };
-        match metric.store(sample, &self.config, &mut self.memory) {
+        match metric.store(sample, &self.config, &mut self.budget) {
             Ok(()) => Ok(()),
             Err(Refusal::NoLabels) => Err(format!(
                 "cannot parse/store {}: it has no labels, and the metric has instances",
@@ -406,6 +448,14 @@ impl Source {
                         limits::INSTANCES
                     ),
                     "instances",
+                );
+                Ok(())
+            }
+            Err(Refusal::File) => {
+                self.beyond.1 += 1;
+                self.meet_limit(
+                    &format!("of a metric: {}; new instances are not shown", Full::File.reason(0)),
+                    "file",
                 );
                 Ok(())
             }
@@ -430,7 +480,7 @@ impl Source {
         self.looked = Some(now);
         let freed: usize = self.metrics.iter_mut().map(Metric::forget).sum();
         if freed > 0 {
-            self.memory += freed;
+            self.budget.give_back(freed);
             self.met.retain(|limit| *limit != "memory");
         }
     }
@@ -438,7 +488,7 @@ impl Source {
     /// Leaves names so much memory, in bytes.
     #[cfg(test)]
     pub(crate) fn limit_memory(&mut self, bytes: usize) {
-        self.memory = bytes;
+        self.budget.set_limit(bytes);
     }
 
     /// What of the last document is not shown, and why, for `control.status`.

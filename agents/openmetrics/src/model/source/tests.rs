@@ -1,6 +1,7 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
+use super::super::instances::series_size;
 use super::*;
 
 /// The file may be another one by now than when it was found.
@@ -128,11 +129,11 @@ fn names_take_memory() {
         source.begin();
         source.limit_memory(memory);
         let metrics = source.take(b"abcdefghij 1\n", &files).metrics.len();
-        (metrics, source.memory, source.not_shown())
+        (metrics, source.budget.used(), source.not_shown())
     };
     let reason = "1 names are not shown (a source has at most 1024: divide it by filters)";
-    assert_eq!(take(419), (0, 419, Some(reason.to_owned())));
-    assert_eq!(take(420), (1, 0, None));
+    assert_eq!(take(419), (0, 0, Some(reason.to_owned())));
+    assert_eq!(take(420), (1, 420, None));
 }
 
 /// The log names each limit once, however many names are beyond it.
@@ -167,9 +168,9 @@ fn forgotten_series_give_their_memory_back() {
     let mut source = source(&directory.path().join("a.url"), Kind::Url);
     let files = Files::new(directory.path(), 144);
     source.take(b"a{x=\"1\"} 1\n", &files);
-    let before = source.memory;
+    let before = source.budget.used();
     source.take(b"a{x=\"1\"} 1\na{x=\"2\"} 1\n", &files);
-    assert!(source.memory < before);
+    assert!(source.budget.used() > before);
     source.config = Rc::new(Config::read("u\nFORGET: 4\n").0);
     source.met = vec!["names", "memory"];
     let now = Instant::now();
@@ -179,5 +180,101 @@ fn forgotten_series_give_their_memory_back() {
         source.take(b"a{x=\"1\"} 1\n", &files);
         source.forget(now + Duration::from_secs(second));
     }
-    assert_eq!((source.memory, &*source.met), (before, &["names"][..]));
+    assert_eq!((source.budget.used(), &*source.met), (before, &["names"][..]));
+}
+
+/// A document that does not change costs nothing any more: neither names beyond the limit, nor
+/// those that filters exclude, however often the file changes.
+#[test]
+fn what_is_kept_is_charged_once() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut source = source(&directory.path().join("a.url"), Kind::Url);
+    let files = Files::new(directory.path(), 144);
+    let names = (0..limits::METRICS + 500).map(|number| format!("a{number}{{x=\"1\"}} 1\n"));
+    let document = names.collect::<String>() + &"go_x 1\ngo_y 1\n";
+    let mut used = Vec::new();
+    for _ in 0..5 {
+        let (config, faults) = Config::read("u\nFILTER: EXCLUDE METRIC go_\n");
+        source.take_config(config, &faults);
+        for _ in 0..5 {
+            source.begin();
+            source.take(document.as_bytes(), &files);
+            used.push((source.budget.used(), source.excluded.used()));
+        }
+    }
+    assert!(used.iter().all(|now| *now == used[0]), "{used:?}");
+    assert_eq!(used[0].1, 2 * excluded_size("go_x"));
+}
+
+/// Names that a filter excludes take no memory of those that are shown.
+#[test]
+fn excluded_names_are_bounded() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut source = source(&directory.path().join("a.url"), Kind::Url);
+    let files = Files::new(directory.path(), 144);
+    source.config = Rc::new(Config::read("u\nFILTER: EXCLUDE METRIC go_\n").0);
+    for document in 0..4 {
+        let names = (0..5000).map(|number| format!("go_{document}_{number} 1\n"));
+        source.take((names.collect::<String>() + "a 1\n").as_bytes(), &files);
+    }
+    assert!(source.excluded.used() <= limits::EXCLUDED && source.by_name.len() < 16_000);
+    assert_eq!((source.budget.used(), source.not_shown()), (metric_size("a"), None));
+}
+
+/// What the files of numbers have is charged as well, and once, so that restarts do not make more
+/// room; forgotten, it makes room for others.
+#[test]
+fn loaded_names_are_charged() {
+    let directory = tempfile::tempdir().expect("a directory");
+    fs::create_dir_all(directory.path().join("config/pmda")).expect("made");
+    let files = Files::new(directory.path(), 144);
+    let start = || source(&directory.path().join("a.url"), Kind::Url);
+    let document = |names: std::ops::Range<u32>| {
+        let series = names.map(|number| format!("a{{x=\"{number}\"}} 1\n"));
+        series.collect::<String>() + "b 1\n"
+    };
+    let mut first = start();
+    first.take(document(100..200).as_bytes(), &files);
+    let used = first.budget.used();
+    let mut again = start();
+    again.take(document(100..101).as_bytes(), &files);
+    let series = series_size("x=\"100\"");
+    assert_eq!(again.budget.used(), used - 99 * series);
+    again.begin();
+    again.take(document(100..200).as_bytes(), &files);
+    assert_eq!(again.budget.used(), used);
+
+    // A source that has used all that it may before a restart has no more behind it.
+    let mut full = start();
+    full.limit_memory(used + series);
+    full.take(document(100..200).as_bytes(), &files);
+    full.begin();
+    full.take(document(200..201).as_bytes(), &files);
+    assert!(full.not_shown().is_some_and(|what| what.starts_with("1 series")));
+    full.config = Rc::new(Config::read("u\nFORGET: 4\n").0);
+    let now = Instant::now();
+    for second in 0..=6 {
+        full.begin();
+        full.take(document(300..301).as_bytes(), &files);
+        full.forget(now + Duration::from_secs(second));
+    }
+    full.begin();
+    full.take(document(300..301).as_bytes(), &files);
+    assert_eq!(full.not_shown(), None);
+}
+
+/// A forgotten number is no instance after a restart.
+#[test]
+fn forgotten_numbers_are_no_instances() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let folder = directory.path().join("config/pmda");
+    fs::create_dir_all(&folder).expect("made");
+    let file = "(lp0\nVx:1\np1\naV\\u0000\\u0000\np2\nag2\naVx:2\np4\na.I01\n.";
+    fs::write(folder.join("144.5120.py"), file).expect("written");
+    let mut source = source(&directory.path().join("a.url"), Kind::Url);
+    let files = Files::new(directory.path(), 144);
+    source.take(b"a{x=\"2\"} 1\na{x=\"3\"} 2\n", &files);
+    let rows = source.metric(0).and_then(Metric::rows).expect("instances");
+    let numbers: Vec<i32> = rows.iter().map(|(number, _)| number).collect();
+    assert_eq!(numbers, [0, 3, 4]);
 }
