@@ -69,7 +69,7 @@ impl Agent for Everything {
         if request.wants(7) { Err(Error::AGAIN) } else { Ok(()) }
     }
 
-    fn dynamic(&mut self, m: &mut Metrics<Everything>, _: &Request<'_>) {
+    fn dynamic(&mut self, m: &mut Metrics<Everything>, _: &Request<'_>) -> Result<()> {
         match self.fetches % 3 {
             0 if !m.has("late.metric") => {
                 m.cluster(2).value("late.metric", |s| Some(s.fetches)).counter();
@@ -79,6 +79,7 @@ impl Agent for Everything {
             }
             _ => {}
         }
+        Ok(())
     }
 }
 

@@ -45,12 +45,7 @@ impl Agent for Churn {
         churn.work()?;
         Ok(churn)
     }
-    const OPTIONS: &'static [Opt] = &[Opt {
-        short: Some('k'),
-        long: "keep",
-        argument: None,
-        help: "keep the numbers of jobs in a file",
-    }];
+    const OPTIONS: &'static [Opt] = &[Opt::new("keep").short('k').help("keep the numbers of jobs in a file")];
     fn metrics(m: &mut Metrics<Churn>) {
         m.cluster(0).refresh(|s, request| {
             if request.why() == Why::Fetch {
@@ -69,7 +64,7 @@ impl Agent for Churn {
             .help("What each job is");
         m.value("oldest", |s| s.oldest).help("The number of the oldest job");
     }
-    fn dynamic(&mut self, m: &mut Metrics<Churn>, _: &Request<'_>) {
+    fn dynamic(&mut self, m: &mut Metrics<Churn>, _: &Request<'_>) -> Result<()> {
         m.cluster(1).numbered_by(1);
         for (kind, name) in KINDS.iter().enumerate() {
             let name = format!("kind.{name}");
@@ -83,6 +78,7 @@ impl Agent for Churn {
                 m.remove(&name);
             }
         }
+        Ok(())
     }
 }
 

@@ -23,12 +23,8 @@ impl Agent for Visits {
         })
     }
     fn metrics(m: &mut Metrics<Visits>) {
-        let name = m.parameter::<str>("visit.name", |def| {
-            def.help("Who has come");
-        });
-        let minutes = m.parameter::<u32>("visit.minutes", |def| {
-            def.unit(MIN).help("How long they stayed");
-        });
+        let name = m.parameter::<str>("visit.name", |def| def.help("Who has come"));
+        let minutes = m.parameter::<u32>("visit.minutes", |def| def.unit(MIN).help("How long they stayed"));
         m.events(
             "visits",
             |s| &mut s.visits,

@@ -24,12 +24,10 @@ impl LogTail {
 impl Agent for LogTail {
     const NAME: &'static str = "logtail";
     const DOMAIN: u32 = 409;
-    const OPTIONS: &'static [Opt] = &[Opt {
-        short: Some('f'),
-        long: "file",
-        argument: Some("FILE"),
-        help: "the log, instead of /var/log/messages",
-    }];
+    const OPTIONS: &'static [Opt] = &[Opt::new("file")
+        .short('f')
+        .argument("FILE")
+        .help("the log, instead of /var/log/messages")];
     fn start(env: &Env) -> Result<LogTail> {
         Ok(LogTail {
             log: env.tail(env.option("file").unwrap_or("/var/log/messages")),

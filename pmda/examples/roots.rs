@@ -66,7 +66,7 @@ impl Agent for Roots {
             .collect();
         Ok(())
     }
-    fn dynamic(&mut self, m: &mut Metrics<Roots>, _: &Request<'_>) {
+    fn dynamic(&mut self, m: &mut Metrics<Roots>, _: &Request<'_>) -> Result<()> {
         // Their numbers are kept in a file: another kernel has other lines.
         m.cluster(1).numbered_by(1);
         for line in self.memory.keys() {
@@ -78,6 +78,7 @@ impl Agent for Roots {
                 .unit(KBYTE)
                 .help("A line of /proc/meminfo");
         }
+        Ok(())
     }
 }
 

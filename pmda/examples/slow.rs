@@ -3,7 +3,6 @@
 
 #![forbid(unsafe_code)]
 use pmda::prelude::*;
-use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +18,7 @@ struct Slow {
 }
 
 /// Looks at something far away.
-fn look(delay: &AtomicU64) -> io::Result<u64> {
+fn look(delay: &AtomicU64) -> Result<u64> {
     let delay = delay.load(Ordering::Relaxed);
     sleep(Duration::from_millis(delay));
     Ok(delay)
@@ -32,7 +31,9 @@ impl Agent for Slow {
     fn start(_: &Env) -> Result<Slow> {
         let delay = Arc::new(AtomicU64::new(1));
         let far = Arc::clone(&delay);
-        let seen = Background::every(Duration::from_millis(20), Duration::from_secs(1), move || look(&far));
+        let seen = Background::every("far", Duration::from_millis(20), Duration::from_secs(1), move || {
+            look(&far)
+        });
         Ok(Slow { delay, seen, looks: 0 })
     }
     fn metrics(m: &mut Metrics<Slow>) {

@@ -120,12 +120,10 @@ struct Statsd {
 impl Agent for Statsd {
     const NAME: &'static str = "statsd";
     const DOMAIN: u32 = 408;
-    const OPTIONS: &'static [Opt] = &[Opt {
-        short: Some('P'),
-        long: "port",
-        argument: Some("PORT"),
-        help: "the port of UDP, instead of 8125",
-    }];
+    const OPTIONS: &'static [Opt] = &[Opt::new("port")
+        .short('P')
+        .argument("PORT")
+        .help("the port of UDP, instead of 8125")];
     fn start(env: &Env) -> Result<Statsd> {
         let port: u16 = env.option("port").unwrap_or("8125").parse()?;
         let socket = UdpSocket::bind(("127.0.0.1", port))?;
@@ -164,13 +162,14 @@ impl Agent for Statsd {
             .discrete()
             .help("The port of UDP");
     }
-    fn dynamic(&mut self, m: &mut Metrics<Statsd>, _: &Request<'_>) {
+    fn dynamic(&mut self, m: &mut Metrics<Statsd>, _: &Request<'_>) -> Result<()> {
         let (mut names, mut sums) = (self.names.change(), self.sums.change());
         for new in self.new.try_iter() {
             if let Err(error) = show(m, &new, &mut names, &mut sums) {
                 log::warn!("{:?} is not shown: {error}", new.name);
             }
         }
+        Ok(())
     }
 }
 

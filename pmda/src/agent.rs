@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Client, ClientId, Env, Metrics, Opt, Request, Result, Why};
+use crate::{ClientId, Env, Error, Metrics, Opt, Request, Result};
 
 /// An agent: its name and domain, its metrics, and the state that they are read from.
 ///
@@ -54,7 +54,10 @@ pub trait Agent: Sized + 'static {
     /// The reason why it cannot run; it ends then.
     fn start(env: &Env) -> Result<Self>;
 
-    /// Declares the metrics that are always there.
+    /// Declares the metrics that are always there. What an option or a file of configuration names
+    /// can be among them: [`Metrics::env`] leads to it, and [`Metrics::problem`] says what is wrong
+    /// with it. Called before [`Agent::start`], and by `--check` and `--write`, which start no
+    /// agent.
     fn metrics(m: &mut Metrics<Self>);
 
     /// Called once for each request that needs current values or names, before anything is
@@ -69,21 +72,26 @@ pub trait Agent: Sized + 'static {
 
     /// Called at the end of each request for which [`Agent::begin`] was called, also if that or
     /// something else has failed: after all values, names and labels were taken, and before the
-    /// reply.
+    /// reply. `outcome` is that of the whole request: an error of one cluster or metric is none of
+    /// it.
     ///
     /// Between the two a daemon can act as its client: `begin` sets the effective user and group of
     /// the process to those of [`Request::client`], and this sets them back. A shared object must
     /// not, as it would change its host.
-    fn end(&mut self, why: Why, client: &Client) {
-        let _ = (why, client);
+    fn end(&mut self, request: &Request<'_>, outcome: Result<(), &Error>) {
+        let _ = (request, outcome);
     }
 
     /// Declares and removes metrics that come and go: before a request for values or names, or for
     /// something that is not there, and again after clusters were read for it, so that what a
     /// [refresh](Metrics::refresh) has found has its names in the same request
     /// ([`Request::has_read`] tells these calls apart). Clients are told when names have changed.
-    fn dynamic(&mut self, m: &mut Metrics<Self>, request: &Request<'_>) {
+    ///
+    /// # Errors
+    /// They are logged, once. The request goes on with what is declared by then.
+    fn dynamic(&mut self, m: &mut Metrics<Self>, request: &Request<'_>) -> Result<()> {
         let _ = (m, request);
+        Ok(())
     }
 
     /// Called when a [`Waker`](crate::Waker), a [`Timer`](crate::Timer) or a readable

@@ -1,12 +1,14 @@
 //! Reading in the background: what takes long, or may hang, on a thread of its own.
 
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use std::{fmt, io, thread};
+use std::{fmt, thread};
 
 use parking_lot::{Condvar, Mutex};
 
 use crate::logger::capture::Reader;
+use crate::logger::{describe, reason};
 use crate::{Error, Result, guard};
 
 /// A value that a thread of its own reads again and again. An agent keeps it in its state, and
@@ -14,9 +16,11 @@ use crate::{Error, Result, guard};
 ///
 /// ```no_run
 /// use std::time::Duration;
-/// let mounts = pmda::Background::every(Duration::from_secs(5), Duration::from_secs(30), || {
-///     std::fs::read_to_string("/proc/mounts")
-/// });
+///
+/// use pmda::prelude::*;
+///
+/// let (interval, expires) = (Duration::from_secs(5), Duration::from_secs(30));
+/// let mounts = Background::every("mounts", interval, expires, || fs::read_to_string("/proc/mounts"));
 /// # drop(mounts);
 /// ```
 pub struct Background<T> {
@@ -31,81 +35,128 @@ struct Shared<T> {
 }
 
 struct State<T> {
-    /// The value that was read last, and when.
-    last: Option<(Arc<T>, Instant)>,
+    /// The value that was read last.
+    last: Option<Reading<T>>,
+    /// The error of the last reading, if it has failed.
+    failure: Option<Error>,
     ended: bool,
+}
+
+/// A value that a [`Background`] has read, and its age. It stays as it is when the next one is read.
+#[derive(Debug)]
+pub struct Reading<T> {
+    value: Arc<T>,
+    read: Instant,
+}
+
+impl<T> Reading<T> {
+    /// The time since it was read.
+    #[must_use]
+    pub fn age(&self) -> Duration {
+        self.read.elapsed()
+    }
+}
+
+impl<T> Clone for Reading<T> {
+    fn clone(&self) -> Reading<T> {
+        Reading {
+            value: Arc::clone(&self.value),
+            read: self.read,
+        }
+    }
+}
+
+impl<T> Deref for Reading<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.value
+    }
 }
 
 impl<T: Send + Sync + 'static> Background<T> {
     /// Reads at once, and then again `interval` after each reading. The value that was read last
-    /// can be had until it is older than `expires`. An error, or a panic, is logged, and the
-    /// reading goes on.
+    /// can be had until it is older than `expires`. An error, or a panic, is logged under `name`,
+    /// once until a reading succeeds or fails otherwise, and the reading goes on.
     pub fn every(
+        name: impl Into<String>,
         interval: Duration,
         expires: Duration,
-        mut read: impl FnMut() -> io::Result<T> + Send + 'static,
+        mut read: impl FnMut() -> Result<T> + Send + 'static,
     ) -> Background<T> {
+        let name = name.into();
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
                 last: None,
+                failure: None,
                 ended: false,
             }),
             end: Condvar::new(),
         });
         let reader = Arc::clone(&shared);
         let log_reader = Reader::current();
-        let spawned = thread::Builder::new()
-            .name("pmda-background".to_owned())
-            .spawn(move || {
-                log_reader.take_over();
-                guard::install();
-                // An error that repeats is logged once.
-                let mut failed = false;
-                loop {
-                    let outcome = guard::serve(|_| {
-                        guard::call("reading in the background", || {
-                            Ok(read().map(|value| {
-                                let new = Some((Arc::new(value), Instant::now()));
-                                // The value before is dropped here, within the guard: that may
-                                // panic.
-                                let _before = std::mem::replace(&mut reader.state.lock().last, new);
-                            }))
-                        })
-                    });
-                    match outcome {
-                        Ok(Ok(())) => failed = false,
-                        Ok(Err(error)) => {
-                            if !std::mem::replace(&mut failed, true) {
-                                log::warn!("reading in the background: {error}");
-                            }
-                        }
-                        Err(_) => {}
+        let what = format!("reading {name} in the background");
+        let spawned = thread::Builder::new().name(thread_name(&name)).spawn(move || {
+            log_reader.take_over();
+            guard::install();
+            // The last line of the log about it.
+            let mut told = None;
+            loop {
+                let outcome = guard::serve(|_| {
+                    guard::call(&what, || {
+                        let value = Arc::new(read()?);
+                        let new = Some(Reading {
+                            value,
+                            read: Instant::now(),
+                        });
+                        // The value before is dropped here, within the guard: that may panic.
+                        let _before = std::mem::replace(&mut reader.state.lock().last, new);
+                        Ok(())
+                    })
+                });
+                let failure = outcome.err();
+                if let Some(error) = failure.as_ref().filter(|error| error.is_for_the_log()) {
+                    let line = describe(error);
+                    if told.as_ref() != Some(&line) {
+                        log::warn!("{what}: {line}");
+                        told = Some(line);
                     }
-                    let mut state = reader.state.lock();
-                    reader.end.wait_while_for(&mut state, |state| !state.ended, interval);
-                    if state.ended {
-                        return;
-                    }
+                } else if failure.is_none() {
+                    told = None;
                 }
-            });
+                let mut state = reader.state.lock();
+                // The log has it: a line for each metric that shows it would say no more.
+                state.failure = failure.map(Error::logged);
+                reader.end.wait_while_for(&mut state, |state| !state.ended, interval);
+                if state.ended {
+                    return;
+                }
+            }
+        });
         if let Err(error) = spawned {
-            log::error!("no thread to read in the background: {error}");
+            log::error!("reading {name} in the background: no thread: {}", reason(&error));
+            shared.state.lock().failure = Some(Error::from(error).logged());
         }
         Background { shared, expires }
     }
 
-    /// The value that was read last.
+    /// The value that was read last, with its age.
     ///
     /// # Errors
-    /// `PM_ERR_AGAIN` when there is none yet, or it is too old.
-    pub fn get(&self) -> Result<Arc<T>> {
+    /// If there is none, or it is too old: the error of the last reading, if that has failed, else
+    /// `PM_ERR_AGAIN`.
+    pub fn get(&self) -> Result<Reading<T>> {
         let state = self.shared.state.lock();
-        let (value, read) = state.last.as_ref().ok_or(Error::AGAIN)?;
-        if read.elapsed() > self.expires {
-            return Err(Error::AGAIN);
+        match &state.last {
+            Some(reading) if reading.age() <= self.expires => Ok(reading.clone()),
+            _ => Err(state.failure.clone().unwrap_or(Error::AGAIN)),
         }
-        Ok(Arc::clone(value))
     }
+}
+
+/// The name of a thread, without what no thread can have in it. The system shows 15 bytes of it.
+fn thread_name(name: &str) -> String {
+    name.replace('\0', "")
 }
 
 /// Lets the thread end when it does not read. It is not waited for, as it may hang.
@@ -127,32 +178,79 @@ mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
 
     use super::*;
+    use crate::logger::capture::Lines;
 
     /// What was read is there until it is too old; errors and panics do not end the reading.
     #[test]
     fn reading() {
         let count = Arc::new(AtomicU32::new(0));
         let reads = Arc::clone(&count);
-        let background = Background::every(Duration::from_millis(1), Duration::from_secs(60), move || {
+        let minute = Duration::from_secs(60);
+        let background = Background::every("a test", Duration::from_millis(1), minute, move || {
             match reads.fetch_add(1, Ordering::Relaxed) {
-                0 => Err(io::Error::other("told to fail")),
+                0 => Err(Error::BADSTORE),
                 1 => panic!("told to panic"),
                 read => Ok(read),
             }
         });
-        let first = loop {
-            match background.get() {
-                Ok(read) => break *read,
-                Err(error) => assert_eq!(error, Error::AGAIN),
+        let first = wait_for(|| background.get().ok());
+        assert!(first.age() < minute);
+        wait_for(|| background.get().ok().filter(|read| **read > *first));
+        drop(background);
+        let old = Background::every("old", minute, Duration::ZERO, || Ok(1));
+        wait_for(|| {
+            old.shared
+                .state
+                .lock()
+                .last
+                .as_ref()
+                .filter(|last| !last.age().is_zero())
+                .map(drop)
+        });
+        assert_eq!(old.get().err(), Some(Error::AGAIN));
+    }
+
+    /// A value that cannot be read has the error of the reading, which the log has under the name.
+    #[test]
+    fn failing() {
+        let lines = Lines::of_this_thread();
+        crate::logger::start("a test", log::LevelFilter::Info);
+        let hour = Duration::from_secs(3600);
+        let count = Arc::new(AtomicU32::new(0));
+        let reads = Arc::clone(&count);
+        let background = Background::every("the weather", Duration::from_millis(1), hour, move || {
+            match reads.fetch_add(1, Ordering::Relaxed) {
+                0..3 => crate::fs::read("/no/such/file"),
+                3 => Err(Error::ENODEV.text("no sky")),
+                _ => Ok(Vec::new()),
+            }
+        });
+        let read = wait_for(|| background.get().ok());
+        assert!(read.is_empty());
+        let never = Background::every("nothing", hour, hour, || Err::<(), _>(Error::NOAGENT));
+        let error = wait_for(|| background_error(&never));
+        assert!(error == Error::NOAGENT && !error.is_for_the_log());
+        let log = lines.text();
+        for line in [
+            "the weather in the background: /no/such/file: No such file or directory",
+            "the weather in the background: no sky: No such device",
+            "nothing in the background: No agent",
+        ] {
+            assert_eq!(log.matches(&format!("Warning: reading {line}")).count(), 1, "{log}");
+        }
+    }
+
+    /// The error of a reading, once it has failed.
+    fn background_error<T: Send + Sync + 'static>(background: &Background<T>) -> Option<Error> {
+        background.get().err().filter(|error| *error != Error::AGAIN)
+    }
+
+    fn wait_for<R>(mut look: impl FnMut() -> Option<R>) -> R {
+        loop {
+            if let Some(found) = look() {
+                return found;
             }
             thread::sleep(Duration::from_millis(1));
-        };
-        while *background.get().expect("it was read") <= first {
-            thread::sleep(Duration::from_millis(1));
         }
-        drop(background);
-        let old = Background::every(Duration::from_secs(60), Duration::ZERO, || Ok(1));
-        thread::sleep(Duration::from_millis(20));
-        assert_eq!(old.get(), Err(Error::AGAIN));
     }
 }

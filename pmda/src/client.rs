@@ -6,7 +6,22 @@ use std::fmt;
 /// The context of a client, as pmcd numbers them. A number is used again after its context has
 /// ended.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
-pub struct ClientId(pub i32);
+pub struct ClientId(pub(crate) i32);
+
+impl ClientId {
+    /// The number of the context.
+    #[must_use]
+    pub fn number(self) -> i32 {
+        self.0
+    }
+}
+
+/// For tests of an agent's own functions.
+impl From<i32> for ClientId {
+    fn from(number: i32) -> ClientId {
+        ClientId(number)
+    }
+}
 
 impl fmt::Display for ClientId {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -8,16 +8,55 @@ use std::{env, fs, io};
 use crate::reactor::{Reactor, Tail, Timer, Waker, Watch};
 
 /// An option of the agent's own, beside those of all agents.
+///
+/// ```
+/// use pmda::Opt;
+/// const OPTIONS: &[Opt] = &[
+///     Opt::new("root").short('r').argument("NAME").help("root of the names"),
+///     Opt::new("quick").help("read less"),
+/// ];
+/// # assert_eq!(OPTIONS.len(), 2);
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Opt {
-    /// `-x`, if it has a short form.
-    pub short: Option<char>,
-    /// `--name`; [`Env::option`] finds it by this.
-    pub long: &'static str,
-    /// The name of its argument, if it takes one.
-    pub argument: Option<&'static str>,
-    /// Its line in `--help`.
-    pub help: &'static str,
+    pub(crate) short: Option<char>,
+    pub(crate) long: &'static str,
+    pub(crate) argument: Option<&'static str>,
+    pub(crate) help: &'static str,
+}
+
+impl Opt {
+    /// The option `--long`, which takes no argument. [`Env::option`] finds it by this name.
+    #[must_use]
+    pub const fn new(long: &'static str) -> Opt {
+        Opt {
+            short: None,
+            long,
+            argument: None,
+            help: "",
+        }
+    }
+
+    /// Gives it a short form: `-x`.
+    #[must_use]
+    pub const fn short(mut self, letter: char) -> Opt {
+        self.short = Some(letter);
+        self
+    }
+
+    /// Makes it take an argument, which `--help` shows by this name.
+    #[must_use]
+    pub const fn argument(mut self, name: &'static str) -> Opt {
+        self.argument = Some(name);
+        self
+    }
+
+    /// Sets its line in `--help`.
+    #[must_use]
+    pub const fn help(mut self, line: &'static str) -> Opt {
+        self.help = line;
+        self
+    }
 }
 
 /// The environment of an agent: what it is told when it starts.

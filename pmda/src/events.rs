@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::ops::BitOr;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use pmda_core::error as core;
@@ -69,8 +70,79 @@ event_values! {
     [u8], Aggregate, value => Raw::Bytes(value);
 }
 
+/// What a record tells of its event (`PM_EVENT_FLAG_*`), for [`Record::flags`]. Flags are joined by
+/// `|`.
+///
+/// ```
+/// use pmda::EventFlags;
+/// let flags = EventFlags::START | EventFlags::ID;
+/// assert!(flags.contains(EventFlags::ID) && !flags.contains(EventFlags::POINT));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct EventFlags(u32);
+
+impl EventFlags {
+    /// None of them.
+    pub const NONE: EventFlags = EventFlags(0);
+    /// Something has happened at the time of the record.
+    pub const POINT: EventFlags = EventFlags(1);
+    /// Something has begun.
+    pub const START: EventFlags = EventFlags(1 << 1);
+    /// Something has ended.
+    pub const END: EventFlags = EventFlags(1 << 2);
+    /// The first parameter is an identifier.
+    pub const ID: EventFlags = EventFlags(1 << 3);
+    /// The second parameter is the identifier of what it belongs to.
+    pub const PARENT: EventFlags = EventFlags(1 << 4);
+
+    /// Returns whether all flags of the others are among these.
+    #[must_use]
+    pub const fn contains(self, others: EventFlags) -> bool {
+        self.0 & others.0 == others.0
+    }
+
+    /// These and the others: as `|`, also in constants.
+    #[must_use]
+    pub const fn and(self, others: EventFlags) -> EventFlags {
+        EventFlags(self.0 | others.0)
+    }
+
+    /// Those of a record that was sent.
+    pub(crate) fn of(word: u32) -> EventFlags {
+        EventFlags(word & 0x1f)
+    }
+}
+
+impl BitOr for EventFlags {
+    type Output = EventFlags;
+
+    fn bitor(self, others: EventFlags) -> EventFlags {
+        self.and(others)
+    }
+}
+
+impl fmt::Debug for EventFlags {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = [
+            (EventFlags::POINT, "POINT"),
+            (EventFlags::START, "START"),
+            (EventFlags::END, "END"),
+            (EventFlags::ID, "ID"),
+            (EventFlags::PARENT, "PARENT"),
+        ];
+        let mut set = names
+            .into_iter()
+            .filter(|(flag, _)| self.contains(*flag))
+            .map(|(_, name)| name);
+        out.write_str(set.next().unwrap_or("NONE"))?;
+        set.try_for_each(|name| write!(out, " | {name}"))
+    }
+}
+
 /// Event records, the value of a metric that tells what has happened. Their times have microseconds
 /// (`PM_TYPE_EVENT`); those of [`HighresEvents`] have nanoseconds.
+///
+/// Without records it is a value, too: an array of none. A metric without a value has `None`.
 ///
 /// An error, such as a lack of memory, is kept until the records are the value of a metric, which
 /// then has the error instead.
@@ -112,7 +184,8 @@ impl<const HIGHRES: bool> Events<HIGHRES> {
         }
     }
 
-    /// Adds a record of something that has happened at a time.
+    /// Adds a record of something that has happened at a time. It has no flags, unless
+    /// [`Record::flags`] sets some.
     pub fn record(&mut self, time: SystemTime) -> Record<'_> {
         change(&mut self.records, |records| records.add_record(stamp(time, HIGHRES), 0));
         self.count += 1;
@@ -122,7 +195,7 @@ impl<const HIGHRES: bool> Events<HIGHRES> {
     }
 
     /// Adds a record that tells how many records the client has missed.
-    pub fn missed(&mut self, time: SystemTime, count: u64) {
+    pub fn missed(&mut self, time: SystemTime, count: usize) {
         let count = i32::try_from(count).unwrap_or(i32::MAX);
         change(&mut self.records, |records| {
             records.add_missed(stamp(time, HIGHRES), count)
@@ -154,6 +227,12 @@ fn change(array: &mut core::Result<EventArray>, change: impl FnOnce(&mut EventAr
 }
 
 impl Record<'_> {
+    /// Sets its flags, in place of those that it had.
+    pub fn flags(&mut self, flags: EventFlags) -> &mut Self {
+        change(self.records, |records| records.set_flags(flags.0));
+        self
+    }
+
     /// Adds a parameter.
     pub fn add<V: EventValue + ?Sized>(&mut self, parameter: Param<V>, value: &V) -> &mut Self {
         // The parameter could not be declared, which is logged: clients could not tell what it is.
@@ -188,9 +267,6 @@ impl<const HIGHRES: bool> Value for Events<HIGHRES> {
 
     fn write(self, out: &mut Encoder<'_>) -> Result<()> {
         let mut records = self.records?;
-        if self.count == 0 {
-            return Ok(());
-        }
         let array = records.publish(if HIGHRES { Form::High } else { Form::Low });
         // The receiver puts length and type in front.
         let data = array.get_mut(4..).unwrap_or_default();
@@ -211,13 +287,36 @@ impl<const HIGHRES: bool> fmt::Debug for Events<HIGHRES> {
     }
 }
 
+/// A function that says more about a declaration: a closure that returns the declaration, or
+/// nothing.
+pub trait Describe<'m, S: 'm>: FnOnce(Def<'m, S, S>) -> <Self as Describe<'m, S>>::Returned {
+    /// The result of the function, which is dropped.
+    #[doc(hidden)]
+    type Returned;
+}
+
+impl<'m, S: 'm, R, F: FnOnce(Def<'m, S, S>) -> R> Describe<'m, S> for F {
+    type Returned = R;
+}
+
 impl<S: 'static> Metrics<S> {
-    /// Declares a parameter of event records; `V` is `str` for texts and `[u8]` for bytes. A
-    /// parameter that cannot be declared is left out of records.
-    pub fn parameter<V: EventValue + ?Sized>(&mut self, name: &str, describe: impl FnOnce(Def<'_, S, S>)) -> Param<V> {
-        let metric = self.define_parameter(name, V::TYPE, describe);
+    /// Declares a parameter of event records, which `describe` says more about; `V` is `str` for
+    /// texts and `[u8]` for bytes. A parameter that cannot be declared is left out of records.
+    ///
+    /// ```
+    /// # use pmda::prelude::*;
+    /// # fn declare(m: &mut Metrics<()>) {
+    /// let bytes = m.parameter::<u64>("request.bytes", |def| def.unit(BYTE).help("Size of a request"));
+    /// # let _ = bytes;
+    /// # }
+    /// ```
+    pub fn parameter<'m, V: EventValue + ?Sized>(
+        &'m mut self,
+        name: impl AsRef<str>,
+        describe: impl Describe<'m, S>,
+    ) -> Param<V> {
         Param {
-            metric,
+            metric: self.define_parameter(name.as_ref(), V::TYPE, describe),
             value: PhantomData,
         }
     }

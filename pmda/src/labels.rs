@@ -255,6 +255,23 @@ impl Labels {
     }
 }
 
+/// Of two labels with one name the later one counts.
+impl<N: AsRef<str>, V: Into<LabelValue>> FromIterator<(N, V)> for Labels {
+    fn from_iter<I: IntoIterator<Item = (N, V)>>(labels: I) -> Labels {
+        let mut all = Labels::new();
+        all.extend(labels);
+        all
+    }
+}
+
+impl<N: AsRef<str>, V: Into<LabelValue>> Extend<(N, V)> for Labels {
+    fn extend<I: IntoIterator<Item = (N, V)>>(&mut self, labels: I) {
+        for (name, value) in labels {
+            self.push(name.as_ref(), value.into(), 0);
+        }
+    }
+}
+
 /// The JSON text of what clients see.
 impl std::fmt::Display for Labels {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -101,13 +101,13 @@ mod value;
 mod write;
 
 pub use agent::Agent;
-pub use background::Background;
+pub use background::{Background, Reading};
 pub use client::{Client, ClientId};
 pub use code::Code;
 pub use context::Context;
 pub use env::{Env, Opt};
 pub use error::{Error, Result};
-pub use events::{Events, HighresEvents, Param, Record};
+pub use events::{Describe, EventFlags, EventValue, Events, HighresEvents, Param, Record};
 pub use indom::{Indom, Update};
 pub use labels::{LabelValue, Labels};
 pub use metrics::{Declared, DeclaredIndom, Def, IndomRef, MetricRef, Metrics, Problem};

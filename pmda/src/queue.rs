@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
-use pmda_core::queue::{End, Ending, FetchSession, FetchState, Payload, Queues};
+use pmda_core::queue::{Counters, End, Ending, FetchSession, FetchState, Payload, Queues};
 
 use crate::profile::Profile;
 use crate::{Client, ClientId, Def, Encoder, Error, Events, Metrics, Record, Result, Value};
@@ -202,26 +202,25 @@ impl<P> Queue<P> {
 
     /// The number of events so far, whether a client has seen them or not.
     #[must_use]
-    pub fn count(&self) -> u32 {
-        self.queues.lock().counters(HANDLE).map_or(0, |counters| counters.count)
+    pub fn count(&self) -> usize {
+        self.counter(|counters| counters.count.into())
     }
 
     /// The weight of the events that wait.
     #[must_use]
-    pub fn weight(&self) -> u64 {
-        self.queues
-            .lock()
-            .counters(HANDLE)
-            .map_or(0, |counters| counters.memory)
+    pub fn weight(&self) -> usize {
+        self.counter(|counters| counters.memory)
     }
 
     /// The number of clients that read it.
     #[must_use]
-    pub fn clients(&self) -> u32 {
-        self.queues
-            .lock()
-            .counters(HANDLE)
-            .map_or(0, |counters| counters.clients)
+    pub fn clients(&self) -> usize {
+        self.counter(|counters| counters.clients.into())
+    }
+
+    fn counter(&self, of: impl FnOnce(Counters) -> u64) -> usize {
+        let counters = self.queues.lock().counters(HANDLE);
+        counters.map_or(0, |counters| usize::try_from(of(counters)).unwrap_or(usize::MAX))
     }
 
     /// Forgets a client whose context has ended.
@@ -232,6 +231,17 @@ impl<P> Queue<P> {
             let Some(filter) = filter else { return };
             self.release(filter);
         }
+    }
+
+    /// Writes the events that a client has not seen yet, if there are any.
+    fn write<const HIGHRES: bool>(
+        &mut self,
+        client: &Client,
+        show: impl Fn(&P, &mut Record<'_>),
+        out: &mut Encoder<'_>,
+    ) -> Result<()> {
+        let events = self.read::<HIGHRES>(client, show)?;
+        Some(events).filter(|events| !events.is_empty()).write(out)
     }
 
     /// The events that a client has not seen yet.
@@ -273,7 +283,7 @@ impl<P> Queue<P> {
             reading.queues.lock().advance(&mut reading.session);
         }
         if let FetchState::Ended(End::Missed(missed @ 1..)) = reading.session.state {
-            events.missed(SystemTime::now(), missed);
+            events.missed(SystemTime::now(), usize::try_from(missed).unwrap_or(usize::MAX));
         }
         Ok(events)
     }
@@ -329,7 +339,7 @@ impl<S: 'static> Metrics<S> {
         let queue = Rc::new(queue);
         let queue_to_end = Rc::clone(&queue);
         let fetch = move |state: &mut S, out: &mut Encoder<'_>, _: &Profile, client: &Client| {
-            queue(state).read::<HIGHRES>(client, &show)?.write(out)
+            queue(state).write::<HIGHRES>(client, &show, out)
         };
         let ended = move |state: &mut S, client| queue_to_end(state).end(client);
         let kind = <Events<HIGHRES> as Value>::TYPE;

@@ -31,6 +31,8 @@ pub struct Request<'r> {
     instances: WantedInstances<'r>,
     clock: &'r Clock,
     has_read: bool,
+    /// What is read for it serves other requests, too.
+    is_shared: bool,
 }
 
 /// The time of a request, which is read when it is first asked for, and only once.
@@ -102,6 +104,7 @@ impl<'r> Request<'r> {
             instances,
             clock,
             has_read: false,
+            is_shared: false,
         }
     }
 
@@ -110,10 +113,12 @@ impl<'r> Request<'r> {
         Request { has_read: true, ..self }
     }
 
-    /// The request for a reading that serves other requests, too: it needs all instances.
-    pub(crate) fn of_all_instances(self) -> Request<'r> {
+    /// The request for a reading that serves other requests, too: it needs all instances and all
+    /// values of the clusters that it needs anything of.
+    pub(crate) fn shared(self) -> Request<'r> {
         Request {
             instances: WantedInstances::All,
+            is_shared: true,
             ..self
         }
     }
@@ -163,13 +168,20 @@ impl<'r> Request<'r> {
         clusters.into_iter()
     }
 
-    /// Returns whether it needs a metric. A request for instances needs all metrics of their
-    /// clusters.
+    /// Returns whether it needs values of a metric, so that an agent reads what is dear only if it
+    /// is asked for. A request for instances, labels or names needs none.
+    ///
+    /// In a [refresh](crate::Metrics::refresh) of a cluster whose values are [valid for some
+    /// time](crate::Metrics::valid_for) it needs all metrics of the cluster, since other requests
+    /// get the same values.
     #[must_use]
     pub fn wants_item(&self, cluster: u32, item: u32) -> bool {
+        if self.is_shared {
+            return self.wants(cluster);
+        }
         match self.wanted {
             Wanted::Metrics(ids) => ids.iter().any(|id| (id.cluster(), id.item()) == (cluster, item)),
-            Wanted::Clusters(clusters) => clusters.contains(&cluster),
+            Wanted::Clusters(_) => false,
         }
     }
 
@@ -222,6 +234,8 @@ mod tests {
         assert_eq!(fetch.clusters().collect::<Vec<_>>(), [1, 3]);
         assert!(fetch.wants_item(3, 7) && !fetch.wants_item(3, 1) && !fetch.wants_item(1, 7));
         let instances = request(Wanted::Clusters(&[4]));
-        assert!(instances.wants(4) && instances.wants_item(4, 9) && !instances.wants(1));
+        assert!(instances.wants(4) && !instances.wants_item(4, 9) && !instances.wants(1));
+        // Values that are valid for some time are those of other requests, too.
+        assert!(instances.shared().wants_item(4, 9) && !instances.shared().wants_item(1, 9));
     }
 }

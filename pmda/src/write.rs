@@ -89,7 +89,7 @@ fn domain_name(name: &str) -> String {
 }
 
 fn domain<S>(metrics: &Metrics<S>, name: &str) -> String {
-    format!("#define {} {}\n", domain_name(name), metrics.domain)
+    format!("#define {} {}\n", domain_name(name), metrics.domain())
 }
 
 /// A name, and those below it.

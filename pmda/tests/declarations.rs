@@ -26,10 +26,11 @@ impl Agent for Steps {
     fn metrics(m: &mut Metrics<Steps>) {
         m.label("role", "test").value("first", |_| 1).help("First");
     }
-    fn dynamic(&mut self, m: &mut Metrics<Steps>, _: &Request<'_>) {
+    fn dynamic(&mut self, m: &mut Metrics<Steps>, _: &Request<'_>) -> Result<()> {
         for step in std::mem::take(&mut self.next) {
             step(m);
         }
+        Ok(())
     }
 }
 

@@ -43,12 +43,7 @@ fn found(name: &'static str, kind: Type, unit: &'static str, rows: &[(i32, &'sta
 impl Agent for Sources {
     const NAME: &'static str = "sources";
     const DOMAIN: u32 = 451;
-    const OPTIONS: &'static [Opt] = &[Opt {
-        short: Some('r'),
-        long: "root",
-        argument: Some("NAME"),
-        help: "root of the names",
-    }];
+    const OPTIONS: &'static [Opt] = &[Opt::new("root").short('r').argument("NAME").help("root of the names")];
 
     fn root(env: &Env) -> String {
         env.option("root").unwrap_or(Self::NAME).to_owned()
@@ -77,10 +72,10 @@ impl Agent for Sources {
         .item(7);
     }
 
-    fn dynamic(&mut self, m: &mut Metrics<Sources>, request: &Request<'_>) {
+    fn dynamic(&mut self, m: &mut Metrics<Sources>, request: &Request<'_>) -> Result<()> {
         self.calls[usize::from(request.has_read())] += 1;
         if request.why() == Why::Names {
-            self.read().expect("it can be read");
+            self.read()?;
         }
         for ((cluster, name), shown) in &mut self.metrics {
             if shown.metric.is_none() {
@@ -90,6 +85,7 @@ impl Agent for Sources {
                 }
             }
         }
+        Ok(())
     }
 }
 
@@ -110,8 +106,8 @@ fn declare(
         return value.unit(unit).help("One value").declare();
     }
     let item = m.reserve_item(&full).expect("there is room");
-    let indom = m.indom(4096 + 1024 * cluster + item, "Instances", move |s| {
-        &mut s.metrics.get_mut(&(cluster, name)).expect("declared").rows
+    let indom = m.try_indom(4096 + 1024 * cluster + item, "Instances", move |s| {
+        Some(&mut s.metrics.get_mut(&(cluster, name))?.rows)
     });
     m.instance_labels(indom, |name, _| Labels::new().add("name", name));
     m.each_as(&full, indom, found.kind, |row, _| Ok(row.clone()))

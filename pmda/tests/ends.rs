@@ -4,7 +4,6 @@
 
 use pmda::prelude::*;
 use pmda::testing::Harness;
-use pmda::{Client, Why};
 
 /// An agent that is its client from the beginning of a request to its end.
 struct Reading {
@@ -13,7 +12,7 @@ struct Reading {
     user: Option<u32>,
     fails: &'static str,
     /// What has ended, and as which user.
-    ended: Vec<(Why, Option<u32>)>,
+    ended: Vec<(Why, Option<u32>, bool, Option<Code>)>,
 }
 
 impl Agent for Reading {
@@ -59,9 +58,11 @@ impl Agent for Reading {
         }
     }
 
-    fn end(&mut self, why: Why, client: &Client) {
-        assert_eq!(self.user, client.uid());
-        self.ended.push((why, self.user.take()));
+    fn end(&mut self, request: &Request<'_>, outcome: Result<(), &Error>) {
+        assert_eq!(self.user, request.client().uid());
+        let code = outcome.err().map(Error::code);
+        self.ended
+            .push((request.why(), self.user.take(), request.wants(0), code));
         assert!(self.fails != "end", "told to panic");
     }
 }
@@ -70,7 +71,14 @@ impl Agent for Reading {
 fn each_request_ends() -> Result<()> {
     let mut pmcd = Harness::<Reading>::new()?;
     pmcd.as_client(3).set_uid(1000);
-    for fails in ["", "begin", "refresh", "value", "end"] {
+    let (begin, refresh) = (Some(Code::PERMISSION), Some(Code::AGAIN));
+    for (fails, of_fetch, of_instances) in [
+        ("", None, None),
+        ("begin", begin, begin),
+        ("refresh", None, refresh),
+        ("value", None, None),
+        ("end", None, None),
+    ] {
         pmcd.agent().fails = "";
         let (user, row) = (pmcd.desc("reading.user")?.id, pmcd.desc("reading.row")?.indom);
         assert_eq!(user.cluster(), 0);
@@ -83,7 +91,10 @@ fn each_request_ends() -> Result<()> {
         pmcd.raw(request.bytes());
         assert_eq!(
             pmcd.agent().ended,
-            [(Why::Fetch, Some(1000)), (Why::Instances, Some(1000))],
+            [
+                (Why::Fetch, Some(1000), true, of_fetch),
+                (Why::Instances, Some(1000), true, of_instances)
+            ],
             "{fails}"
         );
         assert_eq!(pmcd.agent().user, None, "{fails}");

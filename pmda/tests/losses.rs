@@ -31,11 +31,12 @@ impl Agent for Tagged {
         m.each_text("tag", rows, |tag| tag);
     }
 
-    fn dynamic(&mut self, m: &mut Metrics<Tagged>, _: &Request<'_>) {
+    fn dynamic(&mut self, m: &mut Metrics<Tagged>, _: &Request<'_>) -> Result<()> {
         if let Some(mut step) = self.step.take() {
             step(m);
             self.step = Some(step);
         }
+        Ok(())
     }
 }
 

@@ -25,10 +25,11 @@ impl Agent for Roots {
         m.value("proc.nprocs", |_| 1).help("Processes");
         m.value("acct.id.uid", |_| 2).help("User");
     }
-    fn dynamic(&mut self, m: &mut Metrics<Roots>, _: &Request<'_>) {
+    fn dynamic(&mut self, m: &mut Metrics<Roots>, _: &Request<'_>) -> Result<()> {
         for step in self.next.drain(..) {
             step(m);
         }
+        Ok(())
     }
 }
 

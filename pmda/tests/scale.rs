@@ -32,7 +32,7 @@ impl Agent for Many {
         m.value("parts", |s| s.times.len());
         m.cluster(1).each("row", rows, |row| *row);
     }
-    fn dynamic(&mut self, m: &mut Metrics<Many>, _: &Request<'_>) {
+    fn dynamic(&mut self, m: &mut Metrics<Many>, _: &Request<'_>) -> Result<()> {
         for part in std::mem::take(&mut self.next) {
             let start = Instant::now();
             for cluster in 0..PART / 1000 {
@@ -49,6 +49,7 @@ impl Agent for Many {
             }
             self.times.push(start.elapsed());
         }
+        Ok(())
     }
 }
 

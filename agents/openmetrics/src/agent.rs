@@ -36,7 +36,8 @@ impl Agent for OpenMetrics {
         Ok(())
     }
 
-    fn dynamic(&mut self, m: &mut Metrics<OpenMetrics>, _: &Request<'_>) {
+    fn dynamic(&mut self, m: &mut Metrics<OpenMetrics>, _: &Request<'_>) -> Result<()> {
         self.declare(m);
+        Ok(())
     }
 }

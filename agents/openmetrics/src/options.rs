@@ -8,60 +8,32 @@ use pmda::{Env, Opt};
 /// The options of PCP's agent, as far as they are not those of all agents. `-D` takes no argument,
 /// and `-u` is a user.
 pub const OPTIONS: &[Opt] = &[
-    Opt {
-        short: Some('D'),
-        long: "debug",
-        argument: None,
-        help: "write debug messages to the log",
-    },
-    Opt {
-        short: Some('c'),
-        long: "config",
-        argument: Some("DIR"),
-        help: "folder with the sources (config.d)",
-    },
-    Opt {
-        short: Some('n'),
-        long: "nosort",
-        argument: None,
-        help: "do not sort the sources by their paths",
-    },
-    Opt {
-        short: Some('R'),
-        long: "refresh",
-        argument: Some("SECONDS"),
-        help: "how old the names of a source may become (10)",
-    },
-    Opt {
-        short: Some('r'),
-        long: "root",
-        argument: Some("NAME"),
-        help: "root of the names of metrics (openmetrics)",
-    },
-    Opt {
-        short: Some('t'),
-        long: "timeout",
-        argument: Some("SECONDS"),
-        help: "how long a source may take (2)",
-    },
-    Opt {
-        short: Some('u'),
-        long: "username",
-        argument: Some("USER"),
-        help: "run the PMDA using the named user account (before PCP 6.1 root, then PCP_USER)",
-    },
-    Opt {
-        short: Some('U'),
-        long: "user",
-        argument: Some("USER"),
-        help: "the same as -u",
-    },
-    Opt {
-        short: None,
-        long: "version",
-        argument: None,
-        help: "show the version and exit",
-    },
+    Opt::new("debug").short('D').help("write debug messages to the log"),
+    Opt::new("config")
+        .short('c')
+        .argument("DIR")
+        .help("folder with the sources (config.d)"),
+    Opt::new("nosort")
+        .short('n')
+        .help("do not sort the sources by their paths"),
+    Opt::new("refresh")
+        .short('R')
+        .argument("SECONDS")
+        .help("how old the names of a source may become (10)"),
+    Opt::new("root")
+        .short('r')
+        .argument("NAME")
+        .help("root of the names of metrics (openmetrics)"),
+    Opt::new("timeout")
+        .short('t')
+        .argument("SECONDS")
+        .help("how long a source may take (2)"),
+    Opt::new("username")
+        .short('u')
+        .argument("USER")
+        .help("run the PMDA using the named user account (before PCP 6.1 root, then PCP_USER)"),
+    Opt::new("user").short('U').argument("USER").help("the same as -u"),
+    Opt::new("version").help("show the version and exit"),
 ];
 
 /// The time that a source has, unless an option says otherwise.

@@ -59,10 +59,11 @@ impl Agent for Rows {
         m.each("job", jobs, |job| *job).item(0);
         m.cluster(2).value("many", |s| s.many).item(0);
     }
-    fn dynamic(&mut self, m: &mut Metrics<Rows>, request: &Request<'_>) {
+    fn dynamic(&mut self, m: &mut Metrics<Rows>, request: &Request<'_>) -> Result<()> {
         if request.why() == Why::Fetch && request.wants(2) {
             declare(m, self.many);
         }
+        Ok(())
     }
 }
 

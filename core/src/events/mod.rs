@@ -173,6 +173,23 @@ impl EventArray {
         Ok(())
     }
 
+    /// Sets the flags of the newest record.
+    ///
+    /// # Errors
+    /// `PM_ERR_CONV` when the flags claim a missed record, `-EINVAL` without a record whose flags
+    /// could be set.
+    pub fn set_flags(&mut self, flags: u32) -> Result<()> {
+        if flags & PM_EVENT_FLAG_MISSED != 0 {
+            return Err(Error::CONV);
+        }
+        if self.parameters == NOWHERE {
+            return Err(Error::EINVAL);
+        }
+        // They are in front of the number of parameters.
+        self.put(self.parameters as usize - 4, [flags]);
+        Ok(())
+    }
+
     /// Adds a record that says that `count` events were missed (EVENT-21).
     ///
     /// # Errors

@@ -113,7 +113,7 @@ impl<S> Cluster<S> {
             return Ok(());
         }
         self.read = None;
-        let for_others = self.valid_for.map(|_| request.of_all_instances());
+        let for_others = self.valid_for.map(|_| request.shared());
         let request = for_others.as_ref().unwrap_or(request);
         for refresher in &self.refreshers {
             guard::call(format_args!("reading cluster {number}"), || refresher(state, request))

@@ -1,11 +1,14 @@
 //! Declaring metrics of each kind.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use pmda_core::ident::MetricId;
 
 use super::Metrics;
 use super::define::{Def, Target};
 use super::domain::IndomRef;
-use super::metric::{End, Fetch, Metric};
+use super::metric::{End, Fetch, Metric, MetricRef};
 use crate::value::{Atom, Encoder, Semantics, Type, Value};
 use crate::{Client, Error, Labels, Result, Unit, guard};
 
@@ -86,17 +89,20 @@ impl<S: 'static> Metrics<S> {
         self.instances(name, kind, Unit::NONE, indom, write).check_atom(kind)
     }
 
-    /// Declares a parameter of event records, with the declaration of `describe`.
-    pub(crate) fn define_parameter(
-        &mut self,
+    /// Declares a parameter of event records, with the declaration of `describe`. Its number is that
+    /// of no metric if it cannot be declared.
+    pub(crate) fn define_parameter<'m, R>(
+        &'m mut self,
         name: &str,
         kind: Type,
-        describe: impl FnOnce(Def<'_, S, S>),
+        describe: impl FnOnce(Def<'m, S, S>) -> R,
     ) -> MetricId {
-        describe(self.one(name, kind, Unit::NONE, None));
-        let domain = self.domain;
-        let metric = self.find(name);
-        metric.map_or(MetricId::NULL, |metric| {
+        let domain = self.domain();
+        let declared = Rc::new(Cell::new(None));
+        // What `describe` returns may be the declaration, which ends when that is dropped.
+        drop(describe(self.one(name, kind, Unit::NONE, None).tell(&declared)));
+        let metric = declared.get();
+        metric.map_or(MetricId::NULL, |metric: MetricRef| {
             MetricId::new(domain, metric.cluster(), metric.item())
         })
     }
@@ -131,7 +137,8 @@ impl<S: 'static> Metrics<S> {
         };
         let target = Target::Row(rows.clone());
         let fetch: Fetch<S> = Box::new(move |state, out, profile, client| {
-            let (indom, selection) = (rows(state), profile.selection(serial));
+            let Some(indom) = rows(state) else { return Ok(()) };
+            let selection = profile.selection(serial);
             let (mut next, mut failure) = (0, None::<(i32, Error)>);
             // A row that panics costs its own value, and the walk goes on behind it.
             while let Err(panic) = guard::part(|| {

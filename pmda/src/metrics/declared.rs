@@ -79,7 +79,7 @@ impl<S> Metrics<S> {
     /// The names of all metrics with their numbers, one a line.
     pub(crate) fn numbers_of_all(&self) -> String {
         let lines = self.declared().map(|metric| {
-            let id = MetricId::new(self.domain, metric.cluster, metric.item);
+            let id = MetricId::new(self.domain(), metric.cluster, metric.item);
             format!("{} {id}\n", self.with_root(metric.name))
         });
         lines.collect()

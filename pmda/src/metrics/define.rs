@@ -1,5 +1,8 @@
 //! [`Def`]: a metric that is being declared or edited.
 
+use std::cell::Cell;
+use std::rc::Rc;
+
 use super::domain::Rows;
 use super::metric::{ITEMS, Metric, MetricRef, Problem};
 use super::{LABEL_CHANGE, Metrics, NAME_RULE, is_name};
@@ -29,7 +32,7 @@ impl<S, T> Target<S, T> {
     fn find<'s>(&self, state: &'s mut S, inst: i32) -> Result<&'s mut T> {
         match self {
             Target::Agent(find) => Ok(find(state)),
-            Target::Row(rows) => rows(state).get_mut(inst).ok_or(Error::INST),
+            Target::Row(rows) => rows(state).and_then(|rows| rows.get_mut(inst)).ok_or(Error::INST),
             Target::None => Err(Error::INST),
         }
     }
@@ -46,6 +49,8 @@ pub struct Def<'m, S, T> {
     target: Target<S, T>,
     /// What is wrong with it.
     problem: Option<Problem>,
+    /// Gets its number when it is declared.
+    number: Option<Rc<Cell<Option<MetricRef>>>>,
 }
 
 /// The place of the metric.
@@ -79,6 +84,7 @@ impl<S: 'static> Metrics<S> {
             problem: place
                 .is_none()
                 .then(|| Problem(format!("metric {cluster}.{item} is not there"))),
+            number: None,
         }
     }
 }
@@ -93,7 +99,7 @@ impl<S> Metrics<S> {
         if !is_name(name) {
             return Err(Problem(format!("metric \"{name}\": {NAME_RULE}")));
         }
-        if self.root.is_empty() && !name.contains('.') {
+        if self.root().is_empty() && !name.contains('.') {
             return Err(Problem(format!(
                 "metric {name}: the agent has several roots, so a name is a root, a dot and the rest"
             )));
@@ -162,6 +168,7 @@ impl<'m, S, T> Def<'m, S, T> {
             stage: Stage::New(metric, None),
             target,
             problem,
+            number: None,
         }
     }
 
@@ -188,6 +195,12 @@ impl<'m, S, T> Def<'m, S, T> {
         self
     }
 
+    /// Tells its number when it is declared.
+    pub(super) fn tell(mut self, number: &Rc<Cell<Option<MetricRef>>>) -> Self {
+        self.number = Some(Rc::clone(number));
+        self
+    }
+
     /// Takes note of what is wrong with it. The first problem counts.
     pub(super) fn wrong(mut self, text: String) -> Self {
         self.problem.get_or_insert(Problem(text));
@@ -208,7 +221,13 @@ impl<'m, S, T> Def<'m, S, T> {
         let stage = std::mem::replace(&mut self.stage, Stage::Done);
         match (self.problem.take(), stage) {
             (Some(problem), _) => Err(problem),
-            (None, Stage::New(metric, item)) => self.metrics.insert(metric, item),
+            (None, Stage::New(metric, item)) => {
+                let declared = self.metrics.insert(metric, item)?;
+                if let Some(number) = &self.number {
+                    number.set(Some(declared));
+                }
+                Ok(declared)
+            }
             (None, Stage::Edited(place)) => {
                 let metric = self.metrics.table.at(place);
                 let metric = metric.map(|metric| MetricRef::new(metric.cluster, metric.item));

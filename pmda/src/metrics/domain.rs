@@ -22,8 +22,8 @@ use crate::{Error, Indom, Labels, Result, guard};
 /// One more than the greatest serial of an instance domain.
 const SERIALS: u32 = 1 << 22;
 
-/// Finds the rows of an instance domain in the agent's state.
-pub(super) type Rows<S, T> = Rc<dyn Fn(&mut S) -> &mut Indom<T>>;
+/// Finds the rows of an instance domain in the agent's state, unless they are gone.
+pub(super) type Rows<S, T> = Rc<dyn Fn(&mut S) -> Option<&mut Indom<T>>>;
 
 /// Labels of an instance, by its name and row.
 type RowLabels<T> = Box<dyn Fn(&str, &T) -> Labels>;
@@ -146,30 +146,36 @@ impl<S, T> Typed<S, T> {
 
 impl<S: 'static, T: 'static> Instances<S> for Typed<S, T> {
     fn bind(&self, state: &mut S, indom: InDom, variable: Option<&Path>, due: &Arc<AtomicBool>) {
-        (self.rows)(state).bind(indom, variable, Some(due));
+        if let Some(rows) = (self.rows)(state) {
+            rows.bind(indom, variable, Some(due));
+        }
     }
 
     fn save(&self, state: &mut S) {
-        (self.rows)(state).save_and_log();
+        if let Some(rows) = (self.rows)(state) {
+            rows.save_and_log();
+        }
     }
 
     fn each(&self, state: &mut S, visit: &mut dyn FnMut(i32, &[u8])) {
-        let indom = &*(self.rows)(state);
+        let Some(indom) = (self.rows)(state) else { return };
         for (inst, _) in indom.iter() {
             visit(inst, indom.name_bytes(inst).unwrap_or_default());
         }
     }
 
     fn name(&self, state: &mut S, inst: i32) -> Option<Vec<u8>> {
-        (self.rows)(state).name_bytes(inst).map(<[u8]>::to_vec)
+        (self.rows)(state)?.name_bytes(inst).map(<[u8]>::to_vec)
     }
 
     fn find(&self, state: &mut S, name: &[u8]) -> Option<i32> {
-        (self.rows)(state).asked(name)
+        (self.rows)(state)?.asked(name)
     }
 
     fn labels(&self, state: &mut S, selection: Selection<'_>, level: u8) -> Result<Vec<(i32, Result<JsonLabels>)>> {
-        let indom = &*(self.rows)(state);
+        let Some(indom) = (self.rows)(state).map(|rows| &*rows) else {
+            return Ok(Vec::new());
+        };
         let (mut sets, mut has_memory) = (Vec::new(), true);
         indom.visit(selection, &mut 0, |inst, row| {
             has_memory = has_memory && sets.try_reserve(1).is_ok();
@@ -211,6 +217,17 @@ impl<S: 'static> Metrics<S> {
         serial: u32,
         help: &str,
         rows: impl Fn(&mut S) -> &mut Indom<T> + 'static,
+    ) -> IndomRef<S, T> {
+        self.try_indom(serial, help, move |state| Some(rows(state)))
+    }
+
+    /// As [`Metrics::indom`], of rows that may be gone while metrics have them, such as those of an
+    /// entry of a map: there are no instances then, and no values.
+    pub fn try_indom<T: 'static>(
+        &mut self,
+        serial: u32,
+        help: &str,
+        rows: impl Fn(&mut S) -> Option<&mut Indom<T>> + 'static,
     ) -> IndomRef<S, T> {
         let known = self.indoms.get(&serial);
         if serial >= SERIALS {

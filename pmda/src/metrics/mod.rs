@@ -49,10 +49,7 @@ const LABEL_CHANGE: u32 = 0x08;
 /// others: pin them with [`Def::item`], or keep them in a file ([`Metrics::numbered_by`]).
 /// [`Harness::numbers`](crate::testing::Harness::numbers) shows them, for a test.
 pub struct Metrics<S> {
-    /// The agent's domain.
-    pub(crate) domain: u32,
-    /// The first part of all names; empty if each has its own.
-    root: String,
+    env: Env,
     table: Table<S>,
     pub(crate) clusters: Clusters<S>,
     pub(crate) indoms: BTreeMap<u32, Domain<S>>,
@@ -87,8 +84,7 @@ pub struct Metrics<S> {
 impl<S> Metrics<S> {
     /// The declarations that an agent makes from the start, with `declare`.
     pub(crate) fn of(env: &Env, declare: impl FnOnce(&mut Metrics<S>)) -> Metrics<S> {
-        let mut metrics = Metrics::new(env.domain());
-        env.root().clone_into(&mut metrics.root);
+        let mut metrics = Metrics::new(env.clone());
         if let Some(variable) = env.var_dir() {
             metrics.numbers.bind(env.domain(), variable.to_owned());
         }
@@ -99,10 +95,9 @@ impl<S> Metrics<S> {
         metrics
     }
 
-    fn new(domain: u32) -> Metrics<S> {
+    fn new(env: Env) -> Metrics<S> {
         Metrics {
-            domain,
-            root: String::new(),
+            env,
             table: Table::new(),
             clusters: Clusters::new(),
             indoms: BTreeMap::new(),
@@ -121,6 +116,29 @@ impl<S> Metrics<S> {
             round: 0,
             started: false,
         }
+    }
+
+    /// The environment of the agent, with its options and its folder: for metrics that a file of
+    /// configuration names.
+    ///
+    /// ```
+    /// # use pmda::prelude::*;
+    /// # struct Probes;
+    /// fn declare(m: &mut Metrics<Probes>) {
+    ///     let file = m.env().folder().join("probes.conf");
+    ///     match fs::read_to_string(file) {
+    ///         Ok(names) => names.lines().for_each(|name| drop(m.value(name, |_| 1))),
+    ///         Err(error) => m.problem(error),
+    ///     }
+    /// }
+    /// ```
+    #[must_use]
+    pub fn env(&self) -> &Env {
+        &self.env
+    }
+
+    pub(crate) fn domain(&self) -> u32 {
+        self.env.domain()
     }
 
     /// Gives the whole agent a label, in place of one with this name.
@@ -332,7 +350,7 @@ impl<S> Metrics<S> {
     /// ([`Agent::root`](crate::Agent::root)).
     #[must_use]
     pub fn root(&self) -> &str {
-        &self.root
+        self.env.root()
     }
 
     /// Labels have changed, such as those of instances: clients that keep them ask again. For
@@ -342,9 +360,11 @@ impl<S> Metrics<S> {
         self.changes |= LABEL_CHANGE;
     }
 
-    /// Takes note of what is wrong with a declaration. Before the start it is kept; later each text
-    /// is logged once.
-    fn problem(&mut self, text: String) {
+    /// Takes note of something that is wrong with the declarations, or with the file that they come
+    /// from. In [`Agent::metrics`](crate::Agent::metrics) the agent then does not start, and
+    /// `--check` says why; in [`Agent::dynamic`](crate::Agent::dynamic) it is logged, once.
+    pub fn problem(&mut self, what: impl Display) {
+        let text = what.to_string();
         if !self.started {
             if !self.problems.contains(&text) {
                 self.problems.push(text);
@@ -414,18 +434,18 @@ impl<S> Metrics<S> {
 
     /// A full name without the root. `None` if it is not below the root.
     fn below_root<'n>(&self, name: &'n str) -> Option<&'n str> {
-        if self.root.is_empty() {
+        if self.root().is_empty() {
             return Some(name);
         }
-        name.strip_prefix(&*self.root)?.strip_prefix('.')
+        name.strip_prefix(self.root())?.strip_prefix('.')
     }
 
     /// A name with the root.
     pub(crate) fn with_root(&self, name: &str) -> String {
-        if self.root.is_empty() {
+        if self.root().is_empty() {
             return name.to_owned();
         }
-        [&self.root, ".", name].concat()
+        [self.root(), ".", name].concat()
     }
 
     /// The full names of the metrics below a name, or of the metric that has it.
@@ -444,7 +464,11 @@ impl<S> Metrics<S> {
     pub(crate) fn children<'m>(&'m self, name: &str) -> Option<Vec<Child<'m>>> {
         let children = match self.local(name)? {
             Place::Above => {
-                let rest = self.root.get(name.len()..).unwrap_or_default().trim_start_matches('.');
+                let rest = self
+                    .root()
+                    .get(name.len()..)
+                    .unwrap_or_default()
+                    .trim_start_matches('.');
                 match rest.split_once('.').map_or(rest, |(next, _)| next) {
                     _ if self.is_empty() => return None,
                     "" => self.table.children(""),
@@ -463,8 +487,8 @@ impl<S> Metrics<S> {
     /// The place of a full name. `None` if it is not below the root.
     fn local<'n>(&self, name: &'n str) -> Option<Place<'n>> {
         let is_above = |rest: &str| rest.is_empty() || rest.starts_with('.');
-        let may_be_above = !name.is_empty() || self.root.is_empty();
-        if may_be_above && self.root.strip_prefix(name).is_some_and(is_above) {
+        let may_be_above = !name.is_empty() || self.root().is_empty();
+        if may_be_above && self.root().strip_prefix(name).is_some_and(is_above) {
             return Some(Place::Above);
         }
         self.below_root(name).map(Place::Name)
@@ -477,7 +501,7 @@ impl<S> Metrics<S> {
 
     pub(crate) fn full_name<'m>(&'m self, metric: &'m Metric<S>) -> FullName<'m> {
         FullName {
-            root: &self.root,
+            root: self.root(),
             name: &metric.name,
         }
     }

@@ -7,6 +7,7 @@ use pmda_core::profile::{Compiled, Element};
 use pmda_core::wire::decode;
 use pmda_core::wire::encode::LabelSetData;
 
+use super::agent_state::AgentState;
 use super::handler::Handler;
 use crate::metrics::help_parts;
 use crate::profile::Selection;
@@ -71,7 +72,7 @@ impl<A: Agent> Handler<A> {
     ///
     /// # Errors
     /// `PM_ERR_INDOM` for an unknown domain; `PM_ERR_INST` for an unknown instance; as
-    /// `AgentState::refresh_instances`; `PM_ERR_IPC`.
+    /// `AgentState::with_instances`; `PM_ERR_IPC`.
     pub(super) fn instances(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
         let asked = decode::instance_request(pdu)?;
         let client = self.clients.get(from);
@@ -89,43 +90,46 @@ impl<A: Agent> Handler<A> {
             exceptions: meant.as_slice(),
         })?;
         let wanted = meant.map_or(Selection::All, |_| Selection::Some(&one));
-        self.state.refresh_instances(Why::Instances, serial, wanted, client)?;
-        let domain = self.state.metrics.indoms.get(&serial).ok_or(Error::INDOM)?;
-        let (agent, reply) = (&mut self.state.agent, self.reply.reply());
-        guard::call(&what, || match (asked.inst, asked.name) {
-            (PM_IN_NULL, None) => {
-                reply.begin_instances(asked.indom);
-                let (mut count, mut outcome) = (0, Ok(()));
-                domain.instances.each(agent, &mut |inst, name| {
-                    let added = reply.instance(Some(inst), Some(name));
-                    if outcome.is_ok() {
-                        outcome = added;
-                    }
-                    count += 1;
-                });
-                outcome?;
-                Ok(reply.end_instances(count)?)
-            }
-            (inst, None) => {
-                let name = domain.instances.name(agent, inst).ok_or(Error::INST)?;
-                Ok(reply.instances(asked.indom, [(None, Some(&name[..]))].into_iter())?)
-            }
-            (PM_IN_NULL, Some(name)) if !name.is_empty() => {
-                let inst = match meant {
-                    Some(inst) => domain.instances.name(agent, inst).map(|_| inst),
-                    None => domain.instances.find(agent, name),
-                };
-                let inst = inst.ok_or(Error::INST)?;
-                Ok(reply.instances(asked.indom, [(Some(inst), None)].into_iter())?)
-            }
-            _ => Err(Error::INST),
-        })
+        let reply = self.reply.reply();
+        let take = |state: &mut AgentState<A>| {
+            let domain = state.metrics.indoms.get(&serial).ok_or(Error::INDOM)?;
+            let agent = &mut state.agent;
+            guard::call(&what, || match (asked.inst, asked.name) {
+                (PM_IN_NULL, None) => {
+                    reply.begin_instances(asked.indom);
+                    let (mut count, mut outcome) = (0, Ok(()));
+                    domain.instances.each(agent, &mut |inst, name| {
+                        let added = reply.instance(Some(inst), Some(name));
+                        if outcome.is_ok() {
+                            outcome = added;
+                        }
+                        count += 1;
+                    });
+                    outcome?;
+                    Ok(reply.end_instances(count)?)
+                }
+                (inst, None) => {
+                    let name = domain.instances.name(agent, inst).ok_or(Error::INST)?;
+                    Ok(reply.instances(asked.indom, [(None, Some(&name[..]))].into_iter())?)
+                }
+                (PM_IN_NULL, Some(name)) if !name.is_empty() => {
+                    let inst = match meant {
+                        Some(inst) => domain.instances.name(agent, inst).map(|_| inst),
+                        None => domain.instances.find(agent, name),
+                    };
+                    let inst = inst.ok_or(Error::INST)?;
+                    Ok(reply.instances(asked.indom, [(Some(inst), None)].into_iter())?)
+                }
+                _ => Err(Error::INST),
+            })
+        };
+        self.state.with_instances(Why::Instances, serial, wanted, client, take)
     }
 
     /// LABEL_REQ: the labels of one level.
     ///
     /// # Errors
-    /// `PM_ERR_TYPE` for an unknown level; for instances as `AgentState::refresh_instances`;
+    /// `PM_ERR_TYPE` for an unknown level; for instances as `AgentState::with_instances`;
     /// `PM_ERR_IPC`.
     pub(super) fn labels(&mut self, pdu: &[u8], from: ClientId) -> Result<()> {
         let about = decode::label_request(pdu)?;
@@ -167,12 +171,16 @@ impl<A: Agent> Handler<A> {
             return self.send_labels(about, &[]);
         };
         let selection = self.profile.selection(serial);
-        self.state.refresh_instances(Why::Labels, serial, selection, client)?;
-        let domain = self.state.metrics.indoms.get(&serial).ok_or(Error::INDOM)?;
-        let agent = &mut self.state.agent;
-        let sets = guard::call(format_args!("labels of instance domain {}", InDom(about.ident)), || {
-            domain.instances.labels(agent, selection, PM_LABEL_INSTANCES as u8)
-        })?;
+        let take = |state: &mut AgentState<A>| {
+            let domain = state.metrics.indoms.get(&serial).ok_or(Error::INDOM)?;
+            let agent = &mut state.agent;
+            guard::call(format_args!("labels of instance domain {}", InDom(about.ident)), || {
+                domain.instances.labels(agent, selection, PM_LABEL_INSTANCES as u8)
+            })
+        };
+        let sets = self
+            .state
+            .with_instances(Why::Labels, serial, selection, client, take)?;
         self.send_labels(about, &sets)
     }
 

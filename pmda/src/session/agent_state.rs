@@ -22,8 +22,6 @@ pub(super) struct AgentState<A: Agent> {
     domain: u32,
     /// `$PCP_VAR_DIR`, for files of instance domains.
     files: Option<PathBuf>,
-    /// The request for which the agent has begun.
-    begun: Option<Why>,
     /// Set by a persistent domain that has to be saved.
     due: Arc<AtomicBool>,
     /// The number of fetches.
@@ -56,7 +54,6 @@ impl<A: Agent> AgentState<A> {
             metrics,
             domain: env.domain(),
             files: env.var_dir().map(Path::to_owned),
-            begun: None,
             due: Arc::default(),
             fetches: 0,
             ahead: Duration::ZERO,
@@ -82,21 +79,6 @@ impl<A: Agent> AgentState<A> {
             outcome = outcome.and(bound);
         }
         outcome
-    }
-
-    /// Ends a request: calls the agent's hook if it has begun the request, and saves what has
-    /// changed.
-    pub(super) fn end(&mut self, client: &Client) {
-        if let Some(why) = self.begun.take() {
-            let agent = &mut self.agent;
-            let _ = guard::serve(|_| {
-                guard::call("end", || {
-                    agent.end(why, client);
-                    Ok(())
-                })
-            });
-        }
-        self.save();
     }
 
     /// Saves the persistent domains that have changed: once for all that the agent has done for a
@@ -141,9 +123,31 @@ impl<A: Agent> AgentState<A> {
         Clock::new(self.ahead)
     }
 
+    /// Serves a request that needs current values or names: begins it, does the work, and calls the
+    /// agent's hook at its end.
+    ///
+    /// # Errors
+    /// That of [`Agent::begin`]; those of the work.
+    fn serve<R>(&mut self, request: &Request<'_>, work: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
+        // After a mistake of this crate the agent is told of the end as well: it may act as its
+        // client until then.
+        let outcome = guard::serve(|_| {
+            self.begin(request)?;
+            work(self)
+        });
+        let of_all = outcome.as_ref().map(|_| ());
+        let agent = &mut self.agent;
+        let _ = guard::serve(|_| {
+            guard::call("end", || {
+                agent.end(request, of_all);
+                Ok(())
+            })
+        });
+        outcome
+    }
+
     /// Begins a request.
     fn begin(&mut self, request: &Request<'_>) -> Result<()> {
-        self.begun = Some(request.why());
         let outcome = guard::call("begin", || self.agent.begin(request));
         outcome.map_err(|error| {
             self.metrics.report("begin", &error);
@@ -155,12 +159,12 @@ impl<A: Agent> AgentState<A> {
     fn declare_dynamic(&mut self, request: &Request<'_>) {
         let (agent, metrics) = (&mut self.agent, &mut self.metrics);
         metrics.begin();
-        // A panic is logged; what was declared before it is there.
-        let _ = guard::call("dynamic", || {
-            agent.dynamic(metrics, request);
-            Ok(())
-        });
+        // What was declared before an error, or a panic, is there.
+        let outcome = guard::call("dynamic", || agent.dynamic(metrics, request));
         let new = metrics.finish();
+        if let Err(error) = outcome {
+            metrics.report("dynamic", &error);
+        }
         if !new.is_empty() {
             // Errors are logged.
             let _ = self.bind(&new);
@@ -187,14 +191,24 @@ impl<A: Agent> AgentState<A> {
         let clock = self.clock();
         let instances = WantedInstances::Profile(profile);
         let request = Request::new(Why::Fetch, client, Wanted::Metrics(asked), instances, &clock);
-        self.begin(&request)?;
-        self.declare_dynamic(&request);
+        self.serve(&request, |state| state.fetch_begun(&request, asked, profile, sink))
+    }
+
+    /// As [`AgentState::fetch`], for a request that has begun.
+    fn fetch_begun(
+        &mut self,
+        request: &Request<'_>,
+        asked: &[MetricId],
+        profile: &Profile,
+        sink: &mut ResultSink<'_>,
+    ) -> Result<()> {
+        self.declare_dynamic(request);
         self.fetches += 1;
         let mut has_read = false;
         for id in asked {
             if let Some(cluster) = self.metrics.clusters.get_mut(id.cluster()) {
                 let number = id.cluster();
-                if cluster.read_for(self.fetches, id.item(), &mut self.agent, number, &request) {
+                if cluster.read_for(self.fetches, id.item(), &mut self.agent, number, request) {
                     has_read = true;
                     if let Some(failure) = cluster.failure.clone() {
                         self.metrics.report(format_args!("reading cluster {number}"), &failure);
@@ -208,7 +222,7 @@ impl<A: Agent> AgentState<A> {
         sink.begin(self.metrics.take_changes(), asked.len())?;
         for id in asked {
             sink.open(*id)?;
-            match self.values(*id, client, profile, sink) {
+            match self.values(*id, request.client(), profile, sink) {
                 Ok(values) if values > 0 => sink.close(values),
                 Ok(_) => sink.fail(0),
                 Err(error) => {
@@ -313,30 +327,42 @@ impl<A: Agent> AgentState<A> {
         is_there.then_some(serial).ok_or(Error::INDOM)
     }
 
-    /// Brings the selected instances of a domain up to date.
+    /// Brings the selected instances of a domain up to date, and takes from them what a request is
+    /// for.
     ///
     /// # Errors
-    /// That of `begin`; that of the clusters with the domain's metrics, if none can be read.
-    pub(super) fn refresh_instances(
+    /// That of `begin`; that of the clusters with the domain's metrics, if none can be read; those
+    /// of `take`.
+    pub(super) fn with_instances<R>(
         &mut self,
         why: Why,
         serial: u32,
         selection: Selection<'_>,
         client: &Client,
-    ) -> Result<()> {
+        take: impl FnOnce(&mut Self) -> Result<R>,
+    ) -> Result<R> {
         let clusters = self.metrics.clusters_of(serial);
         let clock = self.clock();
         let instances = WantedInstances::Domain(serial, selection);
         let request = Request::new(why, client, Wanted::Clusters(&clusters), instances, &clock);
-        self.begin(&request)?;
-        // As long as one of them can be read, there is something to show.
+        self.serve(&request, |state| {
+            state.read_clusters(&clusters, &request)?;
+            take(state)
+        })
+    }
+
+    /// Reads clusters. As long as one of them can be read, there is something to show.
+    ///
+    /// # Errors
+    /// The first one, if none can be read.
+    fn read_clusters(&mut self, clusters: &[u32], request: &Request<'_>) -> Result<()> {
         let mut outcome = Ok(());
         let mut is_read = clusters.is_empty();
         for number in clusters.iter().copied() {
             let Some(cluster) = self.metrics.clusters.get_mut(number) else {
                 continue;
             };
-            match cluster.read(&mut self.agent, number, &request) {
+            match cluster.read(&mut self.agent, number, request) {
                 Ok(()) => is_read = true,
                 Err(error) => {
                     self.metrics.report(format_args!("reading cluster {number}"), &error);
@@ -348,16 +374,17 @@ impl<A: Agent> AgentState<A> {
         if is_read { Ok(()) } else { outcome }
     }
 
-    /// Brings the names of metrics up to date.
+    /// Brings the names of metrics up to date, and takes from them what a request is for.
     ///
     /// # Errors
-    /// That of `begin`.
-    pub(super) fn refresh_names(&mut self, client: &Client) -> Result<()> {
+    /// That of `begin`; those of `take`.
+    pub(super) fn with_names<R>(&mut self, client: &Client, take: impl FnOnce(&mut Self) -> Result<R>) -> Result<R> {
         let clock = self.clock();
         let request = names_request(client, &clock);
-        self.begin(&request)?;
-        self.declare_dynamic(&request);
-        Ok(())
+        self.serve(&request, |state| {
+            state.declare_dynamic(&request);
+            take(state)
+        })
     }
 }
 

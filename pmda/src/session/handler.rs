@@ -103,7 +103,7 @@ impl<A: Agent> Handler<A> {
                 Ok(())
             }
         });
-        self.state.end(self.clients.get(from));
+        self.state.save();
         if !has_reply {
             return &[];
         }
@@ -199,7 +199,7 @@ impl<A: Agent> Handler<A> {
     pub(super) fn fetch_into(&mut self, asked: &[MetricId], from: ClientId, sink: &mut ResultSink<'_>) -> Result<()> {
         let client = self.clients.get(from);
         let outcome = self.state.fetch(asked, client, &self.profile, sink);
-        self.state.end(client);
+        self.state.save();
         outcome
     }
 }

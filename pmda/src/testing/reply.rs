@@ -12,7 +12,7 @@ use pmda_core::wire::word;
 
 use crate::session::stored;
 use crate::value::{FromStore, Semantics, Stored, Type};
-use crate::{Error, Result, Unit};
+use crate::{Error, EventFlags, Result, Unit};
 
 /// A metric's description.
 #[non_exhaustive]
@@ -90,8 +90,10 @@ impl Atom {
 pub struct EventRecord {
     /// The time when it happened.
     pub time: SystemTime,
+    /// Its flags.
+    pub flags: EventFlags,
     /// The number of records that the client has missed, if this one tells that.
-    pub missed: Option<u32>,
+    pub missed: Option<usize>,
     parameters: Vec<(MetricId, String, Atom)>,
 }
 
@@ -150,12 +152,23 @@ impl Fetched {
         self.values.is_empty()
     }
 
-    /// The event records.
+    /// The event records of a metric without instances.
     #[must_use]
     pub fn events(&self) -> &[EventRecord] {
         match &self.values[..] {
             [(_, _, Atom::Events(records))] => records,
             _ => &[],
+        }
+    }
+
+    /// The event records of an instance, by its name. `None` if it has no value now: that is not
+    /// the same as no records.
+    #[must_use]
+    pub fn events_of(&self, instance: &str) -> Option<&[EventRecord]> {
+        let mut found = self.values.iter().filter(|(_, name, _)| name == instance);
+        match &found.next()?.2 {
+            Atom::Events(records) => Some(records),
+            _ => None,
         }
     }
 
@@ -186,7 +199,11 @@ impl Fetched {
 
     /// The numbers of the parameters of its records, each once.
     pub(super) fn parameters(&self) -> Vec<MetricId> {
-        let all = self.events().iter().flat_map(|record| &record.parameters);
+        let records = self.values.iter().filter_map(|(_, _, value)| match value {
+            Atom::Events(records) => Some(records),
+            _ => None,
+        });
+        let all = records.flatten().flat_map(|record| &record.parameters);
         let mut ids: Vec<MetricId> = all.map(|(id, _, _)| *id).collect();
         ids.sort_unstable();
         ids.dedup();
@@ -194,10 +211,11 @@ impl Fetched {
     }
 
     pub(super) fn name_parameters(&mut self, names: &[(MetricId, String)]) {
-        let [(_, _, Atom::Events(records))] = &mut self.values[..] else {
-            return;
-        };
-        for (id, name, _) in records.iter_mut().flat_map(|record| &mut record.parameters) {
+        let records = self.values.iter_mut().filter_map(|(_, _, value)| match value {
+            Atom::Events(records) => Some(records),
+            _ => None,
+        });
+        for (id, name, _) in records.flatten().flat_map(|record| &mut record.parameters) {
             if let Some((_, known)) = names.iter().find(|(known, _)| known == id) {
                 name.clone_from(known);
             }
@@ -240,7 +258,8 @@ fn events(form: Form, data: &[u8]) -> Result<Vec<EventRecord>> {
         });
         Ok(EventRecord {
             time: time_of(record.stamp).ok_or(Error::IPC)?,
-            missed: record.missed,
+            flags: EventFlags::of(record.flags),
+            missed: record.missed.map(|count| count as usize),
             parameters: parameters.collect::<Result<_>>()?,
         })
     });

@@ -2,6 +2,8 @@
 
 mod parse;
 
+use std::fmt;
+
 /// The unit of a metric: a power of space, time and count, each with its scale.
 ///
 /// Units are made of constants with [`per`](Unit::per) and [`times`](Unit::times), which are
@@ -163,6 +165,46 @@ impl Unit {
     }
 }
 
+/// As PCP's tools show units: `Kbyte / sec`, `count x 10^3`, and `none`. [`Unit::parse`] reads
+/// it, but for `none`.
+impl fmt::Display for Unit {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const NAMES: [&[&str]; 2] = [
+            &["byte", "Kbyte", "Mbyte", "Gbyte", "Tbyte", "Pbyte", "Ebyte"],
+            &["nanosec", "microsec", "millisec", "sec", "min", "hour"],
+        ];
+        if self.parts.iter().all(|part| part.power == 0) {
+            return out.write_str("none");
+        }
+        let mut between = "";
+        for sign in [1, -1] {
+            let side = self
+                .parts
+                .iter()
+                .enumerate()
+                .filter(|(_, part)| part.power.signum() == sign);
+            for (place, (dimension, part)) in side.enumerate() {
+                let start = if sign < 0 && place == 0 { "/ " } else { "" };
+                write!(out, "{between}{start}")?;
+                between = " ";
+                let name = NAMES
+                    .get(dimension)
+                    .and_then(|names| names.get(usize::try_from(part.scale).ok()?));
+                out.write_str(name.unwrap_or(&"count"))?;
+                match part.scale {
+                    scale if dimension != COUNTS || scale == 0 => {}
+                    1 => out.write_str(" x 10")?,
+                    scale => write!(out, " x 10^{scale}")?,
+                }
+                if part.power.abs() != 1 {
+                    write!(out, "^{}", part.power.abs())?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 macro_rules! units {
     ($($(#[$doc:meta])* $name:ident = $dimension:ident $scale:literal;)*) => {
         $($(#[$doc])* pub const $name: Unit = Unit::one($dimension, $scale);)*
@@ -213,6 +255,27 @@ mod tests {
         assert_eq!((Unit::NONE.word(), COUNT.word()), (0, 0x0010_0000));
         assert_eq!(SEC.per(SEC), Unit::NONE);
         assert_eq!(Unit::counts(-1).word(), 0x0010_0f00);
+    }
+
+    /// What is shown can be read again.
+    #[test]
+    fn texts() {
+        let shown = [
+            (Unit::NONE, "none"),
+            (KBYTE.per(SEC), "Kbyte / sec"),
+            (COUNT, "count"),
+            (Unit::NONE.per(HOUR), "/ hour"),
+            (SEC.times(SEC).per(MBYTE), "sec^2 / Mbyte"),
+            (BYTE.times(MSEC).per(COUNT), "byte millisec / count"),
+            (Unit::counts(3).per(USEC), "count x 10^3 / microsec"),
+            (Unit::counts(-2), "count x 10^-2"),
+            (Unit::counts(1), "count x 10"),
+        ];
+        for (unit, text) in shown {
+            assert_eq!(unit.to_string(), text);
+            // `none` is the word for no unit, and no unit.
+            assert_eq!(text.replace("none", "").parse(), Ok(unit), "{text}");
+        }
     }
 
     #[test]

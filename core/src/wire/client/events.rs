@@ -22,6 +22,8 @@ pub struct EventRecords<'a> {
 pub struct EventRecord<'a> {
     /// The time of the event.
     pub stamp: Stamp,
+    /// The flags of the record (`PM_EVENT_FLAG_*`).
+    pub flags: u32,
     /// The number of events that were missed, if the record says that.
     pub missed: Option<u32>,
     /// The parameters of the event.
@@ -92,6 +94,7 @@ impl<'a> EventRecords<'a> {
         self.rest = read.rest;
         Some(EventRecord {
             stamp,
+            flags,
             missed,
             parameters,
         })

@@ -30,16 +30,18 @@ impl Agent for Doors {
         let name = m.parameter::<str>("name", |_| ());
         m.value("now", move |_| {
             let mut events = HighresEvents::highres();
-            events.record(time()).add(door, &7).add(name, "back");
+            let flags = EventFlags::POINT | EventFlags::ID;
+            events.record(time()).flags(flags).add(door, &7).add(name, "back");
             events.missed(time(), 3);
             events
         });
-        m.value("none", |_| HighresEvents::highres());
+        m.value("empty", |_| HighresEvents::highres());
+        m.value("none", |_| None::<HighresEvents>);
         m.highres_events(
             "opened",
             |s| &mut s.opened,
             move |number, record| {
-                record.add(door, number);
+                record.add(door, number).flags(EventFlags::START);
             },
         );
         m.events(
@@ -82,6 +84,10 @@ fn a_value_of_high_resolution() -> Result<()> {
     assert_eq!((record.missed, missed.missed), (None, Some(3)));
     assert_eq!(record.parameter::<u32>("doors.door"), Some(7));
     assert_eq!(record.parameter::<String>("doors.name").as_deref(), Some("back"));
+    assert_eq!(record.flags, EventFlags::POINT | EventFlags::ID);
+    assert_eq!(format!("{:?} {:?}", record.flags, missed.flags), "POINT | ID NONE");
+    let empty = pmcd.fetch("doors.empty")?;
+    assert_eq!((empty.len(), empty.events().len()), (1, 0));
     assert!(pmcd.fetch("doors.none")?.is_empty());
     Ok(())
 }

@@ -71,7 +71,7 @@ impl Agent for Faulty {
         self.maybe("begin");
         Ok(())
     }
-    fn dynamic(&mut self, m: &mut Metrics<Faulty>, _: &Request<'_>) {
+    fn dynamic(&mut self, m: &mut Metrics<Faulty>, _: &Request<'_>) -> Result<()> {
         self.maybe("dynamic");
         if self.rows.len() > 2 && !m.has("late") {
             m.cluster(3).cluster_label("late", "yes").value("late", |_| 5);
@@ -79,6 +79,7 @@ impl Agent for Faulty {
         if self.rows.len() == 4 {
             m.labels_changed();
         }
+        Ok(())
     }
     fn client_ended(&mut self, _: ClientId) {
         self.maybe("ended");
@@ -361,7 +362,7 @@ impl Agent for Numbered {
     fn metrics(m: &mut Metrics<Numbered>) {
         m.cluster(0).value("count", |s| s.0.len());
     }
-    fn dynamic(&mut self, m: &mut Metrics<Numbered>, _: &Request<'_>) {
+    fn dynamic(&mut self, m: &mut Metrics<Numbered>, _: &Request<'_>) -> Result<()> {
         for name in ["a", "b.x", "c", "d"] {
             match self.0.contains(&name) {
                 true if !m.has(name) => {
@@ -371,6 +372,7 @@ impl Agent for Numbered {
                 _ => {}
             }
         }
+        Ok(())
     }
 }
 

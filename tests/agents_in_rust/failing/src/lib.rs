@@ -43,7 +43,7 @@ impl Agent for Failing {
         m.value("read", |_| 2);
     }
 
-    fn dynamic(&mut self, _: &mut Metrics<Failing>, _: &Request<'_>) {
+    fn dynamic(&mut self, _: &mut Metrics<Failing>, _: &Request<'_>) -> Result<()> {
         panic!("told to panic in dynamic");
     }
 

@@ -28,18 +28,8 @@ impl Agent for Ticking {
     const NAME: &'static str = "ticking";
     const DOMAIN: u32 = 401;
     const OPTIONS: &'static [Opt] = &[
-        Opt {
-            short: Some('s'),
-            long: "sleep",
-            argument: Some("SECONDS"),
-            help: "start so late",
-        },
-        Opt {
-            short: None,
-            long: "linger",
-            argument: Some("SECONDS"),
-            help: "take so long to end",
-        },
+        Opt::new("sleep").short('s').argument("SECONDS").help("start so late"),
+        Opt::new("linger").argument("SECONDS").help("take so long to end"),
     ];
 
     fn start(env: &Env) -> Result<Ticking> {
@@ -59,7 +49,7 @@ impl Agent for Ticking {
             Ok(ticks)
         };
         Ok(Ticking {
-            ticks: Background::every(Duration::from_millis(20), Duration::from_secs(60), tick),
+            ticks: Background::every("ticks", Duration::from_millis(20), Duration::from_secs(60), tick),
             clients: 0,
             timer: env.timer(Duration::from_millis(20)),
             wakes: 0,

@@ -43,7 +43,7 @@ impl Agent for Staying {
         Ok(())
     }
 
-    fn end(&mut self, _: Why, _: &Client) {
+    fn end(&mut self, _: &Request<'_>, _: Result<(), &Error>) {
         seteuid(Uid::from_raw(0)).expect("it has stayed root");
         setegid(Gid::from_raw(0)).expect("it has stayed root");
     }
