@@ -345,6 +345,28 @@ fn what_cannot_be_compared_is_said() {
     );
 }
 
+/// Agents that end as soon as they are started, or once they are connected, answer nothing but
+/// errors, on either library: that is no equality. The reason is what the agents themselves say.
+#[test]
+fn agents_that_run_on_neither_library() {
+    let host = Host::new("compare-neither");
+    let ends = profile_dir().join("test-ends");
+    compile_c(&root().join("tests/compare/ends.c"), &ends, &[]);
+    host.configure(&format!(
+        "root 1 pipe binary {0}/root/pmdaroot\nxfs 11 pipe binary {1}\nkvm 95 pipe binary {0}/kvm/pmdakvm --no-such-option\n",
+        installed("var/lib/pcp/pmdas").display(),
+        ends.display()
+    ));
+    let (outcome, report) = host.json(&["xfs", "kvm"], None);
+    assert_eq!(outcome.end, "exit 2", "{report:#}");
+    for (number, said) in [(0, "nobody_has_this_name"), (1, "no-such-option")] {
+        let agent = &report["agents"][number];
+        assert_eq!(agent["result"], "not compared", "{report:#}");
+        let reason = agent["reason"].as_str().unwrap_or_default();
+        assert!(reason.contains(said), "{reason}");
+    }
+}
+
 /// In Debian's package of PCP 7.2 there are such agents.
 #[test]
 fn an_agent_without_names_is_not_compared() {

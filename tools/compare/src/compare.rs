@@ -283,7 +283,16 @@ impl Whole<'_> {
             let status = status(&mut client, agent);
             status.and_then(|()| survey::take(&mut client, own, extent))
         });
-        seen.map_err(|error| format!("{}: {}", reason(error), pmcd.last_words(&agent.name)))
+        let seen = seen.map_err(|error| format!("{}: {}", reason(error), pmcd.last_words(&agent.name)))?;
+        let pids = processes.get(&agent.name);
+        if pids.is_some_and(|pids| processes::usage(pids).resident == 0) {
+            return Err(format!("it has ended: {}", pmcd.last_words(&agent.name)));
+        }
+        if !seen.has_answers() {
+            let said = pmcd.last_words(&agent.name);
+            return Err(format!("it answers nothing but errors: {said}"));
+        }
+        Ok(seen)
     }
 
     fn take_usages(&mut self, pmcd: &Pmcd<'_>, library: Library) {

@@ -125,26 +125,73 @@ impl<'a> Pmcd<'a> {
         content(&self.folder.at("log/pmcd").join(format!("{name}.log"))).unwrap_or_default()
     }
 
-    /// The last line that an agent, or pmcd, has logged.
+    fn output(&self) -> String {
+        content(&self.folder.at("output")).unwrap_or_default()
+    }
+
+    /// What an agent, or pmcd, has said last: in its own log; when it was started, in the log of
+    /// whoever has started it; else what pmcd says of it.
     #[must_use]
     pub fn last_words(&self, name: &str) -> String {
-        let said = |log: &str| {
-            let is_said = |line: &&str| !line.trim().is_empty() && !line.starts_with("Log ");
-            let mut lines = log.lines().rev().filter(is_said).map(str::trim);
-            let last = lines.next()?;
-            // The reason is in the line before.
-            let reason = lines.next().filter(|_| last.ends_with("not started due to errors!"));
-            Some(reason.map_or_else(|| last.to_owned(), |reason| format!("{last} {reason}")))
-        };
-        let about = |log: String| {
-            let mut lines = log.lines().filter(|line| line.contains(name) && line.contains("pmcd("));
-            lines.next_back().map(str::to_owned)
-        };
-        let own = said(&self.log(name)).or_else(|| about(self.log("pmcd")));
-        let output = || content(&self.folder.at("output")).unwrap_or_default();
-        own.or_else(|| said(&output()))
-            .unwrap_or_else(|| "its log says nothing".to_owned())
+        let pmcd = self.log("pmcd");
+        let words = last_said(&self.log(name))
+            .or_else(|| said_at_start(&self.log("root"), name))
+            .or_else(|| said_before(&pmcd, name))
+            .or_else(|| said_of(&pmcd, name))
+            .or_else(|| last_said(&self.output()).filter(|_| name == "pmcd"));
+        words.unwrap_or_else(|| "its log says nothing".to_owned())
     }
+}
+
+/// Lines that somebody has said: neither empty nor those by which libpcp begins and ends a log.
+fn lines_said(log: &str) -> impl DoubleEndedIterator<Item = &str> {
+    let lines = log.lines().map(str::trim);
+    lines.filter(|line| !line.is_empty() && !line.starts_with("Log "))
+}
+
+/// Returns whether a line is one of pmcd or pmdaroot itself.
+fn is_of_pmcd(line: &str) -> bool {
+    ["pmcd:", "pmdaroot:", "["].iter().any(|start| line.starts_with(start))
+}
+
+/// The last line of a log.
+fn last_said(log: &str) -> Option<String> {
+    let mut lines = lines_said(log).rev();
+    let last = lines.next()?;
+    // The reason is in the line before.
+    let reason = lines.next().filter(|_| last.ends_with("not started due to errors!"));
+    Some(reason.map_or_else(|| last.to_owned(), |reason| format!("{last} {reason}")))
+}
+
+/// The last of some lines, without the explanation of how the program is called.
+fn last_without_usage<'a>(lines: impl Iterator<Item = &'a str>) -> Option<String> {
+    let lines = lines.take_while(|line| !line.starts_with("Usage:"));
+    lines.last().map(str::to_owned)
+}
+
+/// What an agent has said that pmdaroot has started.
+fn said_at_start(log: &str, name: &str) -> Option<String> {
+    let starts = format!(" Starting {name} agent");
+    let mut lines = lines_said(log).skip_while(|line| !line.contains(&starts));
+    lines.next()?;
+    last_without_usage(lines.take_while(|line| !is_of_pmcd(line)))
+}
+
+/// What an agent has said that pmcd itself has started: the lines before pmcd's own about it.
+fn said_before(log: &str, name: &str) -> Option<String> {
+    let about = format!(" {name} PMDA");
+    let lines: Vec<&str> = lines_said(log).collect();
+    let end = lines
+        .iter()
+        .position(|line| is_of_pmcd(line) && line.contains(&about))?;
+    let start = lines[..end].iter().rposition(|line| is_of_pmcd(line));
+    last_without_usage(lines[start.map_or(0, |start| start + 1)..end].iter().copied())
+}
+
+/// The last line of pmcd's about an agent.
+fn said_of(log: &str, name: &str) -> Option<String> {
+    let is_about = |line: &&str| line.contains(name) && (line.contains("pmcd(") || line.starts_with("pmcd:"));
+    lines_said(log).rev().find(is_about).map(str::to_owned)
 }
 
 /// The next one has the folder to itself.
@@ -229,4 +276,30 @@ fn command(program: &Path, folder: &Folder, base: Vec<(OsString, OsString)>) -> 
         .stdout(Stdio::piped())
         .stderr(output);
     command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PMCD: &str = "Log for pmcd on host started\n\npmdakvm: unrecognized option '--odd'\nUsage: pmdakvm [options]\n\n  -x\n\
+                        pmcd: unexpected end-of-file at initial exchange with kvm PMDA\n\
+                        pmcd: unexpected end-of-file at initial exchange with xfs PMDA\n\
+                        [Sat Nov 28] pmcd(7) Info: xfs\n";
+    const ROOT: &str = "[Sat Nov 28] pmdaroot(8) Info: Starting kvm agent: /a/pmdakvm\nTraceback:\nNo such user\n\
+                        [Sat Nov 28] pmdaroot(8) Info: Starting xfs agent: /a/pmdaxfs\n";
+
+    /// What an agent says before it has a log is in that of whoever has started it.
+    #[test]
+    fn own_words() {
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(said_at_start(ROOT, "kvm"), some("No such user"));
+        assert_eq!(said_at_start(ROOT, "xfs"), None);
+        assert_eq!(said_at_start(ROOT, "proc"), None);
+        assert_eq!(said_before(PMCD, "kvm"), some("pmdakvm: unrecognized option '--odd'"));
+        assert_eq!(said_before(PMCD, "xfs"), None);
+        assert_eq!(said_of(PMCD, "xfs"), some("[Sat Nov 28] pmcd(7) Info: xfs"));
+        assert_eq!(said_of("[Sat Nov 28] pmcd(7) Error: OpenRequestSocket\n", "xfs"), None);
+        assert_eq!(last_said("Log for x\n\n one \nLog finished\n"), some("one"));
+    }
 }

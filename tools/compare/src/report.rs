@@ -152,13 +152,34 @@ fn mean(usages: &[Usage]) -> Option<Usage> {
     })
 }
 
+/// Processor time that a process takes more or less by chance, in any case.
+const CHANCE: Duration = Duration::from_millis(50);
+
+/// Returns whether the processor times of the runs on the two libraries differ by more than chance:
+/// they lie further from each other than those on one library do, than a quarter of them, and than
+/// [`CHANCE`].
+fn differs(c: &[Usage], ours: &[Usage]) -> bool {
+    let range = |usages: &[Usage]| {
+        let times = || usages.iter().map(|usage| usage.processor);
+        (times().min().unwrap_or_default(), times().max().unwrap_or_default())
+    };
+    let ((c_least, c_most), (least, most)) = (range(c), range(ours));
+    let apart = least.saturating_sub(c_most).max(c_least.saturating_sub(most));
+    let by_chance = [c_most - c_least, most - least, c_most / 4, CHANCE];
+    by_chance.iter().all(|chance| apart > *chance)
+}
+
 fn add_usages(text: &mut String, name: &str, usages: &Usages) {
     if let (Some(c), Some(ours)) = (mean(&usages.c), mean(&usages.ours)) {
+        let time = if differs(&usages.c, &usages.ours) {
+            format!("{:.1}", milliseconds(ours))
+        } else {
+            "the same".to_owned()
+        };
         let _ = writeln!(
             text,
-            "{name:<16} {:>11.1} {:>11.1} {:>15} {:>11}",
+            "{name:<16} {:>11.1} {time:>11} {:>15} {:>11}",
             milliseconds(c),
-            milliseconds(ours),
             c.resident,
             ours.resident
         );
@@ -223,4 +244,35 @@ fn usages(usages: &Usages) -> Value {
         usage.map(|usage| json!({ "processor_ms": milliseconds(usage), "resident_kib": usage.resident }))
     };
     json!({ "c": one(mean(&usages.c)), "this": one(mean(&usages.ours)) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Times that the next run turns round are no difference.
+    #[test]
+    fn times_differ_by_more_than_chance() {
+        let runs = |times: &[u64]| -> Vec<Usage> {
+            let usage = |time: &u64| Usage {
+                processor: Duration::from_millis(*time),
+                resident: 0,
+            };
+            times.iter().map(usage).collect()
+        };
+        for (c, ours, expected) in [
+            (&[15, 14][..], &[49][..], false),
+            (&[31, 30], &[10], false),
+            (&[15, 14], &[66], true),
+            (&[66], &[15], true),
+            // A quarter, and the distance between runs on one library.
+            (&[1000, 1010], &[1200], false),
+            (&[1000, 1010], &[1300], true),
+            (&[1000, 1010], &[700], true),
+            (&[500, 800], &[1100], false),
+            (&[500], &[700, 950], false),
+        ] {
+            assert_eq!(differs(&runs(c), &runs(ours)), expected, "{c:?} {ours:?}");
+        }
+    }
 }

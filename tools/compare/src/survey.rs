@@ -42,6 +42,17 @@ pub struct Seen {
     pub counters: BTreeMap<String, (i128, i128)>,
 }
 
+impl Seen {
+    /// Returns whether the agent has answered at all, with something else than an error. Names and
+    /// metric identifiers are answers of pmcd.
+    #[must_use]
+    pub fn has_answers(&self) -> bool {
+        let is_of_pmcd = |question: &str| question.ends_with(" pmid") || question.ends_with(" names");
+        let mut answers = self.answers.iter();
+        answers.any(|(question, answer)| !is_of_pmcd(question) && !answer.starts_with("error"))
+    }
+}
+
 /// How much is asked.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
