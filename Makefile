@@ -8,6 +8,7 @@ LIBDIR ?= $(PREFIX)/lib/pcp-pmda-rust
 INCLUDEDIR ?= $(PREFIX)/include/pcp-pmda-rust
 MANDIR ?= $(PREFIX)/share/man
 DOCDIR ?= $(PREFIX)/share/doc/pcp-pmda-rust
+COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
 SYSCONFDIR ?= /etc
 # The file of ldconfig's that `pcp-pmda-rust enable` writes; packages have another one, so that neither touches the other's.
 CONF ?= 00-pcp-pmda-rust-local.conf
@@ -72,7 +73,7 @@ install: ## what make has built, below PREFIX (/usr/local)
 	@[ -e "$(BUILT)/libpcp_pmda.so" ] || { echo "make install: nothing is built: run make first (not as root)" >&2; exit 1; }
 	@[ -n "$(DESTDIR)" ] || sh packaging/pcp-pmda-rust.in fits "$(BUILT)/libpcp_pmda.so"
 	packaging/directories.sh note "$(DESTDIR)" "$(LIBDIR)/directories" "$(LIBDIR)/pkgconfig" "$(BINDIR)" "$(INCLUDEDIR)/pcp" "$(MANDIR)/man1" \
-	    "$(MANDIR)/man3" "$(DOCDIR)" "$(SYSCONFDIR)/ld.so.conf.d"
+	    "$(MANDIR)/man3" "$(DOCDIR)" "$(COMPLETIONDIR)" "$(SYSCONFDIR)/ld.so.conf.d"
 	install -D -m 755 "$(BUILT)/libpcp_pmda.so" "$(DESTDIR)$(LIBDIR)/libpcp_pmda.so.3"
 	$(STRIP) --strip-unneeded "$(DESTDIR)$(LIBDIR)/libpcp_pmda.so.3"
 	ln -sf libpcp_pmda.so.3 "$(DESTDIR)$(LIBDIR)/libpcp_pmda.so"
@@ -87,6 +88,7 @@ install: ## what make has built, below PREFIX (/usr/local)
 	sed 's:@LIBDIR@:$(LIBDIR):; s:@SYSCONFDIR@:$(SYSCONFDIR):; s:@CONF@:$(CONF):; s:@VERSION@:$(VERSION):' \
 	    packaging/pcp-pmda-rust.in > "$(DESTDIR)$(BINDIR)/pcp-pmda-rust"
 	chmod 755 "$(DESTDIR)$(BINDIR)/pcp-pmda-rust"
+	install -D -m 644 packaging/pcp-pmda-rust.bash "$(DESTDIR)$(COMPLETIONDIR)/pcp-pmda-rust"
 	packaging/man-links.sh "$(DESTDIR)$(MANDIR)" "$(MANEXT)"
 	for file in LICENSE THIRD-PARTY.txt *.md tests/README.md agents/openmetrics/DIFFERENCES.md docs/*.md docs/*.csv docs/*.svg docs/spec/*.md $$(find c-examples pmda/examples -name target -prune -o -type f -print); do \
 	    install -D -m 644 "$$file" "$(DESTDIR)$(DOCDIR)/$$file" || exit; done
@@ -96,7 +98,7 @@ install: ## what make has built, below PREFIX (/usr/local)
 uninstall: ## removes it
 	for file in libpcp_pmda.so.3 libpcp_pmda.so libpcp_pmda.a compare pkgconfig/libpcp_pmda.pc; do rm -f "$(DESTDIR)$(LIBDIR)/$$file"; done
 	for file in pmda.h pmdaroot.h; do rm -f "$(DESTDIR)$(INCLUDEDIR)/pcp/$$file"; done
-	rm -f "$(DESTDIR)$(BINDIR)/pcp-pmda-rust" "$(DESTDIR)$(SYSCONFDIR)/ld.so.conf.d/$(CONF)"
+	rm -f "$(DESTDIR)$(BINDIR)/pcp-pmda-rust" "$(DESTDIR)$(COMPLETIONDIR)/pcp-pmda-rust" "$(DESTDIR)$(SYSCONFDIR)/ld.so.conf.d/$(CONF)"
 	packaging/man-links.sh --remove "$(DESTDIR)$(MANDIR)" "$(MANEXT)"
 	rm -rf "$(DESTDIR)$(DOCDIR)"
 	packaging/directories.sh remove "$(DESTDIR)" "$(LIBDIR)/directories"

@@ -196,6 +196,7 @@ fn every_directory_can_be_chosen_and_nothing_is_left_behind() {
         "MANDIR=/opt/man".to_owned(),
         "DOCDIR=/opt/doc".to_owned(),
         "SYSCONFDIR=/opt/etc".to_owned(),
+        "COMPLETIONDIR=/opt/completions".to_owned(),
         "MANEXT=3pcprust".to_owned(),
     ];
     make("install", &variables);
@@ -209,6 +210,7 @@ fn every_directory_can_be_chosen_and_nothing_is_left_behind() {
         "opt/headers/pcp/pmdaroot.h",
         "opt/pcp/bin/pcp-pmda-rust",
         "opt/man/man1/pcp-pmda-rust.1",
+        "opt/completions/pcp-pmda-rust",
         "opt/man/man3/pmdaTreeCreate.3pcprust",
         "opt/man/man3/pmdaTreeInsert.3pcprust",
         "opt/doc/LICENSE",

@@ -121,6 +121,7 @@ fn the_default_changes_and_changes_back() {
 
     let text = host.says(&["enable"], "exit 0");
     assert!(text.contains(&host.ours()) && text.contains("restart"), "{text}");
+    assert!(text.contains("pmcd") && text.contains("pmproxy"), "{text}");
     let line = format!("{}\n", host.installation.libraries().display());
     assert_eq!(fs::read_to_string(&conf).expect("written"), line);
     assert!(host.says(&["status"], "exit 0").starts_with("enabled: "));
@@ -130,6 +131,75 @@ fn the_default_changes_and_changes_back() {
     assert!(text.contains("system/libpcp_pmda.so.3"), "{text}");
     assert!(fs::read_to_string(&conf).expect("left").starts_with("# "));
     assert!(host.says(&["status"], "exit 3").starts_with("disabled: "));
+}
+
+/// The package's library and one of `make install`: where the other one is in front, this one's
+/// command does not say that the C library is back.
+#[test]
+fn another_copy_is_not_the_c_library() {
+    let host = Host::new("switch-copies");
+    let other = host.path("other/lib/pcp-pmda-rust");
+    fs::create_dir_all(&other).expect("target is writable");
+    fs::hard_link(host.ours(), other.join("libpcp_pmda.so.3")).expect("target is writable");
+    let line = format!("{}\n", other.display());
+    fs::write(host.path("etc/ld.so.conf.d/01-other.conf"), line).expect("target is writable");
+    host.says(&["enable"], "exit 0");
+    let refused = |said: &str| {
+        let outcome = host.run(&["disable"]);
+        let text = String::from_utf8_lossy(&outcome.stderr).into_owned();
+        assert_eq!(outcome.end, "exit 1", "{text}");
+        let expected = format!("now loads another copy, {}/libpcp_pmda.so.3: {said}\n", other.display());
+        assert!(text.ends_with(&expected), "{text}");
+    };
+    refused("disable that one, too");
+    let command = host.path("other/bin/pcp-pmda-rust");
+    fs::create_dir_all(host.path("other/bin")).expect("target is writable");
+    fs::copy(host.path("bin/pcp-pmda-rust"), &command).expect("target is writable");
+    refused(&format!("disable that one, too: {} disable", command.display()));
+    let status = host.says(&["status"], "exit 3");
+    assert!(
+        status.starts_with("disabled: a process that starts now loads another copy"),
+        "{status}"
+    );
+    fs::remove_file(host.path("etc/ld.so.conf.d/01-other.conf")).expect("ours");
+    host.says(&["disable"], "exit 0");
+}
+
+/// Commands, and the agents of the host, complete in bash.
+#[test]
+fn words_complete() {
+    let host = Host::new("switch-words");
+    fs::write(
+        host.path("pcp.conf"),
+        format!("PCP_PMCDCONF_PATH={}\n", host.path("pmcd.conf").display()),
+    )
+    .expect("ours");
+    fs::write(
+        host.path("pmcd.conf"),
+        "# proc\nproc 3 pipe\nxfs\t11 pipe\n[access]\nprotected 1\n",
+    )
+    .expect("ours");
+    let completed = |words: &str| {
+        let script = format!(
+            ". {}; COMP_WORDS=({words}); COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1)); _pcp_pmda_rust; echo \"${{COMPREPLY[*]}}\"",
+            host.path("share/bash-completion/completions/pcp-pmda-rust").display()
+        );
+        let mut bash = plain("bash");
+        bash.args(["-c", &script]).env("PCP_CONF", host.path("pcp.conf"));
+        let outcome = expect_success(bash, "bash");
+        assert!(
+            outcome.stderr.is_empty(),
+            "{}",
+            String::from_utf8_lossy(&outcome.stderr)
+        );
+        String::from_utf8_lossy(&outcome.stdout).trim_end().to_owned()
+    };
+    assert_eq!(completed("pcp-pmda-rust st"), "status");
+    assert_eq!(completed("pcp-pmda-rust compare p"), "proc");
+    assert_eq!(completed("pcp-pmda-rust compare ''"), "--fetches --json proc xfs");
+    let commands = completed("pcp-pmda-rust which mktem");
+    assert!(commands.split(' ').all(|command| command == "mktemp"), "{commands}");
+    assert_eq!(completed("pcp-pmda-rust status ''"), "");
 }
 
 /// `compare` gets both libraries, whichever is the default. What it does is in tests/compare.
@@ -361,9 +431,18 @@ fn a_library_for_another_generation_of_pcp_is_refused() {
     fs::hard_link(compare, host.path("built/pcp-pmda-rust-compare")).expect("target is writable");
 
     // Without a pmcd, and with one that uses the same libpcp as the C library here.
-    assert_eq!(run(&["fits"]), ("exit 0".to_owned(), String::new()));
+    let fits = || {
+        let (end, text) = run(&["fits"]);
+        assert_eq!(end, "exit 0", "{text}");
+        assert!(
+            text.starts_with(&format!("fits: {} was built for PCP ", host.ours())),
+            "{text}"
+        );
+        assert_eq!(text.lines().count(), 1, "{text}");
+    };
+    fits();
     fs::copy(Library::C.file(), &daemon).expect("target is writable");
-    assert_eq!(run(&["fits"]), ("exit 0".to_owned(), String::new()));
+    fits();
     assert_eq!(run(&["enable"]).0, "exit 0");
     assert_eq!(run(&["disable"]).0, "exit 0");
     assert_eq!(install(), ("exit 0".to_owned(), String::new()));
@@ -467,15 +546,19 @@ fn directories_that_ldconfig_would_split_are_refused() {
 #[test]
 fn what_cannot_be_done_is_said() {
     let host = Host::new("switch-errors");
-    for args in [
-        &[][..],
-        &["nonsense"],
-        &["run"],
-        &["status", "more"],
-        &["which"],
-        &["fits", "a", "b"],
+    for (args, said) in [
+        (&[][..], "a command is missing"),
+        (&["nonsense"], "there is no command nonsense"),
+        (&["run"], "run takes a command"),
+        (&["status", "more"], "status takes no arguments"),
+        (&["which"], "which takes processes or a command"),
+        (&["fits", "a", "b"], "fits takes one library"),
     ] {
-        assert_eq!(host.run(args).end, "exit 2", "{args:?}");
+        let outcome = host.run(args);
+        assert_eq!(outcome.end, "exit 2", "{args:?}");
+        let text = String::from_utf8_lossy(&outcome.stderr);
+        assert_eq!(text.lines().next(), Some(&*format!("pcp-pmda-rust: {said}")), "{text}");
+        assert!(text.contains("\nUsage: "), "{text}");
     }
     assert!(host.says(&["--help"], "exit 0").starts_with("Usage: "));
     let version = concat!("pcp-pmda-rust ", env!("CARGO_PKG_VERSION"), "\n");
