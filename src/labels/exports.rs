@@ -74,9 +74,8 @@ pub unsafe extern "C-unwind" fn pmdaLabel(
             let status = unsafe { (call.callback)(call.indom.0, call.inst as u32, &raw mut place) };
             let other = status > 0 && place != call.set;
             // SAFETY: a callback that returns a positive status has stored NULL or a valid set.
-            // This one is not the set that it got, so it is the only view of it. It is read, and
-            // neither changed nor freed.
-            let replacement = other.then(|| unsafe { LabelSet::new(place) }).flatten();
+            // It is read, and neither changed nor freed, before any other code runs.
+            let replacement = other.then(|| unsafe { LabelSet::shared(place) }).flatten();
             answer = Some(LabelAnswer { status, replacement });
         }
         Ok(labels.count)
@@ -92,9 +91,9 @@ pub unsafe extern "C-unwind" fn pmdaLabel(
 /// # Safety
 /// `set` is NULL or a valid label set.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn pmdaAddLabelFlags(set: Option<LabelSet<'_>>, flags: c_int) -> c_int {
+pub unsafe extern "C" fn pmdaAddLabelFlags(set: Option<&mut LabelSet>, flags: c_int) -> c_int {
     guard(|_| {
-        set.map_or(0, |mut set| {
+        set.map_or(0, |set| {
             set.add_flags(flags as u8);
             1
         })

@@ -11,12 +11,11 @@ use crate::agent::AgentRecord;
 use crate::boundary::NoDropCell;
 use crate::fetch;
 use crate::instances::iterate;
-use crate::sys::libpcp;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::{SINCE_6_0_5, SINCE_7_2};
 use crate::view::arg::Shown;
 use crate::view::interface::{Ext, Function};
-use crate::view::label_set::{LabelArray, LabelSet, LabelSets};
+use crate::view::label_set::{LabelSet, LabelSets, OwnedSets};
 use crate::view::types::{pmLabelSet, pmdaLabelCallBack};
 use pmda_core::constants::{
     PM_IN_NULL, PM_LABEL_CLUSTER, PM_LABEL_COMPOUND, PM_LABEL_CONTEXT, PM_LABEL_DOMAIN, PM_LABEL_INDOM,
@@ -67,7 +66,7 @@ fn shown(token: &mut Token, text: &[u8], flags: u8) -> Result<()> {
     }
     let line = joined(&[text, b"\0"])?;
     let text = CStr::from_bytes_until_nul(&line).map_err(|_| Error::EINVAL)?;
-    libpcp::labels::parse(token, text, flags).map(drop)
+    OwnedSets::parsed(token, text, flags).map(drop)
 }
 
 /// [`add`] without the log.
@@ -85,8 +84,8 @@ fn add_quietly(token: &mut Token, mut sets: LabelSets<'_>, text: &[u8], flags: u
     }
     match (read?, target) {
         (ParsedText::Plain(set), None) => sets.store_new(&set),
-        (ParsedText::Plain(set), Some(mut target)) if set.is_merged() && target.is_empty() => target.replace(&set),
-        (ParsedText::Plain(set), Some(mut target)) => {
+        (ParsedText::Plain(set), Some(target)) if set.is_merged() && target.is_empty() => target.replace(&set),
+        (ParsedText::Plain(set), Some(target)) => {
             let merged = target.merged(set.iter())?;
             target.replace(&merged)
         }
@@ -95,14 +94,14 @@ fn add_quietly(token: &mut Token, mut sets: LabelSets<'_>, text: &[u8], flags: u
             text.push(0);
             let text = CStr::from_bytes_with_nul(&text).map_err(|_| Error::EINVAL)?;
             // Debug output, if it was wanted, has been printed for the text as it was given.
-            let parsed = log::without(Debug::Labels, || libpcp::labels::parse(token, text, flags))?;
-            match target {
-                _ if parsed.is_none() => Ok(target.map_or(0, |target| target.count())),
-                None => {
+            let parsed = log::without(Debug::Labels, || OwnedSets::parsed(token, text, flags))?;
+            match (parsed, target) {
+                (None, target) => Ok(target.map_or(0, |target| target.count())),
+                (parsed, None) => {
                     sets.store(parsed);
                     Ok(sets.first().map_or(0, |set| set.count()))
                 }
-                Some(mut target) => {
+                (Some(parsed), Some(target)) => {
                     let merged = target.merged(parsed.labels())?;
                     target.replace(&merged)
                 }
@@ -143,7 +142,7 @@ pub(crate) struct LabelAnswer<'call> {
     /// The number of labels, or an error.
     pub(crate) status: c_int,
     /// A set of its own, which the callback has stored in place of the one that it got.
-    pub(crate) replacement: Option<LabelSet<'call>>,
+    pub(crate) replacement: Option<&'call LabelSet>,
 }
 
 /// A request that calls the agent's callback, or the outcome of one that does not.
@@ -156,7 +155,7 @@ pub(crate) struct InstanceLabels<'call> {
     agent: &'static AgentRecord,
     indom: InDom,
     sets: LabelSets<'call>,
-    array: NoDropCell<LabelArray>,
+    array: NoDropCell<OwnedSets>,
     steps: iterate::InstanceCursor,
     /// True when the one instance that `PM_INDOM_NULL` has was visited.
     is_over: bool,
@@ -209,8 +208,8 @@ impl<'call> InstanceLabels<'call> {
             _ => return Err(Error::check(count)),
         };
         // The old pointer is not freed: we have not allocated what it leads to.
-        sets.store_none();
-        let array = LabelArray::new(size).map_err(Err)?;
+        sets.store(None);
+        let array = OwnedSets::with_capacity(size).map_err(Err)?;
         let agent = state::any_agent(token, ext).map_err(Err)?;
         if !indom.is_null() {
             iterate::start(token, agent, indom, ext);
@@ -243,9 +242,9 @@ impl<'call> InstanceLabels<'call> {
     /// `-ENOMEM`.
     fn next(&mut self, token: &mut Token) -> Result<Option<LabelCall>> {
         while let Some(inst) = self.next_instance(token) {
-            let mut set = self.array.get().ok_or(Error::GENERIC)?.push()?;
+            let set = self.array.get().ok_or(Error::GENERIC)?.push()?;
             let Some(callback) = self.ext.label_callback() else {
-                settle(&mut set, inst, 0);
+                settle(set, inst, 0);
                 continue;
             };
             let set = set.as_ptr();
@@ -263,16 +262,16 @@ impl<'call> InstanceLabels<'call> {
     /// Takes over the set of an instance, as the callback has filled it.
     fn filled(&mut self, token: &mut Token, inst: c_int, answer: LabelAnswer<'_>) {
         let indom = self.indom;
-        let Some(mut set) = self.array.get().and_then(LabelArray::last) else {
+        let Some(set) = self.array.get().and_then(OwnedSets::last) else {
             return;
         };
-        let status = filled(&mut set, answer);
+        let status = filled(set, answer);
         if status < 0 {
             let level = if SINCE_6_0_5 { Level::Warning } else { Level::Debug };
             let reason = log::errstr(Error::os(status));
             log::notify!(token, level, "pmdaLabel: InDom {indom}[{inst}]: {reason}");
         }
-        settle(&mut set, inst, status);
+        settle(set, inst, status);
     }
 
     /// Takes over the answer to the last call, and returns the next call. At the end there is none,
@@ -287,9 +286,9 @@ impl<'call> InstanceLabels<'call> {
         let next = self.next(token);
         if !matches!(next, Ok(Some(_))) {
             let array = self.array.take().filter(|_| next.is_ok());
-            if let Some((sets, count @ 1..)) = array.map(LabelArray::into_sets) {
-                self.sets.store(sets);
-                self.count = count;
+            if let Some(sets) = array.filter(|sets| sets.count() > 0) {
+                self.count = sets.count();
+                self.sets.store(Some(sets));
             }
         }
         next
@@ -299,7 +298,7 @@ impl<'call> InstanceLabels<'call> {
 /// Takes over the labels that a callback has stored, and returns their number or an error. If it
 /// has stored a set of its own in place of ours, the labels are copied: such a set stays the
 /// callback's, since it need not come from malloc (L-4).
-fn filled(set: &mut LabelSet<'_>, LabelAnswer { status, replacement }: LabelAnswer<'_>) -> c_int {
+fn filled(set: &mut LabelSet, LabelAnswer { status, replacement }: LabelAnswer<'_>) -> c_int {
     let Some(replacement) = replacement else {
         return status;
     };
@@ -311,7 +310,7 @@ fn filled(set: &mut LabelSet<'_>, LabelAnswer { status, replacement }: LabelAnsw
 /// Completes the set of an instance: its number of labels ([`LabelSet::settle`]), the flag of
 /// instances in each label, and the instance. The array of a callback that has failed is freed
 /// (L-4).
-fn settle(set: &mut LabelSet<'_>, inst: c_int, status: c_int) {
+fn settle(set: &mut LabelSet, inst: c_int, status: c_int) {
     set.settle(status);
     set.add_flags(PM_LABEL_INSTANCES as u8);
     set.set_inst(inst as u32);
@@ -324,7 +323,7 @@ fn settle(set: &mut LabelSet<'_>, inst: c_int, status: c_int) {
 /// `-EINVAL` for a domain without a name, and those of libpcp.
 fn default_labels(token: &mut Token, ident: u32, kind: c_int, mut sets: LabelSets<'_>, ext: Ext<'_>) -> Result<c_int> {
     trace(token, kind, ident, ext);
-    if let Some(mut set) = sets.first() {
+    if let Some(set) = sets.first() {
         set.add_flags(kind as u8);
         return Ok(1);
     }

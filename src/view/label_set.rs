@@ -1,45 +1,31 @@
 //! Label sets in C's memory: read, made, changed and freed in the blocks that libpcp expects
-//! (LABEL-3); and arrays of them, one set for each instance, as `pmdaLabel` returns them.
+//! (LABEL-3).
+//!
+//! [`LabelSet`] is one set, [`OwnedSets`] a block of sets that is freed unless it is handed over, and
+//! [`LabelSets`] the place where C keeps the address of its sets. The labels themselves, without C,
+//! are `pmda_core::labels`.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{CStr, c_int, c_void};
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ptr::{self, NonNull};
 
-use crate::sys::libpcp;
-use crate::sys::libpcp::labels::{LabelSetRef, PcpLabelSets};
+use crate::sys::libpcp::labels as libpcp;
 use crate::sys::lock::Token;
-use crate::view::arg::{CText, view};
-use crate::view::memory::{self, AnyBytes, Array, Block, CVec};
+use crate::sys::{slice, slice_mut};
+use crate::view::arg::CText;
+use crate::view::memory::{self, AnyBytes, Block, CVec};
 use crate::view::types::{pmLabel, pmLabelSet};
-use pmda_core::constants::PM_IN_NULL;
+use pmda_core::constants::{PM_IN_NULL, PM_LABEL_COMPOUND};
 use pmda_core::error::{Error, Result};
 use pmda_core::labels::{self, JsonLabels, Label, Span};
 
-view! {
-    /// The fields of a label set in C's memory.
-    Fields of pmLabelSet, contract
-    "`pointer` is NULL, or points to a label set whose text, array and hash are NULL or as long as it says."
-    fields {
-        /// The number of labels, or a negative code.
-        count: nlabels as c_int;
-        /// The instance that the set belongs to.
-        inst [set_inst]: inst as u32;
-    }
-    arrays {
-        /// The labels.
-        array: labels[nlabels] as Labels;
-    }
-}
-
-/// The labels of a set: spans of its text.
-type Labels<'call> = Array<'call, pmLabel>;
-
-/// A label set in C's memory. Its owner may change it, which frees what it points to. So the view
-/// is not `Copy`, and labels borrow it: they are not used any more when the set is changed.
+/// A label set in C's memory. Only its owner changes it, which frees what it points to, and no code
+/// of C runs meanwhile: so there are references to it, and labels borrow it.
 ///
 /// ```
 /// # use pcp_pmda::view::label_set::LabelSet;
-/// fn counted(mut set: LabelSet<'_>) {
+/// fn counted(set: &mut LabelSet) {
 ///     let labels = set.list().count();
 ///     set.clear();
 ///     assert!(labels > 0);
@@ -48,46 +34,99 @@ type Labels<'call> = Array<'call, pmLabel>;
 ///
 /// ```compile_fail,E0502
 /// # use pcp_pmda::view::label_set::LabelSet;
-/// fn freed(mut set: LabelSet<'_>) {
+/// fn freed(set: &mut LabelSet) {
 ///     let labels = set.list();
 ///     set.clear();
 ///     assert!(labels.count() > 0);
 /// }
 /// ```
-#[derive(Debug)]
 #[repr(transparent)]
-pub struct LabelSet<'call>(Fields<'call>);
+pub struct LabelSet(pmLabelSet);
 
-impl<'call> LabelSet<'call> {
+impl LabelSet {
     /// The set behind a pointer; `None` for NULL.
     ///
     /// # Safety
-    /// `set` is NULL, or points to a label set whose text, array and hash are NULL or as long as it
-    /// says, for `'call`. These are blocks from malloc, which may be freed and exchanged. There is
-    /// no other view of the set, and no reference to it or to what it points to.
-    pub(crate) unsafe fn new(set: *mut pmLabelSet) -> Option<LabelSet<'call>> {
-        // SAFETY: a label set, as the caller promises.
-        unsafe { Fields::new(set) }.map(LabelSet)
+    /// `set` is NULL, or points to a label set that nobody changes during `'s`. Its text and its
+    /// array are NULL or as long as it says, and so is its hash, whose names are terminated.
+    pub(crate) unsafe fn shared<'s>(set: *const pmLabelSet) -> Option<&'s LabelSet> {
+        // SAFETY: NULL, or a valid set that nobody changes, as the caller promises. A `LabelSet` has
+        // the layout of the structure.
+        unsafe { set.cast::<LabelSet>().as_ref() }
+    }
+
+    /// The set behind a pointer, to be changed; `None` for NULL.
+    ///
+    /// # Safety
+    /// As [`LabelSet::shared`]. Text, array and hash are blocks from malloc, which may be freed and
+    /// exchanged, and nobody else uses the set or what it points to during `'s`.
+    pub(crate) unsafe fn exclusive<'s>(set: *mut pmLabelSet) -> Option<&'s mut LabelSet> {
+        // SAFETY: NULL, or a valid set that nobody else uses, as the caller promises. A `LabelSet`
+        // has the layout of the structure.
+        unsafe { set.cast::<LabelSet>().as_mut() }
     }
 
     /// The structure, for C.
-    pub(crate) fn as_ptr(&self) -> *mut pmLabelSet {
-        self.0.as_ptr()
+    pub(crate) fn as_ptr(&mut self) -> *mut pmLabelSet {
+        &raw mut self.0
     }
 
     /// The number of labels, or a negative code.
     pub fn count(&self) -> c_int {
-        self.0.count()
+        self.0.nlabels
     }
 
-    /// The labels by their full names. They are valid until control goes back to C, or the set is
-    /// changed.
+    /// The instance that the set belongs to.
+    pub(crate) fn inst(&self) -> u32 {
+        self.0.inst
+    }
+
+    /// The text, and the spans of the labels in it. Both are empty where the set has none.
+    pub(crate) fn parts(&self) -> (&[u8], impl ExactSizeIterator<Item = Span> + Clone) {
+        let length = c_int::try_from(self.0.jsonlen()).unwrap_or(0);
+        // SAFETY: by the contract of the constructors the text has `jsonlen` bytes, unless it is
+        // NULL. It belongs to the set, which is borrowed.
+        let json = unsafe { slice(self.0.json.cast::<u8>(), length) };
+        // SAFETY: as for the text: `nlabels` elements, unless it is NULL.
+        let labels = unsafe { slice(self.0.labels, self.0.nlabels) };
+        (json, labels.iter().map(span))
+    }
+
+    /// The labels by their full names: the dotted names of nested ones are in the hash (LABEL-4).
+    /// Labels whose spans are not within the text are left out.
     pub fn list(&self) -> impl Iterator<Item = Label<'_>> {
-        // SAFETY: a valid set by the contract of `new`, of which this is the only view. It is
-        // borrowed for as long as the reference exists, so nobody changes the set meanwhile.
-        unsafe { LabelSetRef::new(self.as_ptr()) }
-            .into_iter()
-            .flat_map(LabelSetRef::labels)
+        let (json, spans) = self.parts();
+        spans.filter_map(move |span| {
+            Some(Label {
+                name: self.full_name(span).or_else(|| span.name(json))?,
+                value: span.value(json)?,
+                flags: span.flags,
+            })
+        })
+    }
+
+    /// Returns whether all nested labels have dotted names. Without memory libpcp leaves out such
+    /// names, and returns success all the same.
+    fn is_complete(&self) -> bool {
+        let (json, mut spans) = self.parts();
+        json.is_empty()
+            || spans.all(|span| {
+                // An empty object has the flag of nested labels, but no dotted name.
+                let empty = span.value(json).is_some_and(|value| value.starts_with(b"{"));
+                !is_nested(span) || empty || self.full_name(span).is_some()
+            })
+    }
+
+    /// The dotted name of a nested label; `None` for another label.
+    fn full_name(&self, span: Span) -> Option<&[u8]> {
+        if self.0.compound() != 1 || !is_nested(span) {
+            return None;
+        }
+        // SAFETY: by the contract of the constructors the hash is NULL or valid.
+        let name = unsafe { libpcp::dotted_name(&self.0, span.name) };
+        // SAFETY: if it is not NULL, a terminated name by the contract of the constructors. It
+        // belongs to the set, which is borrowed.
+        (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_bytes())
     }
 
     /// Returns whether the set has no labels that a merge would keep.
@@ -109,29 +148,29 @@ impl<'call> LabelSet<'call> {
     /// # Errors
     /// `-ENOMEM`; the set is as it was.
     pub(crate) fn replace(&mut self, set: &JsonLabels) -> Result<c_int> {
-        let blocks = Blocks::of(set)?;
+        let new = in_blocks(set, self.0.inst)?;
         self.clear();
-        // SAFETY: a valid set by the contract of `new`, of which this is the only view. `fill`
-        // calls no C, so nobody else reads or writes the set while the reference exists.
-        Ok(blocks.fill(unsafe { &mut *self.as_ptr() }))
+        self.0 = new;
+        Ok(self.0.nlabels)
     }
 
     /// Frees what the set points to, and empties it; its instance stays.
     pub fn clear(&mut self) {
-        // SAFETY: a valid set by the contract of `new`, of which this is the only view. An empty
-        // set takes its place, so the blocks belong to `old` alone from here on.
-        let old = unsafe { self.as_ptr().replace(empty(self.0.inst())) };
+        let inst = self.0.inst;
+        let old = std::mem::replace(&mut self.0, empty(inst));
         if old.compound() == 1 && !old.hash.is_null() {
             let mut rest = empty(PM_IN_NULL as u32);
             rest.hash = old.hash;
             rest.set_compound(1);
-            // SAFETY: a new block from malloc with one set that has nothing but the hash, of which
-            // no other set knows any more: `pmFreeLabelSets` may free both. (Only libpcp can free a
-            // hash. Without memory it leaks.)
-            drop(Block::holding(rest).map(|rest| unsafe { PcpLabelSets::own(rest.into_raw(), 1) }));
+            // Only libpcp can free a hash. Without memory it leaks.
+            if let Ok(rest) = Block::holding(rest) {
+                // SAFETY: a new block from malloc with one set that has nothing but the hash, of
+                // which no other set knows any more.
+                unsafe { libpcp::free(rest.into_raw(), 1) };
+            }
         }
-        // SAFETY: NULL or a block from malloc, by the contract of `new`; the set does not point to
-        // it any more.
+        // SAFETY: NULL or a block from malloc, by the contract of `exclusive`; the set does not
+        // point to it any more.
         unsafe { libc::free(old.json.cast::<c_void>()) };
         if old.nlabels > 0 {
             // SAFETY: as for the text. (Without labels the pointer may be anything, as for libpcp,
@@ -145,150 +184,49 @@ impl<'call> LabelSet<'call> {
     /// the array is freed here: libpcp frees the array of a set with labels only (LABEL-3). The
     /// text stays in the set, which frees it.
     pub(crate) fn settle(&mut self, status: c_int) {
-        let set = self.as_ptr();
-        // SAFETY: a valid set by the contract of `new`, of which this is the only view. Its array
-        // is NULL or a block from malloc, and the set does not point to it any more when it is
-        // freed.
-        unsafe {
-            let labels = (*set).labels;
-            let there = if labels.is_null() { 0 } else { (*set).nlabels };
-            (*set).nlabels = match status {
-                1.. if labels.is_null() => 0,
-                1.. if there > 0 => status.min(there),
-                _ => status,
-            };
-            if status < 0 {
-                (*set).labels = ptr::null_mut();
-                libc::free(labels.cast());
-            }
+        let labels = self.0.labels;
+        let there = if labels.is_null() { 0 } else { self.0.nlabels };
+        self.0.nlabels = match status {
+            1.. if labels.is_null() => 0,
+            1.. if there > 0 => status.min(there),
+            _ => status,
+        };
+        if status < 0 {
+            self.0.labels = ptr::null_mut();
+            // SAFETY: NULL or a block from malloc by the contract of `exclusive`; the set does not
+            // point to it any more.
+            unsafe { libc::free(labels.cast()) };
         }
     }
 
     /// Stores the instance that the set belongs to.
     pub(crate) fn set_inst(&mut self, inst: u32) {
-        self.0.set_inst(inst);
+        self.0.inst = inst;
     }
 
     /// Sets these flags in every label, beside those that are set (LABEL-45).
     pub(crate) fn add_flags(&mut self, flags: u8) {
-        for place in self.0.array().entries() {
-            let mut label = place.get();
+        // SAFETY: by the contract of the constructors the array has `nlabels` elements, unless it is
+        // NULL. It belongs to the set, which is borrowed.
+        for label in unsafe { slice_mut(self.0.labels, self.0.nlabels) } {
             label.set_flags(label.flags() | u32::from(flags));
-            place.set(label);
         }
     }
 }
 
-/// A set without labels, for an instance.
-fn empty(inst: u32) -> pmLabelSet {
-    let mut set = pmLabelSet::zeroed();
-    set.inst = inst;
-    set
+/// Returns whether a label is part of an object.
+fn is_nested(span: Span) -> bool {
+    c_int::from(span.flags) & PM_LABEL_COMPOUND != 0
 }
 
-/// The place where C keeps the pointer to its label sets (`pmLabelSet **`).
-#[derive(Debug)]
-#[repr(transparent)]
-pub struct LabelSets<'call>(NonNull<*mut pmLabelSet>, PhantomData<&'call pmLabelSet>);
-
-impl<'call> LabelSets<'call> {
-    /// The place of the pointer; `None` for NULL.
-    ///
-    /// # Safety
-    /// `place` is NULL, or valid for reads and writes during `'call`. What is there is NULL or
-    /// points to a set as [`LabelSet::new`] has it whenever [`LabelSets::first`] is asked for.
-    pub(crate) unsafe fn new(place: *mut *mut pmLabelSet) -> Option<LabelSets<'call>> {
-        NonNull::new(place).map(|place| LabelSets(place, PhantomData))
-    }
-
-    /// The first set, or `None` if the pointer is NULL.
-    pub(crate) fn first(&mut self) -> Option<LabelSet<'_>> {
-        // SAFETY: by the contract of `new` the place is readable, and what is there is NULL or a
-        // set as `LabelSet::new` demands. The view borrows the place, so there is one at a time.
-        unsafe { LabelSet::new(self.0.read()) }
-    }
-
-    /// Stores sets that libpcp can free: they belong to C from now on.
-    pub(crate) fn store(&mut self, sets: PcpLabelSets) {
-        self.write(sets.into_raw());
-    }
-
-    /// Makes a set of these labels, in blocks of its own, and stores it. Returns the number of
-    /// labels.
-    ///
-    /// # Errors
-    /// `-ENOMEM`; nothing is stored.
-    pub(crate) fn store_new(&mut self, set: &JsonLabels) -> Result<c_int> {
-        let (mut shell, blocks) = (Block::uninit(1)?, Blocks::of(set)?);
-        let count = blocks.fill(shell.put(empty(PM_IN_NULL as u32)));
-        self.write(shell.into_raw());
-        Ok(count)
-    }
-
-    /// Stores NULL. What was there is not freed.
-    pub(crate) fn store_none(&mut self) {
-        self.write(ptr::null_mut());
-    }
-
-    /// Stores the labels that are configured for the host, where there are none so far (LABEL-26).
-    ///
-    /// # Errors
-    /// Those of libpcp.
-    pub(crate) fn store_context(&mut self, token: &mut Token) -> Result<c_int> {
-        let (status, sets) = libpcp::labels::context(token);
-        self.store(sets);
-        status
-    }
-
-    /// Stores the label of an agent's domain, where there are none so far (LABEL-25).
-    ///
-    /// # Errors
-    /// Those of libpcp.
-    pub(crate) fn store_domain(&mut self, token: &mut Token, domain: c_int, name: CText<'_>) -> Result<c_int> {
-        let (status, sets) = libpcp::labels::domain(token, domain, name.c_str());
-        self.store(sets);
-        status
-    }
-
-    /// Stores NULL, or sets in blocks that C frees.
-    fn write(&mut self, first: *mut pmLabelSet) {
-        // SAFETY: the place is writable by the contract of `new`.
-        unsafe { self.0.write(first) };
-    }
-}
-
-/// The text and the array of a new set, in blocks for C. There is no array without labels
-/// (LABEL-36).
-struct Blocks {
-    json: Block<c_char>,
-    length: usize,
-    labels: Option<CVec<pmLabel>>,
-}
-
-impl Blocks {
-    /// Copies the labels into new blocks.
-    ///
-    /// # Errors
-    /// `-ENOMEM`.
-    fn of(set: &JsonLabels) -> Result<Blocks> {
-        let (json, length) = (memory::string(&set.json)?, set.json.len());
-        let mut labels = None;
-        if !set.labels.is_empty() {
-            let array = labels.insert(CVec::with_capacity(set.labels.len())?);
-            for span in &set.labels {
-                array.push(label(*span))?;
-            }
-        }
-        Ok(Blocks { json, length, labels })
-    }
-
-    /// Hands text and array over to an empty set. Returns the number of labels.
-    fn fill(self, set: &mut pmLabelSet) -> c_int {
-        set.set_jsonlen(self.length as u32);
-        set.json = self.json.into_raw();
-        set.nlabels = self.labels.as_ref().map_or(0, CVec::len) as c_int;
-        set.labels = self.labels.map_or(ptr::null_mut(), CVec::into_raw);
-        set.nlabels
+/// The span of a label, from C's bit fields: none is wider than the type that it becomes.
+fn span(raw: &pmLabel) -> Span {
+    Span {
+        name: raw.name() as u16,
+        name_len: raw.namelen() as u8,
+        flags: raw.flags() as u8,
+        value: raw.value() as u16,
+        value_len: raw.valuelen() as u16,
     }
 }
 
@@ -305,58 +243,184 @@ fn label(span: Span) -> pmLabel {
     label
 }
 
-/// An array of label sets that grows. It is freed with all that its sets point to, unless it is
-/// handed over.
-pub(crate) struct LabelArray(Option<CVec<pmLabelSet>>);
+/// A set without labels, for an instance.
+fn empty(inst: u32) -> pmLabelSet {
+    let mut set = pmLabelSet::zeroed();
+    set.inst = inst;
+    set
+}
 
-impl LabelArray {
-    /// An empty array with room for `capacity` sets.
+/// A set of these labels, whose text and array are new blocks. There is no array without labels
+/// (LABEL-36).
+///
+/// # Errors
+/// `-ENOMEM`.
+fn in_blocks(labels: &JsonLabels, inst: u32) -> Result<pmLabelSet> {
+    let json = memory::string(&labels.json)?;
+    let mut set = empty(inst);
+    if !labels.labels.is_empty() {
+        let array = CVec::of(labels.labels.iter().copied().map(label))?;
+        set.nlabels = array.len() as c_int;
+        set.labels = array.into_raw();
+    }
+    set.set_jsonlen(labels.json.len() as u32);
+    set.json = json.into_raw();
+    Ok(set)
+}
+
+/// The place where C keeps the pointer to its label sets (`pmLabelSet **`).
+#[derive(Debug)]
+#[repr(transparent)]
+pub struct LabelSets<'call>(NonNull<*mut pmLabelSet>, PhantomData<&'call pmLabelSet>);
+
+impl<'call> LabelSets<'call> {
+    /// The place of the pointer; `None` for NULL.
+    ///
+    /// # Safety
+    /// `place` is NULL, or valid for reads and writes during `'call`. What is there is NULL or
+    /// points to a set as [`LabelSet::exclusive`] has it whenever [`LabelSets::first`] is asked for.
+    pub(crate) unsafe fn new(place: *mut *mut pmLabelSet) -> Option<LabelSets<'call>> {
+        NonNull::new(place).map(|place| LabelSets(place, PhantomData))
+    }
+
+    /// The first set, or `None` if the pointer is NULL.
+    pub(crate) fn first(&mut self) -> Option<&mut LabelSet> {
+        // SAFETY: by the contract of `new` the place is readable, and what is there is NULL or a
+        // set as `exclusive` demands. The reference borrows the place, so there is one at a time.
+        unsafe { LabelSet::exclusive(self.0.read()) }
+    }
+
+    /// Stores sets, which C frees by `pmFreeLabelSets`; NULL for none.
+    pub(crate) fn store(&mut self, sets: Option<OwnedSets>) {
+        self.write(sets.map_or(ptr::null_mut(), OwnedSets::into_raw));
+    }
+
+    /// Makes a set of these labels, in blocks of its own, and stores it. Returns the number of
+    /// labels.
+    ///
+    /// # Errors
+    /// `-ENOMEM`; nothing is stored.
+    pub(crate) fn store_new(&mut self, labels: &JsonLabels) -> Result<c_int> {
+        let mut block = Block::uninit(1)?;
+        let count = block.put(in_blocks(labels, PM_IN_NULL as u32)?).nlabels;
+        self.write(block.into_raw());
+        Ok(count)
+    }
+
+    /// Stores the labels that are configured for the host, where there are none so far (LABEL-26).
+    ///
+    /// # Errors
+    /// Those of libpcp.
+    pub(crate) fn store_context(&mut self, token: &mut Token) -> Result<c_int> {
+        let (status, set) = libpcp::context(token);
+        self.write(set);
+        status
+    }
+
+    /// Stores the label of an agent's domain, where there are none so far (LABEL-25).
+    ///
+    /// # Errors
+    /// Those of libpcp.
+    pub(crate) fn store_domain(&mut self, token: &mut Token, domain: c_int, name: CText<'_>) -> Result<c_int> {
+        let (status, set) = libpcp::domain(token, domain, name.c_str());
+        self.write(set);
+        status
+    }
+
+    /// Stores NULL, or sets in blocks that C frees.
+    fn write(&mut self, first: *mut pmLabelSet) {
+        // SAFETY: the place is writable by the contract of `new`.
+        unsafe { self.0.write(first) };
+    }
+}
+
+/// Label sets in one block from malloc, which grows. libpcp frees them with all that they point to,
+/// unless they are handed over.
+pub(crate) struct OwnedSets(ManuallyDrop<CVec<pmLabelSet>>);
+
+impl OwnedSets {
+    /// No sets, with room for `capacity` of them.
     ///
     /// # Errors
     /// `-ENOMEM`.
-    pub(crate) fn new(capacity: usize) -> Result<LabelArray> {
-        CVec::with_capacity(capacity).map(|sets| LabelArray(Some(sets)))
+    pub(crate) fn with_capacity(capacity: usize) -> Result<OwnedSets> {
+        CVec::with_capacity(capacity).map(|sets| OwnedSets(ManuallyDrop::new(sets)))
+    }
+
+    /// Takes over `count` sets in one block; `None` for NULL.
+    ///
+    /// # Safety
+    /// `first` is NULL or a block from malloc with `count` valid sets, whose texts, arrays and
+    /// hashes are NULL or blocks of their own. Nobody else frees or changes them.
+    pub(crate) unsafe fn own(first: *mut pmLabelSet, count: c_int) -> Option<OwnedSets> {
+        let count = usize::try_from(count).unwrap_or(0);
+        // SAFETY: NULL or a block from malloc with `count` sets that nobody else has, as the caller
+        // promises.
+        unsafe { CVec::own(first, count) }.map(|sets| OwnedSets(ManuallyDrop::new(sets)))
+    }
+
+    /// Makes a set of a JSON text with libpcp's parser; `None` if it makes none.
+    ///
+    /// # Errors
+    /// Those of libpcp: `-EINVAL`, `-E2BIG`, `-ENOMEM`.
+    pub(crate) fn parsed(token: &mut Token, text: &CStr, flags: u8) -> Result<Option<OwnedSets>> {
+        let (status, set) = libpcp::parse(token, text, flags);
+        // SAFETY: NULL or one new set, which belongs to the caller.
+        let set = unsafe { OwnedSets::own(set, 1) };
+        status?;
+        if set.iter().flat_map(OwnedSets::all).all(LabelSet::is_complete) {
+            Ok(set)
+        } else {
+            Err(Error::ENOMEM)
+        }
+    }
+
+    /// The sets.
+    pub(crate) fn all(&self) -> &[LabelSet] {
+        // SAFETY: as many valid sets, by the contract of `own` and of `push`. This value owns them,
+        // and is borrowed. A `LabelSet` has the layout of the structure.
+        unsafe { slice(self.0.as_ptr().cast(), self.count()) }
+    }
+
+    /// The labels of all sets by their full names.
+    pub(crate) fn labels(&self) -> impl Iterator<Item = Label<'_>> {
+        self.all().iter().flat_map(LabelSet::list)
+    }
+
+    /// The number of sets.
+    pub(crate) fn count(&self) -> c_int {
+        c_int::try_from(self.0.len()).unwrap_or(c_int::MAX)
     }
 
     /// Appends an empty set.
     ///
     /// # Errors
     /// `-ENOMEM`.
-    pub(crate) fn push(&mut self) -> Result<LabelSet<'_>> {
-        let set = self.0.as_mut().ok_or(Error::GENERIC)?.push(pmLabelSet::zeroed())?;
-        // SAFETY: the new set is zero. Later it points to blocks from malloc alone: those that this
-        // view stores, and those that the agent's callback stores, as `pmdaLabel` demands of it.
-        // The view borrows the array, so there is one at a time.
-        unsafe { LabelSet::new(set) }.ok_or(Error::ENOMEM)
+    pub(crate) fn push(&mut self) -> Result<&mut LabelSet> {
+        let set = self.0.push(pmLabelSet::zeroed())?;
+        // SAFETY: the new set is zero. Later it points to blocks from malloc alone: those that are
+        // stored here, and those that the agent's callback stores, as `pmdaLabel` demands of it.
+        // This value alone has it, and is borrowed.
+        unsafe { LabelSet::exclusive(set) }.ok_or(Error::ENOMEM)
     }
 
     /// The set that was appended last.
-    pub(crate) fn last(&mut self) -> Option<LabelSet<'_>> {
-        let sets = self.0.as_mut()?;
-        let last = sets.len().checked_sub(1)?;
+    pub(crate) fn last(&mut self) -> Option<&mut LabelSet> {
+        let last = self.0.len().checked_sub(1)?;
         // SAFETY: `last` is less than the number of sets. For the rest see `push`.
-        unsafe { LabelSet::new(sets.as_ptr().add(last)) }
+        unsafe { LabelSet::exclusive(self.0.as_ptr().add(last)) }
     }
 
-    /// Hands the array over, in the form that libpcp frees, with the number of its sets.
-    pub(crate) fn into_sets(mut self) -> (PcpLabelSets, c_int) {
-        self.give_up()
-    }
-
-    /// Takes the sets out of this value.
-    fn give_up(&mut self) -> (PcpLabelSets, c_int) {
-        let Some(sets) = self.0.take() else {
-            return (PcpLabelSets::NONE, 0);
-        };
-        let count = c_int::try_from(sets.len()).unwrap_or(c_int::MAX);
-        // SAFETY: the array, and what its sets point to, are blocks from malloc that this value
-        // alone had; it gives them up here.
-        (unsafe { PcpLabelSets::own(sets.into_raw(), count) }, count)
+    /// Hands the sets over.
+    fn into_raw(self) -> *mut pmLabelSet {
+        ManuallyDrop::new(self).0.as_ptr()
     }
 }
 
-impl Drop for LabelArray {
+impl Drop for OwnedSets {
     fn drop(&mut self) {
-        drop(self.give_up());
+        // SAFETY: this value owns the sets, and `into_raw` prevents the drop: libpcp may free them by
+        // the contract of `own`, with the block, which is not freed by its vector.
+        unsafe { libpcp::free(self.0.as_ptr(), self.count()) };
     }
 }

@@ -187,6 +187,21 @@ impl<T: Copy> CVec<T> {
         })
     }
 
+    /// Takes over the block of an array of C; `None` for NULL.
+    ///
+    /// # Safety
+    /// `first` is NULL or a block from malloc that nobody else has, with `count` elements.
+    pub(super) unsafe fn own(first: *mut T, count: usize) -> Option<CVec<T>> {
+        let block = Block {
+            start: NonNull::new(first)?,
+        };
+        Some(CVec {
+            block,
+            len: count,
+            capacity: count,
+        })
+    }
+
     /// An array of these elements.
     ///
     /// # Errors
@@ -219,7 +234,7 @@ impl<T: Copy> CVec<T> {
     /// `-ENOMEM`; the array is as it was.
     fn spare(&mut self) -> Result<&mut MaybeUninit<T>> {
         if self.len == self.capacity {
-            let capacity = self.capacity.checked_mul(2).ok_or(Error::ENOMEM)?;
+            let capacity = self.capacity.max(1).checked_mul(2).ok_or(Error::ENOMEM)?;
             let larger = Block::uninit(capacity)?;
             // SAFETY: the larger block has room for all elements of the old one, and is another
             // block.

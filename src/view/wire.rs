@@ -8,9 +8,9 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 
-use crate::sys::libpcp::labels::{LabelSetRef, PcpLabelSets};
 use crate::sys::slice;
 use crate::view::arg::CText;
+use crate::view::label_set::{LabelSet, OwnedSets};
 use crate::view::memory::{AnyBytes, Block};
 use crate::view::types::{
     pmDesc, pmInDomProfile, pmLabelSet, pmProfile, pmValue, pmValueBlock, pmValueSet, pmdaResult,
@@ -309,7 +309,7 @@ const LABEL_KINDS: c_int =
 
 /// Label sets that a method has made. All of them are freed, not only those that are sent.
 pub(crate) struct OwnedLabels {
-    sets: PcpLabelSets,
+    sets: Option<OwnedSets>,
     /// The number of sets that are sent.
     sent: c_int,
     /// The type of the request.
@@ -337,7 +337,7 @@ impl OwnedLabels {
             count
         };
         // SAFETY: `owned` sets that libpcp may free, as the caller promises.
-        let sets = unsafe { PcpLabelSets::own(first, owned) };
+        let sets = unsafe { OwnedSets::own(first, owned) };
         OwnedLabels { sets, sent, kind }
     }
 
@@ -346,17 +346,16 @@ impl OwnedLabels {
     /// # Errors
     /// `PM_ERR_GENERIC` when the method has returned a count and stored NULL; `PM_ERR_TOOBIG`.
     pub(crate) fn encode(&self, reply: &mut Reply, ident: u32) -> Result<()> {
-        let (sets, sent, kind) = (&self.sets, self.sent, self.kind);
-        if sets.is_none() && sent > 0 {
-            return Err(Error::GENERIC);
-        }
-        reply.labels(ident, kind, sets.first(sent).map(label_set))
+        let sets = self.sets.as_ref().map_or(&[][..], OwnedSets::all);
+        let sent = usize::try_from(self.sent).unwrap_or(0);
+        let sets = sets.get(..sent).ok_or(Error::GENERIC)?;
+        reply.labels(ident, self.kind, sets.iter().map(label_set))
     }
 }
 
 /// A label set in the form that the encoder takes. A set without an array has no labels, whatever
 /// its number says.
-fn label_set(set: LabelSetRef<'_>) -> LabelSetData<'_, impl ExactSizeIterator<Item = Span>> {
+fn label_set(set: &LabelSet) -> LabelSetData<'_, impl ExactSizeIterator<Item = Span>> {
     let (json, labels) = set.parts();
     LabelSetData {
         inst: set.inst(),

@@ -42,7 +42,7 @@ pub fn headers(src: &Path, capi: &Path) -> Vec<(&'static str, String)> {
 const PARAMETERS: [(&str, &str); 8] = [
     ("Option<CText<'_>>", "*const c_char"),
     ("Option<MutableText<'_>>", "*mut c_char"),
-    ("Option<LabelSet<'_>>", "*mut pmLabelSet"),
+    ("Option<&mut LabelSet>", "*mut pmLabelSet"),
     ("Option<LabelSets<'_>>", "*mut *mut pmLabelSet"),
     ("Option<CFile>", "*mut libc::FILE"),
     ("In<'_, StopBytes>", "*mut c_void"),
