@@ -81,20 +81,17 @@ pub(crate) fn guard<R: CReturn>(body: impl FnOnce(&mut Token) -> R) -> R::C {
 }
 
 /// Begins a step. `None` on top of another one, and beside a libpcp that the library was not built
-/// for (MAIN-58).
+/// for (MAIN-58). The lock is closed until the first call has looked which libpcp it is.
 #[inline(always)]
 fn enter() -> Option<Step> {
-    if fit::fits() { Step::enter() } else { None }
-}
+    /// Another try, if the library fits.
+    #[cold]
+    #[inline(never)]
+    fn enter_first() -> Option<Step> {
+        if fit::fits() { Step::enter() } else { None }
+    }
 
-/// [`guard`] for an agent that is refused.
-pub(crate) fn guard_refused<R: CReturn>(body: impl FnOnce(&mut Token) -> R) -> R::C {
-    let Some(mut step) = Step::enter() else {
-        return R::BUSY;
-    };
-    let outcome = inner(&mut step.token, body);
-    step.leave();
-    outcome
+    Step::enter().or_else(enter_first)
 }
 
 /// The result of a step, or the value that the exported function returns if there is none.

@@ -106,6 +106,7 @@ pub(crate) fn walk_next(token: &mut Token, indom: InDom) -> Result<c_int> {
 ///
 /// # Errors
 /// `PM_ERR_INDOM` for `PM_INDOM_NULL`, and the errors of reading or writing a file.
+#[inline(never)]
 pub(crate) fn persist(token: &mut Token, indom: InDom, op: c_int) -> Result<c_int> {
     if indom.is_null() {
         return Err(Error::INDOM);
@@ -135,6 +136,7 @@ pub(crate) fn persist(token: &mut Token, indom: InDom, op: c_int) -> Result<c_in
 ///
 /// # Errors
 /// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-EINVAL` for an unknown operation, `-ENOMEM`.
+#[inline(never)]
 pub(crate) fn operate(token: &mut Token, indom: InDom, op: c_int) -> Result<c_int> {
     if indom.is_null() {
         return Err(Error::INDOM);

@@ -9,7 +9,6 @@ use std::ffi::{c_int, c_uint, c_void};
 use std::sync::atomic::Ordering;
 use std::{fmt, ptr};
 
-use crate::boundary::guard_refused;
 use crate::state;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::{self, PMAPI, SINCE_6_0_5, fit, free_result_values};
@@ -40,19 +39,17 @@ pub(crate) fn is_refused(dispatch: Option<Dispatch<'_>>) -> bool {
 }
 
 /// Gives an agent that is refused an extension and methods all the same, beside its status: some
-/// agents look at the status last (pmcd's own).
+/// agents look at the status last (pmcd's own). It is not in a step, since none begins.
 pub(crate) fn stand_in(dispatch: Option<Dispatch<'_>>, version: c_int, texts: &ExtTexts<'_>, methods: &pmdaInterface) {
-    guard_refused(|_| {
-        let Some(dispatch) = dispatch else { return };
-        let interface = Interface(u32::try_from(version).unwrap_or(u32::MAX));
-        if !interface.is_supported() {
-            return;
-        }
-        if let Ok(ext) = interface::create(texts) {
-            dispatch.set_ext(ext);
-            dispatch.set_methods(methods, interface);
-        }
-    });
+    let Some(dispatch) = dispatch else { return };
+    let interface = Interface(u32::try_from(version).unwrap_or(u32::MAX));
+    if !interface.is_supported() {
+        return;
+    }
+    if let Ok(ext) = interface::create(texts) {
+        dispatch.set_ext(ext);
+        dispatch.set_methods(methods, interface);
+    }
 }
 
 /// Gives a dispatch table an extension with copies of the `texts`, and the default `methods`.

@@ -5,21 +5,29 @@
 //! `__libc_single_threaded` says, the lock is a flag: set, it tells a signal handler on top of a
 //! step that it may not begin another one. With several threads it names its holder, which is
 //! refused, and others wait in the kernel. A call that is refused returns `-EBUSY`, NULL or nothing
-//! (`CReturn::BUSY`). (An error-checking mutex of the C library is two words:
-//! a handler between its two writes waits for its own thread.)
+//! (`CReturn::BUSY`). (An error-checking mutex of the C library is two words: a handler between its
+//! two writes waits for its own thread.)
+//!
+//! Until the first call has looked at the libpcp of the process, the lock is closed to everybody,
+//! and if the library was not built for that libpcp, it stays closed ([`settle`]). So the one check
+//! of a step is whether the lock is free.
 //!
 //! Nobody waits for the lock while its holder waits for something else. C code of the agent, and
 //! reads and writes of descriptors, are called between steps. Within a step [`Token::apart`] gives
 //! the lock to other threads while a file is written or a stream is locked: a lookup is not delayed
-//! by a save, and a thread that has locked a stream may call the library.
+//! by a save, and a thread that has locked a stream may call the library. Meanwhile no handler runs
+//! on top of that thread: its signals are blocked, except those of its own faults. (The only thread
+//! keeps the lock, and its handlers are refused.)
 //!
 //! In the child of a fork the lock is free, unless a handler on top of a step has forked. What
 //! another thread had begun to change is half done there, as with the C library: POSIX allows the
-//! child of a process with several threads no more than to `exec`.
+//! child of a process with several threads no more than to `exec`. `_Fork` runs no handlers of
+//! forks: if another thread has the lock then, a call in the child waits for ever.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 use std::ptr;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering, compiler_fence};
 
@@ -28,8 +36,28 @@ const FREE: usize = 0;
 const CONTENDED: usize = 1;
 /// The only thread holds it.
 const ALONE: usize = 2;
+/// Nobody may take it yet: nobody has asked whether the library fits the libpcp of this process.
+const UNASKED: usize = 4;
+/// Nobody may ever take it: the library does not fit. The identity of a thread is a larger number.
+const CLOSED: usize = 8;
 
-static LOCK: Lock = Lock(AtomicUsize::new(FREE));
+static LOCK: Lock = Lock(AtomicUsize::new(UNASKED));
+
+/// Returns whether [`settle`] is still to be called.
+pub(crate) fn is_unasked() -> bool {
+    LOCK.0.load(Ordering::Relaxed) == UNASKED
+}
+
+/// Opens the lock, or closes it for ever. Returns true for the first call, false for others, which
+/// change nothing.
+pub(crate) fn settle(open: bool) -> bool {
+    LOCK.exchange(UNASKED, if open { FREE } else { CLOSED })
+}
+
+/// Returns whether steps may begin.
+pub(crate) fn is_open() -> bool {
+    !matches!(LOCK.0.load(Ordering::Relaxed), UNASKED | CLOSED)
+}
 
 struct Lock(AtomicUsize);
 
@@ -47,28 +75,13 @@ fn single_threaded() -> bool {
 }
 
 impl Lock {
-    /// Takes the lock for a step; false on top of another step of this thread.
+    /// Takes the lock, or waits for it; false if this thread has it, and while it is closed.
     #[inline(always)]
-    fn enter(&self) -> bool {
-        if single_threaded() {
-            self.take_alone()
-        } else {
-            self.enter_as_one_of_several()
-        }
-    }
-
-    #[inline(never)]
-    fn enter_as_one_of_several(&self) -> bool {
-        let me = pthread_self();
-        !APART.has(me) && self.take_as(me)
-    }
-
-    /// Takes the lock, or waits for it; false if this thread has it.
     fn take(&self) -> bool {
         if single_threaded() {
             self.take_alone()
         } else {
-            self.take_as(pthread_self())
+            self.take_as_one_of_several()
         }
     }
 
@@ -83,9 +96,10 @@ impl Lock {
         is_free
     }
 
-    /// Takes the lock for this thread, one of several.
-    #[inline(always)]
-    fn take_as(&self, me: usize) -> bool {
+    /// [`Lock::take`] for one of several threads.
+    #[inline(never)]
+    fn take_as_one_of_several(&self) -> bool {
+        let me = pthread_self();
         self.exchange(FREE, me) || self.wait(me)
     }
 
@@ -99,7 +113,7 @@ impl Lock {
                 if self.exchange(state, taken) {
                     return true;
                 }
-            } else if state == ALONE || state & !CONTENDED == me {
+            } else if matches!(state, ALONE | UNASKED | CLOSED) || state & !CONTENDED == me {
                 return false;
             } else if state & CONTENDED != 0 || self.exchange(state, state | CONTENDED) {
                 self.ask_kernel(libc::FUTEX_WAIT, (state | CONTENDED) as u32);
@@ -109,32 +123,22 @@ impl Lock {
         }
     }
 
+    /// Frees the lock. Nobody waits for a thread that was the only one when it took it.
     #[inline(always)]
     fn give(&self) {
-        if single_threaded() {
-            self.give_alone();
+        compiler_fence(Ordering::SeqCst);
+        if self.0.load(Ordering::Relaxed) == ALONE {
+            self.0.store(FREE, Ordering::Release);
         } else {
             self.give_as_one_of_several();
         }
     }
 
-    #[inline(always)]
-    fn give_alone(&self) {
-        compiler_fence(Ordering::SeqCst);
-        self.0.store(FREE, Ordering::Relaxed);
-    }
-
-    #[inline(always)]
+    #[inline(never)]
     fn give_as_one_of_several(&self) {
         if self.0.swap(FREE, Ordering::Release) & CONTENDED != 0 {
-            self.wake();
+            self.ask_kernel(libc::FUTEX_WAKE, 1);
         }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn wake(&self) {
-        self.ask_kernel(libc::FUTEX_WAKE, 1);
     }
 
     #[inline(always)]
@@ -156,63 +160,12 @@ impl Lock {
     }
 }
 
-/// The threads that have given the lock to others in the middle of a step. A signal handler on top
-/// of such a thread is refused, as it may be on top of malloc or of stdio.
-static APART: Apart = Apart {
-    count: AtomicUsize::new(0),
-    threads: [const { AtomicUsize::new(FREE) }; 16],
-};
-
-struct Apart {
-    /// The number of threads below.
-    count: AtomicUsize,
-    threads: [AtomicUsize; 16],
-}
-
-impl Apart {
-    /// Returns whether a thread, this one, is in the list. Others come and go meanwhile.
-    #[inline(always)]
-    fn has(&self, me: usize) -> bool {
-        self.count.load(Ordering::Relaxed) != 0 && self.lists(me)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn lists(&self, me: usize) -> bool {
-        self.threads.iter().any(|thread| thread.load(Ordering::Relaxed) == me)
-    }
-
-    /// Adds this thread; returns its place. `None` if the list is full.
-    fn add(&self, me: usize) -> Option<&AtomicUsize> {
-        // First the count: a handler in between finds the lock taken.
-        self.count.fetch_add(1, Ordering::Relaxed);
-        let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
-        let free = |place: &&AtomicUsize| place.compare_exchange(FREE, me, success, failure).is_ok();
-        let place = self.threads.iter().find(free);
-        if place.is_none() {
-            self.count.fetch_sub(1, Ordering::Relaxed);
-        }
-        place
-    }
-
-    fn remove(&self, place: &AtomicUsize) {
-        place.store(FREE, Ordering::Relaxed);
-        self.count.fetch_sub(1, Ordering::Relaxed);
-    }
-}
-
-/// In the child of a fork: the thread that has forked is the only one.
+/// Runs in the child of a fork: the thread that has forked is the only one.
 extern "C" fn in_child() {
     let me = pthread_self();
     let state = LOCK.0.load(Ordering::Relaxed);
-    if state != ALONE && state & !CONTENDED != me {
+    if state > CLOSED && state & !CONTENDED != me {
         LOCK.0.store(FREE, Ordering::Relaxed);
-    }
-    for place in &APART.threads {
-        let thread = place.load(Ordering::Relaxed);
-        if thread != FREE && thread != me {
-            APART.remove(place);
-        }
     }
 }
 
@@ -234,10 +187,11 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// Begins a step; `None` in a signal handler on top of another step of this thread.
+    /// Begins a step; `None` in a signal handler on top of another step of this thread, and while
+    /// the lock is not open.
     #[inline(always)]
     pub(crate) fn enter() -> Option<Step> {
-        LOCK.enter().then(Step::new)
+        LOCK.take().then(Step::new)
     }
 
     #[inline(always)]
@@ -285,7 +239,7 @@ pub struct Token {
 impl Token {
     /// Works without the lock, which other threads may take meanwhile, in the middle of a step. For
     /// whatever may wait, for a disk or the lock of a stream, but for no callback of the agent:
-    /// signal handlers on top of this are refused, and the thread is not cancelled.
+    /// signal handlers on top of this are refused or wait, and the thread is not cancelled.
     ///
     /// No value is in use meanwhile, as the compiler sees to it:
     ///
@@ -303,39 +257,57 @@ impl Token {
     }
 }
 
-/// Takes the lock back, also after a panic.
+/// The signals by which a thread learns of its own faults. They stay as they are: a fault whose
+/// signal is blocked ends the process without its handler.
+const FAULTS: [c_int; 7] = [
+    libc::SIGABRT,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+    libc::SIGSEGV,
+    libc::SIGSYS,
+    libc::SIGTRAP,
+];
+
+/// Takes the lock back on drop, so also after a panic. Until then the signals of the thread are
+/// blocked: a handler on top of it would not be refused, and the thread may be in malloc or in
+/// stdio.
 struct Back {
-    /// True if other threads may have the lock; the only thread keeps it.
-    was_given: bool,
-    /// The place of this thread in the list of those that are apart. When that is full, handlers on
-    /// top of this thread are not refused.
-    place: Option<&'static AtomicUsize>,
+    /// The signals that were blocked before. `None`: the only thread has kept the lock.
+    blocked: Option<libc::sigset_t>,
 }
 
 impl Back {
     fn give() -> Back {
-        let was_given = !single_threaded();
-        let mut place = None;
-        if was_given {
-            place = APART.add(pthread_self());
-            LOCK.give_as_one_of_several();
+        if single_threaded() {
+            return Back { blocked: None };
         }
-        Back { was_given, place }
+        let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
+        // SAFETY: both sets have room in this frame. `sigfillset` writes the first one before it is
+        // changed and read, `pthread_sigmask` the second one: it cannot fail with these arguments.
+        let before = unsafe {
+            libc::sigfillset(all.as_mut_ptr());
+            for signal in FAULTS {
+                libc::sigdelset(all.as_mut_ptr(), signal);
+            }
+            libc::pthread_sigmask(libc::SIG_BLOCK, all.as_ptr(), before.as_mut_ptr());
+            before.assume_init()
+        };
+        LOCK.give_as_one_of_several();
+        Back { blocked: Some(before) }
     }
 }
 
 impl Drop for Back {
     fn drop(&mut self) {
-        if !self.was_given {
-            return;
-        }
+        let Some(before) = self.blocked else { return };
         // The thread has no other step, so it is not refused; it may be the only one by now.
         while !LOCK.take() {
             std::thread::yield_now();
         }
-        if let Some(place) = self.place {
-            APART.remove(place);
-        }
+        // Not before: a handler that runs now is on top of a step, and is refused.
+        // SAFETY: `pthread_sigmask` has written the set.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
     }
 }
 
@@ -344,6 +316,11 @@ impl Drop for Back {
 pub struct Mutex<T>(UnsafeCell<T>);
 
 // SAFETY: the value is reached with the token of the step that has the lock, of which there is one.
+//
+// One case is left to the program: in the child of a fork that was made while another thread was in
+// a step, the lock is free, and that thread does not exist. No other reference is used any more,
+// but the value may be half changed. A program that calls the library there, in place of `exec`,
+// does what POSIX forbids, and what the C library does not survive either.
 unsafe impl<T: Send> Sync for Mutex<T> {}
 
 impl<T> Mutex<T> {
@@ -403,6 +380,7 @@ mod tests {
     use super::*;
 
     fn step<R>(work: impl FnOnce(&mut Token) -> R) -> Option<R> {
+        settle(true);
         let mut step = Step::enter()?;
         let outcome = work(&mut step.token);
         step.leave();

@@ -11,11 +11,9 @@
 //! affair, as with the C library: what counts is that the newest one is that of the build.
 
 use std::ffi::{CStr, c_int, c_void};
-use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::sys::libpcp::{bindings as pcp, log};
-use crate::sys::lock::Step;
-use pmda_core::log::Level;
+use crate::sys::lock;
 
 /// What the library was built for. `pcp-pmda-rust fits` looks for this text in the file.
 static BUILT: &str = concat!(
@@ -29,35 +27,19 @@ static BUILT: &str = concat!(
 /// The number of the libpcp that the library was built for, N in `libpcp.so.N`.
 const OURS: u32 = if cfg!(pcp7) { 4 } else { 3 };
 
-/// Nobody has asked yet; the library fits; it does not.
-const UNKNOWN: u8 = 0;
-const FITS: u8 = 1;
-const MISFIT: u8 = 2;
-
-static ANSWER: AtomicU8 = AtomicU8::new(UNKNOWN);
-
-/// Returns whether the library was built for this libpcp. If not, the first call says why.
-#[inline(always)]
-pub(crate) fn fits() -> bool {
-    ANSWER.load(Ordering::Relaxed) == FITS || look()
-}
-
+/// Returns whether the library was built for this libpcp. The first call looks, and opens the lock
+/// of the library, or leaves it closed and says why.
 #[cold]
-fn look() -> bool {
-    if ANSWER.load(Ordering::Relaxed) == MISFIT {
-        return false;
+pub(crate) fn fits() -> bool {
+    if lock::is_unasked() {
+        let newest = newest();
+        let fits = is_ours(newest) && time_is_ours();
+        // Of several threads that look at once, one says it.
+        if lock::settle(fits) && !fits {
+            complain(newest);
+        }
     }
-    let newest = newest();
-    let answer = if is_ours(newest) && time_is_ours() {
-        FITS
-    } else {
-        MISFIT
-    };
-    // Of several threads that ask at once, one says it.
-    if ANSWER.swap(answer, Ordering::Relaxed) == UNKNOWN && answer == MISFIT {
-        complain(newest);
-    }
-    answer == FITS
+    lock::is_open()
 }
 
 /// Returns whether the newest libpcp of the process is that of the build. `None`: it is linked into
@@ -69,21 +51,14 @@ fn is_ours(newest: Option<u32>) -> bool {
 fn complain(newest: Option<u32>) {
     const ADVICE: &str = "it serves no call: install one that was built for this PCP, or go back to PCP's own \
                           (pcp-pmda-rust disable, where that command is installed), and restart PCP";
-    // On top of a step of this thread, in a signal handler, nothing is logged.
-    let Some(mut step) = Step::enter() else { return };
     match newest {
-        Some(number) if number != OURS => log::notify!(
-            &mut step.token,
-            Level::Crit,
+        Some(number) if number != OURS => log::refusal(format_args!(
             "{BUILT}, and this process has libpcp.so.{number} of another PCP; {ADVICE}"
-        ),
-        _ => log::notify!(
-            &mut step.token,
-            Level::Crit,
+        )),
+        _ => log::refusal(format_args!(
             "{BUILT}, and the libpcp of this process has another; {ADVICE}"
-        ),
+        )),
     }
-    step.leave();
 }
 
 /// Returns whether libpcp's `struct timeval` is that of the build: a number of seconds that is not

@@ -15,7 +15,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::sys::libpcp::SINCE_6_0_5;
 use crate::sys::libpcp::bindings as pcp;
 use crate::sys::libpcp::pmGetProgname;
-use crate::sys::lock::Token;
+use crate::sys::lock::{Token, uncancelled};
 use pmda_core::error::Error;
 use pmda_core::log::{Bytes, Journal, Level, Line, Message, Whole};
 
@@ -152,8 +152,22 @@ pub(crate) fn notify_line(token: &mut Token, level: Level, text: fmt::Arguments<
     if memory_is_short() {
         return without_libpcp(token, level, text);
     }
+    token.apart(|| pass_on(priority, text));
+}
+
+/// Writes the one line of a library that serves no call. It is not in a step: none begins.
+pub(crate) fn refusal(text: fmt::Arguments<'_>) {
+    let mut line = Line::new(text);
+    line.limit();
+    if !memory_is_short() {
+        uncancelled(|| pass_on(libc::LOG_CRIT, line.c_str()));
+    }
+}
+
+/// Passes a line on to libpcp's log.
+fn pass_on(priority: c_int, text: &CStr) {
     // SAFETY: the format asks for one C string, which is valid during the call.
-    token.apart(|| unsafe { pcp::pmNotifyErr(priority, c"%s".as_ptr(), text.as_ptr()) });
+    unsafe { pcp::pmNotifyErr(priority, c"%s".as_ptr(), text.as_ptr()) };
 }
 
 /// Returns whether there is not even the memory that libpcp needs for a line. Without it
