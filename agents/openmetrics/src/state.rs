@@ -102,7 +102,7 @@ impl OpenMetrics {
         agent.show_sources();
         agent.look(Instant::now());
         let all: Vec<u32> = agent.sources.keys().copied().collect();
-        agent.fetch(all, Instant::now(), timeout * PATIENCE);
+        agent.fetch(&all, Instant::now(), timeout * PATIENCE, false);
         log::info!("Ready to process requests");
         Ok(agent)
     }
@@ -135,7 +135,7 @@ impl OpenMetrics {
             .filter(|source| is_due(source))
             .map(|source| source.cluster);
         wanted.extend(due);
-        self.fetch(wanted, now, self.timeout);
+        self.fetch(&wanted, now, self.timeout, request.why() == Why::Fetch);
     }
 
     pub(crate) fn generation(&self) -> Generation {
@@ -262,16 +262,15 @@ impl OpenMetrics {
     }
 
     /// Fetches sources side by side, and takes their documents as they come. It waits so long for
-    /// those that usually come in time.
-    fn fetch(&mut self, clusters: Vec<u32>, now: Instant, limit: Duration) {
-        let mut arrived = HashSet::new();
+    /// those that usually come in time. A document that comes late belongs to the next request for
+    /// values (`is_for_values`), whatever is asked in between.
+    fn fetch(&mut self, clusters: &[u32], now: Instant, limit: Duration, is_for_values: bool) {
         while let Some(outcome) = self.fetcher.arrived() {
-            arrived.insert(outcome.source);
             self.take(outcome);
         }
         let mut awaited = Vec::new();
-        for cluster in clusters {
-            if self.fetcher.is_under_way(cluster) {
+        for &cluster in clusters {
+            if !self.fetcher.may_begin(cluster) {
                 continue;
             }
             self.count(cluster, |status| status.calls += 1);
@@ -286,8 +285,16 @@ impl OpenMetrics {
                     }
                     log::debug!("fetch of source {} (cluster {cluster}): {target}", source.name);
                     self.fetcher.begin(cluster, target, source.config.timeout);
-                    if !source.is_slow || source.document_is_old(now) {
-                        awaited.push(cluster);
+                    let waits = if source.is_late {
+                        // It is stuck, or is back: then the answer comes soon.
+                        limit.min(self.fetcher.patience(cluster))
+                    } else if !source.is_slow || source.document_is_old(now) {
+                        limit
+                    } else {
+                        Duration::ZERO
+                    };
+                    if !waits.is_zero() {
+                        awaited.push((cluster, waits));
                     }
                 }
                 Err(why) => {
@@ -307,24 +314,35 @@ impl OpenMetrics {
                 }
             }
         }
-        self.fetcher.wait_for(awaited, limit);
+        self.fetcher.wait_for(awaited);
         while let Some(outcome) = self.fetcher.next() {
             self.take(outcome);
         }
+        for cluster in self.fetcher.asked_again() {
+            self.count(cluster, |status| status.calls += 1);
+        }
         for cluster in self.fetcher.late() {
-            self.be_late(cluster, arrived.contains(&cluster));
+            self.be_late(cluster, is_for_values);
+        }
+        if is_for_values {
+            for cluster in clusters {
+                if let Some(source) = self.sources.get_mut(cluster) {
+                    source.is_unseen = false;
+                }
+            }
         }
     }
 
-    /// A source was not in time: its document is for a later request. One that was late before
-    /// keeps what it has until then, and so does one whose last document was meant for this
-    /// request; what any other has is no answer to it.
-    fn be_late(&mut self, cluster: u32, has_arrived: bool) {
+    /// A source was not in time: its document is for the next request for values. One that is known
+    /// to be slow keeps what it has until then, and so does one whose last document came late and
+    /// belongs to this request; what any other has is no answer to a request for values.
+    fn be_late(&mut self, cluster: u32, is_for_values: bool) {
         let Some(source) = self.sources.get_mut(&cluster) else {
             return;
         };
-        let was_slow = std::mem::replace(&mut source.is_slow, true);
-        if (was_slow || has_arrived) && source.document.is_some() {
+        source.is_late = true;
+        let is_kept = source.is_slow || source.is_unseen || !is_for_values;
+        if is_kept && source.document.is_some() {
             return;
         }
         source.begin();
@@ -342,7 +360,11 @@ impl OpenMetrics {
             return;
         };
         source.begin();
-        source.is_slow = outcome.took > self.timeout;
+        // A failure ends lateness, too, but for that of having no answer at all.
+        let was_late = source.is_late;
+        source.is_late &= outcome.is_late && outcome.result.is_err();
+        source.is_slow = outcome.result.is_ok() && outcome.took > self.timeout;
+        source.is_unseen = outcome.result.is_ok() && was_late;
         match outcome.result {
             Ok((code, document)) => {
                 let begun = Instant::now();

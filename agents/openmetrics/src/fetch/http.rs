@@ -1,6 +1,8 @@
 //! `http://` and `https://`, as Python's `requests` asks (OM-91, OM-94 to OM-98).
 
 use std::collections::HashMap;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
 
 use http_body_util::{BodyExt, Empty};
@@ -45,12 +47,30 @@ pub(super) struct Client {
     trusts: Mutex<HashMap<Secure, Weak<Trust>>>,
 }
 
+/// How far a request is, for whoever waits for it.
+#[derive(Default, Debug)]
+pub(super) struct Progress(AtomicBool);
+
+impl Progress {
+    /// Whether the request was sent on a kept connection, and the head of its reply is not there.
+    pub fn is_silent(&self) -> bool {
+        self.0.load(Relaxed)
+    }
+
+    pub(super) fn set_silent(&self, is_silent: bool) {
+        self.0.store(is_silent, Relaxed);
+    }
+}
+
 /// One request of a source: the way from its address to its document.
 struct Retrieval<'s> {
     client: &'s Client,
     peer: &'s Arc<Peer>,
     first: &'s Address,
     headers: &'s [(String, Secret)],
+    progress: &'s Progress,
+    /// Whether connections are kept for the next request.
+    keeps: bool,
     /// Connections that may be asked again on this way, one on each side.
     free: [Option<Connection>; 2],
 }
@@ -111,6 +131,7 @@ impl Client {
         peer: &Arc<Peer>,
         headers: &[(String, Secret)],
         memory: &Arc<Memory>,
+        progress: &Progress,
     ) -> Result<(u16, Document), Failure> {
         let first = peer.url.address().map_err(|reason| Failure { status: 0, reason })?;
         let mut retrieval = Retrieval {
@@ -118,6 +139,8 @@ impl Client {
             peer,
             first,
             headers,
+            progress,
+            keeps: peer.keeps(),
             free: [None, None],
         };
         let result = retrieval.run(memory).await;
@@ -196,8 +219,12 @@ impl Retrieval<'_> {
         let words = |error: &(dyn std::error::Error + 'static)| format!("{} for url: {address}", words(error));
         let free = self.free[side as usize].take_if(|free| free.origin == address.origin);
         if let Some(mut kept) = free.or_else(|| self.peer.take(side, &address.origin)) {
-            match kept.send(request.clone(), &uri).await {
+            self.progress.set_silent(true);
+            let response = kept.send(request.clone(), &uri).await;
+            self.progress.set_silent(false);
+            match response {
                 Ok(response) => {
+                    self.peer.find_alive();
                     self.peer.cookies.keep(address, response.headers());
                     return Ok((response, kept));
                 }
@@ -263,7 +290,7 @@ impl Retrieval<'_> {
     /// Leaves the connections to the next request that wants them.
     fn rest(&mut self) {
         for side in Side::ALL {
-            if let Some(connection) = self.free[side as usize].take() {
+            if let Some(connection) = self.free[side as usize].take().filter(|_| self.keeps) {
                 self.peer.keep(side, connection, &self.client.places);
             }
         }

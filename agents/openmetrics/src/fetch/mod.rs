@@ -5,6 +5,7 @@
 //! on; what is not there yet is fetched on, so long, and is there for the next request.
 
 mod address;
+mod attempts;
 mod coding;
 mod complaints;
 mod connect;
@@ -37,6 +38,7 @@ use parking_lot::Mutex;
 use tokio::runtime::{self, Handle};
 use tokio::sync::oneshot;
 
+use attempts::{Attempt, Attempts, End};
 use complaints::Complaints;
 use descriptors::Descriptors;
 pub use document::{Document, Failure, Memory};
@@ -50,6 +52,9 @@ use crate::secret::Secret;
 
 /// If no source has answered for so long, another thread reads files.
 const STALL: Duration = Duration::from_millis(5);
+
+/// How often the sources that are waited for are looked after, at least.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// How long a thread waits for work.
 const IDLE: Duration = Duration::from_secs(300);
@@ -108,15 +113,30 @@ pub struct Outcome {
     pub took: Duration,
     /// When it came.
     pub ended: Instant,
+    /// Whether there was no answer within the bound of the source.
+    pub is_late: bool,
+    /// The number of the request.
+    attempt: u64,
+}
+
+/// What is known of a source.
+#[derive(Default)]
+struct Known {
+    /// What it has at its servers, if it has an address.
+    peer: Option<Arc<Peer>>,
+    attempts: Attempts,
 }
 
 /// A source that is fetched. If that ends without an outcome, it was by a panic, which costs this
 /// source its values.
 struct Job {
     source: u32,
+    /// The number of the request.
+    attempt: u64,
     target: Arc<Target>,
     /// What the source has at its servers, if it has an address.
     peer: Option<Arc<Peer>>,
+    progress: Arc<http::Progress>,
     begun: Instant,
     /// How long it may take.
     bound: Duration,
@@ -133,9 +153,11 @@ impl Job {
             // Nobody waits any more when the agent ends.
             let _ = results.send(Outcome {
                 source: self.source,
+                attempt: self.attempt,
                 result,
                 took: self.begun.elapsed(),
                 ended: Instant::now(),
+                is_late: self.begun.elapsed() >= self.bound,
             });
         }
     }
@@ -216,13 +238,17 @@ pub struct Fetcher {
     work: Option<Loop>,
     results: Receiver<Outcome>,
     sender: Sender<Outcome>,
-    /// What sources have at their servers.
-    peers: HashMap<u32, Arc<Peer>>,
-    /// Sources that are fetched.
-    under_way: HashSet<u32>,
-    /// Those of them that the request waits for.
-    awaited: HashSet<u32>,
-    until: Instant,
+    sources: HashMap<u32, Known>,
+    /// The number of the last request.
+    attempts: u64,
+    /// Sources that are waited for, and until when.
+    awaited: HashMap<u32, Instant>,
+    /// Sources that were waited for in vain.
+    late: HashSet<u32>,
+    /// Sources that were asked once more meanwhile.
+    asked_again: Vec<u32>,
+    /// When the awaited ones are looked after.
+    tick: Instant,
 }
 
 impl Fetcher {
@@ -248,39 +274,69 @@ impl Fetcher {
             work: None,
             results,
             sender,
-            peers: HashMap::new(),
-            under_way: HashSet::new(),
-            awaited: HashSet::new(),
-            until: Instant::now(),
+            sources: HashMap::new(),
+            attempts: 0,
+            awaited: HashMap::new(),
+            late: HashSet::new(),
+            asked_again: Vec::new(),
+            tick: Instant::now(),
         }
     }
 
     /// What has come since the last request, one after the other.
     pub fn arrived(&mut self) -> Option<Outcome> {
-        let outcome = self.results.try_recv().ok()?;
-        self.come(&outcome);
-        Some(outcome)
-    }
-
-    /// Whether a source is fetched already.
-    #[must_use]
-    pub fn is_under_way(&self, source: u32) -> bool {
-        self.under_way.contains(&source)
-    }
-
-    /// Begins to fetch a source, unless that is under way. `bound` is how long it may take, if that
-    /// is not as long as all may.
-    pub fn begin(&mut self, source: u32, target: Arc<Target>, bound: Option<Duration>) {
-        if !self.under_way.insert(source) {
-            return;
+        loop {
+            let outcome = self.results.try_recv().ok()?;
+            if self.come(&outcome) {
+                return Some(outcome);
+            }
         }
-        let peer = self.peer(source, &target);
+    }
+
+    /// Whether a request that needs a source fetches it now: nothing is under way, or that is for
+    /// too long.
+    #[must_use]
+    pub fn may_begin(&self, source: u32) -> bool {
+        let known = self.sources.get(&source);
+        known.is_none_or(|known| known.attempts.may_begin(Instant::now()))
+    }
+
+    /// How long a source may be silent before it is asked once more; zero if it has never had a
+    /// document.
+    #[must_use]
+    pub fn patience(&self, source: u32) -> Duration {
+        let known = self.sources.get(&source);
+        known.and_then(|known| known.attempts.patience()).unwrap_or_default()
+    }
+
+    /// Begins to fetch a source, unless [`Fetcher::may_begin`] says no. `bound` is how long it may
+    /// take, if that is not as long as all may.
+    pub fn begin(&mut self, source: u32, target: Arc<Target>, bound: Option<Duration>) {
+        if self.may_begin(source) {
+            self.ask(source, target, bound.unwrap_or(self.shared.bound));
+        }
+    }
+
+    fn ask(&mut self, source: u32, target: Arc<Target>, bound: Duration) {
+        self.attempts += 1;
+        let known = self.sources.entry(source).or_default();
+        known.peer = self.shared.peer(&target, known.peer.take());
+        let mut attempt = Attempt {
+            number: self.attempts,
+            target: Arc::clone(&target),
+            begun: Instant::now(),
+            bound,
+            progress: Arc::default(),
+            task: None,
+        };
         let mut job = Job {
             source,
+            attempt: attempt.number,
             target,
-            peer,
-            begun: Instant::now(),
-            bound: bound.unwrap_or(self.shared.bound),
+            peer: known.peer.clone(),
+            progress: Arc::clone(&attempt.progress),
+            begun: attempt.begun,
+            bound,
             results: Some(self.sender.clone()),
         };
         let work = match &mut self.work {
@@ -288,70 +344,63 @@ impl Fetcher {
             none => match Loop::start() {
                 Ok(work) => none.insert(work),
                 Err(error) => {
+                    known.attempts.add(attempt);
                     job.send(Err(failure(format!("no thread for sources: {error}"))));
                     return;
                 }
             },
         };
-        if matches!(&*job.target, Target::File(_)) {
-            let mut files = self.shared.files.lock();
-            files.push_back(job);
-            if files.len() > 1 {
-                // Whoever reads the first takes this one, too.
-                return;
-            }
-            drop(files);
+        if !matches!(&*job.target, Target::File(_)) {
+            let task = work.handle.spawn(Arc::clone(&self.shared).run(job));
+            attempt.task = Some(task.abort_handle());
+            known.attempts.add(attempt);
+            return;
+        }
+        known.attempts.add(attempt);
+        let mut files = self.shared.files.lock();
+        files.push_back(job);
+        let is_read = files.len() > 1;
+        drop(files);
+        // Whoever reads the first takes the others, too.
+        if !is_read {
             self.read_files();
-        } else {
-            work.handle.spawn(Arc::clone(&self.shared).run(job));
         }
     }
 
-    /// Forgets what a source has at its servers: its file has gone.
+    /// Forgets a source, whose file has gone.
     pub fn forget(&mut self, source: u32) {
-        self.peers.remove(&source);
+        self.sources.remove(&source);
     }
 
-    /// What a source has at its servers, if it is fetched from an address. With another address it
-    /// begins anew.
-    fn peer(&mut self, source: u32, target: &Target) -> Option<Arc<Peer>> {
-        let Target::Http { url, secure, .. } = target else {
-            self.peers.remove(&source);
-            return None;
+    /// Waits for sources, for each at most so long, by [`Fetcher::next`].
+    pub fn wait_for(&mut self, sources: impl IntoIterator<Item = (u32, Duration)>) {
+        let now = Instant::now();
+        let is_under_way = |source: &u32| {
+            let known = self.sources.get(source);
+            known.is_some_and(|known| known.attempts.are_under_way())
         };
-        let known = self.peers.get(&source);
-        if let Some(peer) = known.filter(|peer| peer.is_of(url, secure.as_ref())) {
-            return Some(Arc::clone(peer));
-        }
-        let peer = self.shared.client().peer(url, secure.as_ref());
-        self.peers.insert(source, Arc::clone(&peer));
-        Some(peer)
-    }
-
-    /// Waits for these sources, at most so long, by [`Fetcher::next`].
-    pub fn wait_for(&mut self, sources: impl IntoIterator<Item = u32>, limit: Duration) {
         self.awaited = sources
             .into_iter()
-            .filter(|source| self.under_way.contains(source))
+            .filter(|(source, _)| is_under_way(source))
+            .map(|(source, limit)| (source, now + limit))
             .collect();
-        self.until = Instant::now() + limit;
+        self.late.clear();
+        self.tick = now;
     }
 
     /// What becomes of sources, in the order in which they come; `None` when all that are waited
-    /// for have come, or the time is over.
+    /// for have come, or their time is over.
     pub fn next(&mut self) -> Option<Outcome> {
         while !self.awaited.is_empty() {
-            let left = self.until.saturating_duration_since(Instant::now());
+            let left = self.tick.saturating_duration_since(Instant::now());
             let has_files = !self.shared.files.lock().is_empty();
             match self
                 .results
                 .recv_timeout(if has_files { left.min(STALL) } else { left })
             {
-                Ok(outcome) => {
-                    self.come(&outcome);
-                    return Some(outcome);
-                }
-                Err(_) if left.is_zero() => return None,
+                Ok(outcome) if self.come(&outcome) => return Some(outcome),
+                Ok(_) => {}
+                Err(_) if left.is_zero() => self.look_after_awaited(),
                 Err(RecvTimeoutError::Timeout) if has_files => self.read_files(),
                 Err(_) => {}
             }
@@ -359,15 +408,65 @@ impl Fetcher {
         None
     }
 
+    /// Waits no more for sources whose time is over, and asks those once more whose connection is
+    /// silent.
+    fn look_after_awaited(&mut self) {
+        let now = Instant::now();
+        let mut tick = now + LOOK;
+        let mut silent = Vec::new();
+        self.awaited.retain(|source, until| {
+            if *until <= now {
+                self.late.insert(*source);
+                return false;
+            }
+            tick = tick.min(*until);
+            let known = self.sources.get(source);
+            match known.and_then(|known| known.attempts.again_at(*until)) {
+                Some(again) if again <= now => silent.push(*source),
+                Some(again) => tick = tick.min(again),
+                None => {}
+            }
+            true
+        });
+        self.tick = tick;
+        for source in silent {
+            let first = self.sources.get(&source).and_then(|known| known.attempts.first());
+            if let Some((target, bound)) = first {
+                log::debug!("source {source} is silent and is asked on another connection: {target}");
+                self.ask(source, target, bound);
+                self.asked_again.push(source);
+            }
+        }
+    }
+
     /// Sources that were waited for and have not come.
     #[must_use]
     pub fn late(&mut self) -> HashSet<u32> {
-        std::mem::take(&mut self.awaited)
+        std::mem::take(&mut self.late)
     }
 
-    fn come(&mut self, outcome: &Outcome) {
-        self.under_way.remove(&outcome.source);
+    /// Sources that were asked once more while they were waited for.
+    #[must_use]
+    pub fn asked_again(&mut self) -> Vec<u32> {
+        std::mem::take(&mut self.asked_again)
+    }
+
+    /// Takes note of what has become of a request. False if it does not count: the source was
+    /// forgotten, or another request of it has or may have an answer.
+    fn come(&mut self, outcome: &Outcome) -> bool {
+        let Some(known) = self.sources.get_mut(&outcome.source) else {
+            return false;
+        };
+        let document = outcome.result.is_ok().then_some(outcome.took);
+        let is_final = outcome.result.as_ref().err().is_some_and(|failure| failure.status != 0);
+        let End::Answer { is_other_dead } = known.attempts.end(outcome.attempt, document, is_final) else {
+            return false;
+        };
+        if let (true, Some(peer)) = (is_other_dead, &known.peer) {
+            peer.find_dead();
+        }
         self.awaited.remove(&outcome.source);
+        true
     }
 
     /// Has one more thread read files, until there are none.
@@ -381,6 +480,16 @@ impl Fetcher {
 impl Shared {
     fn client(&self) -> &http::Client {
         self.client.get_or_init(http::Client::of_the_environment)
+    }
+
+    /// What a source has at its servers, if it is fetched from an address. With another address it
+    /// begins anew.
+    fn peer(&self, target: &Target, known: Option<Arc<Peer>>) -> Option<Arc<Peer>> {
+        let Target::Http { url, secure, .. } = target else {
+            return None;
+        };
+        let known = known.filter(|peer| peer.is_of(url, secure.as_ref()));
+        Some(known.unwrap_or_else(|| self.client().peer(url, secure.as_ref())))
     }
 
     fn read_files(&self) {
@@ -405,7 +514,7 @@ impl Shared {
                 let client = self.client();
                 let peer = job.peer.clone();
                 let peer = peer.unwrap_or_else(|| client.peer(url, secure.as_ref()));
-                let answer = client.get(&peer, headers, &self.memory);
+                let answer = client.get(&peer, headers, &self.memory, &job.progress);
                 within(job.bound, answer, || format!("no answer in time from {url}")).await
             }
             Target::Script(path) => {
@@ -436,4 +545,4 @@ async fn within<T>(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

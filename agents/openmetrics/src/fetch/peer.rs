@@ -15,6 +15,10 @@ use super::url::Url;
 /// How long a connection may wait for its next use: pmlogger asks once a minute.
 const KEPT: Duration = Duration::from_secs(300);
 
+/// After so many kept connections in a row that were dead none is kept for so many requests.
+const DEAD: u32 = 2;
+const PAUSE: u32 = 100;
+
 /// Where a connection of a source leads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Side {
@@ -40,12 +44,41 @@ pub(super) struct Peer {
     /// Its cookies.
     pub cookies: Jar,
     kept: [Mutex<Option<Idle>>; 2],
+    keeping: Mutex<Keeping>,
 }
 
 /// A connection that waits for its next use, and the task that closes it after a time.
 struct Idle {
     connection: Connection,
     _end: Task<()>,
+}
+
+/// Whether it is worth while to keep connections: something on the way, such as a relay, may forget
+/// those that wait, without a word.
+#[derive(Default)]
+struct Keeping {
+    /// Kept connections in a row that were dead.
+    dead: u32,
+    /// Requests for which none is kept.
+    pause: u32,
+}
+
+impl Keeping {
+    /// Counts a dead connection, and tells whether a pause begins.
+    fn lose(&mut self) -> bool {
+        self.dead += 1;
+        if self.dead < DEAD {
+            return false;
+        }
+        *self = Keeping { dead: 0, pause: PAUSE };
+        true
+    }
+
+    fn is_worth_while(&mut self) -> bool {
+        let is_pause = self.pause > 0;
+        self.pause = self.pause.saturating_sub(1);
+        !is_pause
+    }
 }
 
 impl Peer {
@@ -57,6 +90,7 @@ impl Peer {
             trust,
             cookies: Jar::default(),
             kept: Default::default(),
+            keeping: Mutex::default(),
         }
     }
 
@@ -64,6 +98,27 @@ impl Peer {
     /// begins anew.
     pub fn is_of(&self, url: &Url, secure: Option<&Arc<Secure>>) -> bool {
         self.url == *url && self.secure.as_ref() == secure
+    }
+
+    /// Takes note that a kept connection was dead: a request on another one was answered first.
+    pub fn find_dead(&self) {
+        let is_pause = self.keeping.lock().lose();
+        if is_pause {
+            for kept in &self.kept {
+                let idle = kept.lock().take();
+                drop(idle);
+            }
+        }
+    }
+
+    /// Takes note that a kept connection has served once more.
+    pub fn find_alive(&self) {
+        self.keeping.lock().dead = 0;
+    }
+
+    /// Whether a request that begins now keeps its connections.
+    pub fn keeps(&self) -> bool {
+        self.keeping.lock().is_worth_while()
     }
 
     /// Takes the connection that is kept with a server.
@@ -96,5 +151,26 @@ async fn close_unused(peer: Weak<Peer>, side: Side) {
     if let Some(peer) = peer.upgrade() {
         let idle = peer.kept[side as usize].lock().take();
         drop(idle);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// After two dead connections in a row none is kept for a hundred requests.
+    #[test]
+    fn when_connections_are_kept() {
+        let mut keeping = Keeping::default();
+        for _ in 0..5 {
+            assert!(!keeping.lose() && keeping.is_worth_while());
+            keeping.dead = 0;
+        }
+        for _ in 0..3 {
+            assert!(!keeping.lose() && keeping.is_worth_while());
+            assert!(keeping.lose());
+            assert!((0..PAUSE).all(|_| !keeping.is_worth_while()));
+            assert!(keeping.is_worth_while());
+        }
     }
 }

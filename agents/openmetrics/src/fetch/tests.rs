@@ -19,13 +19,14 @@ const LIMIT: Duration = Duration::from_millis(600);
 
 /// A server on the loopback address: for each request it calls a function, which gets the lines of
 /// the request and answers, and tells whether the connection goes on.
-struct Server {
+pub(crate) struct Server {
     port: u16,
     connections: Arc<AtomicUsize>,
 }
 
 impl Server {
-    fn new(answer: impl Fn(&[String], &mut dyn Write) -> bool + Send + Sync + 'static) -> Server {
+    /// A server with this function.
+    pub(crate) fn new(answer: impl Fn(&[String], &mut dyn Write) -> bool + Send + Sync + 'static) -> Server {
         Server::wrapping(answer, Some)
     }
 
@@ -57,7 +58,8 @@ impl Server {
         Server { port, connections }
     }
 
-    fn url(&self) -> String {
+    /// The address of its document.
+    pub(crate) fn url(&self) -> String {
         format!("http://127.0.0.1:{}/metrics", self.port)
     }
 }
@@ -76,7 +78,8 @@ fn request(stream: &mut impl BufRead) -> Option<Vec<String>> {
     }
 }
 
-fn respond(out: &mut dyn Write, head: &str, body: &[u8]) -> bool {
+/// Answers with the rest of the first line and more headers, and a body.
+pub(crate) fn respond(out: &mut dyn Write, head: &str, body: &[u8]) -> bool {
     let head = format!("HTTP/1.1 {head}\r\nContent-Length: {}\r\n\r\n", body.len());
     out.write_all(head.as_bytes())
         .and_then(|()| out.write_all(body))
@@ -96,7 +99,7 @@ fn all(fetcher: &mut Fetcher, targets: &[Arc<Target>]) -> Vec<Result<(u16, Strin
     for (number, target) in (0..).zip(targets) {
         fetcher.begin(number, Arc::clone(target), None);
     }
-    fetcher.wait_for(0..targets.len() as u32, LIMIT * 10);
+    fetcher.wait_for((0..targets.len() as u32).map(|source| (source, LIMIT * 10)));
     while let Some(outcome) = fetcher.next() {
         let text =
             |(status, document): (u16, Document)| (status, String::from_utf8_lossy(document.bytes()).into_owned());

@@ -107,6 +107,11 @@ pub struct Source {
     pub document: Option<Instant>,
     /// Whether the last document did not come in time: the next one is not waited for.
     pub is_slow: bool,
+    /// Whether a request has waited in vain, and nothing has come since.
+    pub is_late: bool,
+    /// Whether the last document came after the request that waited for it, and no request for
+    /// values has had it yet.
+    pub is_unseen: bool,
     /// Its file is not there any more.
     pub is_gone: bool,
     /// The last document had a fault, which was logged.
@@ -145,6 +150,8 @@ impl Source {
             fetched: None,
             document: None,
             is_slow: false,
+            is_late: false,
+            is_unseen: false,
             is_gone: false,
             is_faulty: false,
             budget,

@@ -1,12 +1,15 @@
 //! Sources that need longer than a request waits.
 
 use std::fs;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use pmda::testing::Harness;
 
 use super::Host;
+use crate::fetch::tests::{Server, respond};
 use crate::{OpenMetrics, limits};
 
 /// OM-90: what is not there in time is for a later request, and delays nobody.
@@ -110,4 +113,77 @@ fn old_values_of_a_slow_source_are_kept() {
     let begun = Instant::now();
     assert_eq!(value(&mut pmcd), Ok(Some(1.0)));
     assert!(begun.elapsed() >= LIMIT);
+}
+
+/// A server whose replies take as many milliseconds as the number says; a source with its address;
+/// and an agent that waits half a second.
+fn delayed(host: &Host) -> (Arc<AtomicU64>, Harness<OpenMetrics>) {
+    let delay = Arc::new(AtomicU64::new(0));
+    let now = Arc::clone(&delay);
+    let server = Server::new(move |_, out| {
+        thread::sleep(Duration::from_millis(now.load(Ordering::SeqCst)));
+        respond(out, "200 OK", b"x 1\n")
+    });
+    fs::write(host.at("config.d/a.url"), server.url() + "\n").expect("written");
+    let mut pmcd = host.agent();
+    pmcd.agent().timeout = Duration::from_millis(500);
+    (delay, pmcd)
+}
+
+/// What never is answered.
+const MUTE: u64 = 60_000;
+
+fn has_value(pmcd: &mut Harness<OpenMetrics>) -> bool {
+    let values = pmcd.fetch("openmetrics.a.x");
+    values.is_ok_and(|values| values.value::<f64>().is_some())
+}
+
+/// OM-90: requests without an answer cost the samples of the time in which the server has none. The
+/// source is asked once more each time, and waited for only shortly.
+#[test]
+fn a_source_that_is_stuck() {
+    let host = Host::new();
+    let (delay, mut pmcd) = delayed(&host);
+    assert!(has_value(&mut pmcd));
+    for _ in 0..2 {
+        delay.store(MUTE, Ordering::SeqCst);
+        let begun = Instant::now();
+        assert!(!has_value(&mut pmcd));
+        let first = begun.elapsed();
+        thread::sleep(Duration::from_millis(200));
+        let begun = Instant::now();
+        assert!(!has_value(&mut pmcd));
+        assert!(begun.elapsed() < first, "it is waited for as long as at first");
+        delay.store(0, Ordering::SeqCst);
+        thread::sleep(Duration::from_millis(200));
+        // The very next request has values.
+        assert!(has_value(&mut pmcd) && has_value(&mut pmcd));
+    }
+    let calls = pmcd.fetch("openmetrics.control.calls").expect("values");
+    // Two for names and values at first; then each time one, one on another connection, one for the
+    // next request, one when it is back, and the last.
+    assert_eq!(calls.value_of::<u64>("a"), Some(2 + 2 * 5));
+}
+
+/// OM-90: a late document belongs to the next request for values. A request for names in between
+/// does not use it up.
+#[test]
+fn a_request_for_names_uses_up_no_document() {
+    let host = Host::new();
+    let (delay, mut pmcd) = delayed(&host);
+    delay.store(MUTE, Ordering::SeqCst);
+    assert!(!has_value(&mut pmcd));
+    thread::sleep(Duration::from_millis(200));
+    delay.store(300, Ordering::SeqCst);
+    assert!(!has_value(&mut pmcd), "it comes later than it is waited for");
+    delay.store(MUTE, Ordering::SeqCst);
+    thread::sleep(Duration::from_millis(300));
+    for _ in 0..2 {
+        pmcd.advance(Duration::from_secs(11));
+        pmcd.names().expect("names");
+        thread::sleep(Duration::from_millis(200));
+    }
+    assert!(has_value(&mut pmcd), "the document that came late");
+    thread::sleep(Duration::from_millis(200));
+    assert!(!has_value(&mut pmcd), "it was shown");
 }

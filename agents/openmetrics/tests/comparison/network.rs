@@ -1,6 +1,8 @@
 //! Sources over the network: addresses, secrets, odd answers, proxies and certificates.
 
 use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use pcp_pmda_test::pcp::{Pmcd, text};
 
@@ -391,6 +393,32 @@ fn slow_servers() {
             }
         }
         outcomes(&pmcd, &[slow.port], &mut answers);
+        answers
+    });
+}
+
+/// OM-90: a request without an answer costs one sample, and the next one has values.
+#[test]
+fn a_request_without_an_answer() {
+    let is_mute = Arc::new(AtomicBool::new(false));
+    let mute = Arc::clone(&is_mute);
+    let server = Server::new(move |_| {
+        if mute.load(Ordering::SeqCst) {
+            std::thread::sleep(std::time::Duration::from_secs(120));
+        }
+        ("200 OK".to_owned(), b"x 1\n".to_vec())
+    });
+    compare(&[], |which| {
+        let host = Host::new("mute", which);
+        host.add_url("a", &format!("http://127.0.0.1:{}/metrics\n", server.port));
+        let mut answers = Answers::new();
+        let pmcd = host.pmcd();
+        for (round, has_answer) in [("first", true), ("mute", false), ("again", true), ("last", true)] {
+            is_mute.store(!has_answer, Ordering::SeqCst);
+            let values = text(&pmcd.tool("pminfo", &["-f", "openmetrics.a.x"]));
+            assert_eq!(values.contains("value 1\n"), has_answer, "{which:?} {round}: {values}");
+            answers.insert(("values".to_owned(), round.to_owned()), values);
+        }
         answers
     });
 }

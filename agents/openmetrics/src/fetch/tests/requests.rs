@@ -280,7 +280,7 @@ fn cookies() {
     let mut fetcher = fetcher(&[]);
     let mut cookies = |source: u32, headers: &[(&str, &str)]| {
         fetcher.begin(source, with_headers(&server.url(), headers), None);
-        fetcher.wait_for([source], LIMIT * 10);
+        fetcher.wait_for([(source, LIMIT * 10)]);
         let _ = fetcher.next().expect("an answer");
         let requests = std::mem::take(&mut *seen.lock().expect("no panic"));
         let cookies = requests.iter().map(|lines| header(lines, "Cookie").unwrap_or_default());

@@ -8,7 +8,7 @@ use openssl::error::ErrorStack;
 use openssl::hash::MessageDigest;
 use openssl::pkey::{PKey, Private};
 use openssl::rsa::Rsa;
-use openssl::ssl::{SslAcceptor, SslFiletype, SslMethod, SslVerifyMode};
+use openssl::ssl::{HandshakeError, SslAcceptor, SslFiletype, SslMethod, SslVerifyMode};
 use openssl::x509::{X509, X509Name};
 
 use super::super::secure::Secure;
@@ -56,7 +56,16 @@ fn server(key: &Path, certificate: &Path, client: Option<&Path>) -> Server {
     let acceptor = acceptor.build();
     Server::wrapping(
         |_, out| respond(out, "200 OK", b"x 1\n"),
-        move |stream| acceptor.accept(stream).ok(),
+        move |stream| match acceptor.accept(stream) {
+            Ok(stream) => Some(stream),
+            Err(HandshakeError::Failure(refused)) => {
+                // Closed with bytes that were not read, the client would have a reset instead of
+                // the reason.
+                let _ = std::io::copy(&mut refused.get_ref(), &mut std::io::sink());
+                None
+            }
+            Err(_) => None,
+        },
     )
 }
 
@@ -64,13 +73,14 @@ type Got = Result<(u16, Vec<u8>), Failure>;
 
 fn get(client: &http::Client, url: &str, secure: Option<&Secure>) -> Got {
     let peer = client.peer(&Url::new(url), secure.cloned().map(Arc::new).as_ref());
+    let progress = http::Progress::default();
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .expect("a runtime");
     let got = runtime.block_on(async {
         let memory = Memory::new();
-        let got = client.get(&peer, &[], &memory);
+        let got = client.get(&peer, &[], &memory, &progress);
         // A file that is waited for would be for ever.
         tokio::time::timeout(Duration::from_secs(20), got).await
     });

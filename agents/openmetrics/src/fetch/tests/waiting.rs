@@ -28,13 +28,13 @@ fn what_is_late_arrives() {
     let directory = tempfile::tempdir().expect("a directory");
     let late = waiting(directory.path());
     let mut fetcher = Fetcher::new(Memory::new());
-    assert!(!fetcher.is_under_way(7) && fetcher.arrived().is_none());
+    assert!(fetcher.may_begin(7) && fetcher.arrived().is_none());
     fetcher.begin(7, Arc::clone(&late), None);
-    fetcher.wait_for([7, 8], Duration::from_millis(50));
+    fetcher.wait_for([7, 8].map(|source| (source, Duration::from_millis(50))));
     assert!(fetcher.next().is_none());
     // Nobody has begun to fetch source 8.
     assert_eq!(fetcher.late(), HashSet::from([7]));
-    assert!(fetcher.late().is_empty() && fetcher.is_under_way(7) && !fetcher.is_under_way(8));
+    assert!(fetcher.late().is_empty() && !fetcher.may_begin(7) && fetcher.may_begin(8));
     // It is not fetched twice at a time.
     fetcher.begin(7, late, None);
     fs::write(directory.path().join("go"), "").expect("written");
@@ -48,9 +48,29 @@ fn what_is_late_arrives() {
         (outcome.source, outcome.result.expect("a document").1.bytes()),
         (7, &b"x 1\n"[..])
     );
-    assert!(!fetcher.is_under_way(7));
+    assert!(fetcher.may_begin(7));
     thread::sleep(Duration::from_millis(100));
     assert!(fetcher.arrived().is_none());
+}
+
+/// A relay that forgets connections without a word costs two requests a moment, and none any more
+/// then: the same request goes out on another connection, and none is kept for a while.
+#[test]
+fn a_relay_that_forgets_connections() {
+    let server = Server::new(|_, out| {
+        respond(out, "200 OK", b"x 1\n");
+        // What comes on this connection later is never answered.
+        thread::sleep(Duration::from_secs(60));
+        false
+    });
+    let mut fetcher = Fetcher::new(Memory::new());
+    for (number, connections) in [1, 2, 3, 4, 5, 6].into_iter().enumerate() {
+        let good = Ok((200, "x 1\n".to_owned()));
+        assert_eq!(all(&mut fetcher, &[target(&server.url())]), [good], "request {number}");
+        assert_eq!(server.connections.load(Ordering::SeqCst), connections);
+        let again = fetcher.asked_again();
+        assert_eq!(again.len(), usize::from(number == 1 || number == 2), "request {number}");
+    }
 }
 
 /// Files of a request that waits for none of them are read, too.
@@ -83,16 +103,26 @@ fn a_file_behind_one_that_hangs() {
     let mut fetcher = Fetcher::new(Memory::new());
     fetcher.work = Some(Loop::start().expect("a thread"));
     // As if a thread were still at the file before this one.
-    fetcher.under_way.insert(1);
+    let target = Arc::new(Target::File(page));
+    fetcher.sources.entry(1).or_default().attempts.add(Attempt {
+        number: 1,
+        target: Arc::clone(&target),
+        begun: Instant::now(),
+        bound: LIMIT,
+        progress: Arc::default(),
+        task: None,
+    });
     fetcher.shared.files.lock().push_back(Job {
         source: 1,
-        target: Arc::new(Target::File(page)),
+        attempt: 1,
+        target,
         peer: None,
+        progress: Arc::default(),
         begun: Instant::now(),
         bound: LIMIT,
         results: Some(fetcher.sender.clone()),
     });
-    fetcher.wait_for([1], LIMIT * 20);
+    fetcher.wait_for([(1, LIMIT * 20)]);
     let outcome = fetcher.next().expect("it is read");
     assert_eq!(outcome.result.expect("a document").1.bytes(), b"x 1\n");
 }
@@ -103,8 +133,10 @@ fn a_job_that_is_dropped() {
     let (sender, results) = channel();
     drop(Job {
         source: 3,
+        attempt: 1,
         target: Arc::new(Target::File(PathBuf::new())),
         peer: None,
+        progress: Arc::default(),
         begun: Instant::now(),
         bound: LIMIT,
         results: Some(sender),
