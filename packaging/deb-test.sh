@@ -273,16 +273,31 @@ C
     printf '[pcp_pmda_rust]\nlocalhost ansible_connection=local\n' | tee "$system/root/in" >"$system/root/out"
     printf '[pcp_pmda_rust_off]\nlocalhost\n' >>"$system/root/out"
     play() {
-        inside env LC_ALL=C.UTF-8 ansible-playbook -i "/root/$1" /root/fleet.yml >/tmp/log 2>&1 || { cat /tmp/log; fail "ansible-playbook -i $1"; }
+        inside env LC_ALL=C.UTF-8 ansible-playbook -i "/root/$1" "${@:3}" /root/fleet.yml >/tmp/log 2>&1 || { cat /tmp/log; fail "ansible-playbook -i $1"; }
+        grep -q " changed=$2 " /tmp/log || fail "the playbook changes something else: $(cat /tmp/log)"
     }
+    # pmcd_runs: its process.
+    pmcd_runs() { inside pgrep -o -x pmcd; }
     ! inside pgrep -x pmproxy >/dev/null || fail "pmproxy runs before the playbook"
-    play in
+    local runs
+    runs=$(pmcd_runs)
+    # The package, enable, and a restart of pmcd.
+    play in 3 --check
+    ! grep -q ' skipped=[1-9]' /tmp/log || fail "--check skips tasks: $(cat /tmp/log)"
+    [ "$(pmcd_runs)" = "$runs" ] && ! installed libpcp-pmda-rust || fail "--check changes something"
+    # The package is enabled as it comes.
+    play in 2
     answers "the playbook brings it" "$ours"
     ! inside pgrep -x pmproxy >/dev/null || fail "the playbook has started pmproxy"
-    play in
-    grep -q ' changed=1 ' /tmp/log || fail "the playbook changes more than it restarts: $(cat /tmp/log)"
-    play out
+    runs=$(pmcd_runs)
+    play in 0
+    play in 0 --check
+    [ "$(pmcd_runs)" = "$runs" ] || fail "the playbook restarts what has not changed"
+    play out 2
     answers "the playbook goes back" "$c"
+    runs=$(pmcd_runs)
+    play out 0
+    [ "$(pmcd_runs)" = "$runs" ] || fail "the playbook restarts what has not changed"
     inside /etc/init.d/pmcd stop >/dev/null
     echo "deb-test $suite: passed"
 }
