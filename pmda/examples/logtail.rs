@@ -101,7 +101,9 @@ mod tests {
     fn each_client_has_its_filter() -> Result<()> {
         let folder = tempfile::tempdir()?;
         let log = folder.path().join("log");
-        let mut pmcd = Harness::<LogTail>::with_options(&[("file", &log.display().to_string())])?;
+        let mut pmcd = Harness::<LogTail>::builder()
+            .option("file", &log.display().to_string())
+            .start()?;
         seen(&mut pmcd)?;
         seen(pmcd.as_client(1))?;
         pmcd.store("logtail.line", "error")?;
@@ -121,7 +123,9 @@ mod tests {
     fn read_by_itself() -> Result<()> {
         let folder = tempfile::tempdir()?;
         let log = folder.path().join("log");
-        let mut pmcd = Harness::<LogTail>::with_options(&[("file", &log.display().to_string())])?;
+        let mut pmcd = Harness::<LogTail>::builder()
+            .option("file", &log.display().to_string())
+            .start()?;
         add(&log, "one\n");
         assert!(!pmcd.wait(Duration::ZERO));
         pmcd.advance(Duration::from_secs(1));

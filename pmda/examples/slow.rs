@@ -64,7 +64,7 @@ fn main() -> ExitCode {
 
 #[test]
 fn what_hangs_costs_try_again() -> Result<()> {
-    let mut pmcd = pmda::testing::Harness::<Slow>::with_deadline()?;
+    let mut pmcd = pmda::testing::Harness::<Slow>::builder().deadline().start()?;
     assert_eq!(pmcd.fetch("slow.looks")?.value(), Some(1));
     pmcd.store("slow.delay", 2000)?;
     assert_eq!(pmcd.fetch("slow.looks").err(), Some(Error::AGAIN));
@@ -76,7 +76,7 @@ fn what_hangs_costs_try_again() -> Result<()> {
 
 #[test]
 fn what_was_seen_gets_too_old() -> Result<()> {
-    let mut pmcd = pmda::testing::Harness::<Slow>::with_deadline()?;
+    let mut pmcd = pmda::testing::Harness::<Slow>::builder().deadline().start()?;
     let seen = |pmcd: &mut pmda::testing::Harness<Slow>| pmcd.fetch("slow.background").map(|seen| seen.value());
     while seen(&mut pmcd) != Ok(Some(1)) {
         sleep(Duration::from_millis(5));

@@ -220,7 +220,9 @@ fn main() -> ExitCode {
 
 #[test]
 fn numbers_add_up() -> Result<()> {
-    let mut pmcd = pmda::testing::Harness::<Statsd>::with_options(&[("port", "0")])?;
+    let mut pmcd = pmda::testing::Harness::<Statsd>::builder()
+        .option("port", "0")
+        .start()?;
     let client = UdpSocket::bind("127.0.0.1:0")?;
     for datagram in [
         "visits:2|c\nvisits:1|c|@0.5",

@@ -71,7 +71,7 @@ fn texts(help: &str) -> Option<&'static str> {
 fn semantics(metric: &Declared<'_>) -> Option<&'static str> {
     let is_number = !matches!(
         metric.kind,
-        Type::String | Type::Aggregate | Type::Event | Type::HighresEvent
+        Type::String | Type::Aggregate | Type::Event | Type::HighresEvent | Type::NoSupport
     );
     if is_number {
         return None;

@@ -270,7 +270,7 @@ impl<const HIGHRES: bool> Value for Events<HIGHRES> {
         let array = records.publish(if HIGHRES { Form::High } else { Form::Low });
         // The receiver puts length and type in front.
         let data = array.get_mut(4..).unwrap_or_default();
-        block::exchange(Self::TYPE as u32, data, Direction::Encode).map_err(|_| Error::GENERIC)?;
+        block::exchange(Self::TYPE.number(), data, Direction::Encode).map_err(|_| Error::GENERIC)?;
         out.block(Self::TYPE, data)
     }
 }

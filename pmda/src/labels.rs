@@ -1,11 +1,14 @@
 //! Labels: names with values that describe a domain, a cluster, a metric or an instance.
 
-use pmda_core::constants::{PM_LABEL_COMPOUND, PM_LABEL_OPTIONAL};
+use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::str::FromStr;
 
-use pmda_core::labels::{JsonLabels, Label, MAX_LABELS, MAX_MERGED, MAX_NAME, merge};
+use pmda_core::constants::{PM_LABEL_COMPOUND, PM_LABEL_OPTIONAL};
+use pmda_core::error as core;
+use pmda_core::labels::{JsonLabels, Label, MAX_LABELS, MAX_MERGED, MAX_NAME, compact, members, merge};
 
-use pmda_core::error::{Error, Result};
+use crate::{Error, Result};
 
 /// Flags of a label, which say that its name has a dot in it, and that it does not identify
 /// anything.
@@ -26,7 +29,7 @@ const OPTIONAL: u8 = PM_LABEL_OPTIONAL as u8;
 /// let labels = Labels::new()
 ///     .add("device", "sda")
 ///     .optional("rotational", false)
-///     .object("queue", Labels::new().add("depth", 32));
+///     .add("queue", Labels::new().add("depth", 32));
 /// assert_eq!(labels.to_string(), r#"{"device":"sda","queue.depth":32,"rotational":false}"#);
 /// ```
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -49,23 +52,95 @@ pub(crate) struct Given {
     pub(crate) problem: Option<String>,
 }
 
-/// The value of a label: a text, a number or a truth value.
+/// The value of a label: any JSON. It is made of Rust's texts, numbers and truth values, of lists of
+/// these, of [`Labels`] for an object, and of a text in JSON; `()` and `None` are null.
+///
+/// ```
+/// use pmda::{LabelValue, Labels};
+///
+/// # fn main() -> pmda::Result<()> {
+/// let labels = Labels::new()
+///     .add("indom_name", ["block", "memory"])
+///     .add("owner", None::<&str>)
+///     .add("limits", r#"[{"depth": 32}, true]"#.parse::<LabelValue>()?);
+/// let json = r#"{"indom_name":["block","memory"],"limits":[{"depth":32},true],"owner":null}"#;
+/// assert_eq!(labels.to_string(), json);
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LabelValue(String);
+pub struct LabelValue(Json);
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Json {
+    /// The text of anything but an object.
+    Plain(String),
+    /// The members of an object.
+    Object(Vec<LabelEntry>),
+}
+
+impl LabelValue {
+    fn plain(json: String) -> LabelValue {
+        LabelValue(Json::Plain(json))
+    }
+
+    /// The value of a JSON text that was read, without white space.
+    fn of_compact(json: &str) -> LabelValue {
+        if !json.starts_with('{') {
+            return LabelValue::plain(json.to_owned());
+        }
+        members(json.as_bytes())
+            .map(|(name, value)| (String::from_utf8_lossy(name), String::from_utf8_lossy(value)))
+            .map(|(name, value)| (name, LabelValue::of_compact(&value)))
+            .collect::<Labels>()
+            .into()
+    }
+
+    /// The value as a JSON text.
+    fn json(&self) -> Cow<'_, str> {
+        match &self.0 {
+            Json::Plain(json) => Cow::Borrowed(json),
+            Json::Object(entries) => {
+                let members = entries
+                    .iter()
+                    .map(|entry| [&quoted(&entry.name), ":", &entry.value].concat());
+                Cow::Owned(format!("{{{}}}", members.collect::<Vec<_>>().join(",")))
+            }
+        }
+    }
+}
+
+/// Reads a JSON text: any value.
+impl FromStr for LabelValue {
+    type Err = Error;
+
+    /// # Errors
+    /// `-EINVAL` for a text that is not JSON.
+    fn from_str(text: &str) -> Result<LabelValue> {
+        let invalid = || Error::EINVAL.text(format_args!("label {}: not JSON", excerpt(text)));
+        let json = compact(text.as_bytes()).and_then(|json| String::from_utf8(json).ok());
+        Ok(LabelValue::of_compact(&json.ok_or_else(invalid)?))
+    }
+}
+
+/// A text in JSON.
+fn quoted(text: &str) -> String {
+    let mut json = String::with_capacity(text.len() + 2);
+    json.push('"');
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => json.extend(['\\', character]),
+            '\0'..='\x1f' => json.push_str(&format!("\\u{:04x}", u32::from(character))),
+            _ => json.push(character),
+        }
+    }
+    json.push('"');
+    json
+}
 
 impl From<&str> for LabelValue {
     fn from(text: &str) -> LabelValue {
-        let mut json = String::with_capacity(text.len() + 2);
-        json.push('"');
-        for character in text.chars() {
-            match character {
-                '"' | '\\' => json.extend(['\\', character]),
-                '\0'..='\x1f' => json.push_str(&format!("\\u{:04x}", u32::from(character))),
-                _ => json.push(character),
-            }
-        }
-        json.push('"');
-        LabelValue(json)
+        LabelValue::plain(quoted(text))
     }
 }
 
@@ -75,11 +150,17 @@ impl From<String> for LabelValue {
     }
 }
 
+impl From<&String> for LabelValue {
+    fn from(text: &String) -> LabelValue {
+        LabelValue::from(text.as_str())
+    }
+}
+
 /// JSON has no numbers that are not finite: they become the texts `NaN`, `inf` and `-inf`.
 impl From<f64> for LabelValue {
     fn from(number: f64) -> LabelValue {
         if number.is_finite() {
-            LabelValue(number.to_string())
+            LabelValue::plain(number.to_string())
         } else {
             LabelValue::from(number.to_string())
         }
@@ -90,13 +171,62 @@ macro_rules! plain_values {
     ($($type:ty)*) => {
         $(impl From<$type> for LabelValue {
             fn from(value: $type) -> LabelValue {
-                LabelValue(value.to_string())
+                LabelValue::plain(value.to_string())
             }
         })*
     };
 }
 
-plain_values! { bool i32 u32 i64 u64 usize }
+plain_values! { bool i8 u8 i16 u16 i32 u32 i64 u64 isize usize }
+
+/// Null.
+impl From<()> for LabelValue {
+    fn from((): ()) -> LabelValue {
+        LabelValue::plain("null".to_owned())
+    }
+}
+
+/// `None` is null.
+impl<V: Into<LabelValue>> From<Option<V>> for LabelValue {
+    fn from(value: Option<V>) -> LabelValue {
+        value.map_or_else(|| ().into(), Into::into)
+    }
+}
+
+/// An object: clients see its labels with its own name and a dot in front of each.
+impl From<Labels> for LabelValue {
+    fn from(labels: Labels) -> LabelValue {
+        let mut labels = labels;
+        labels.keep_last_of_each_name();
+        LabelValue(Json::Object(labels.0))
+    }
+}
+
+/// A list.
+impl<V: Into<LabelValue>> FromIterator<V> for LabelValue {
+    fn from_iter<I: IntoIterator<Item = V>>(values: I) -> LabelValue {
+        let values = values.into_iter().map(|value| value.into().json().into_owned());
+        LabelValue::plain(format!("[{}]", values.collect::<Vec<_>>().join(",")))
+    }
+}
+
+impl<V: Into<LabelValue>> From<Vec<V>> for LabelValue {
+    fn from(values: Vec<V>) -> LabelValue {
+        values.into_iter().collect()
+    }
+}
+
+impl<V: Into<LabelValue>, const N: usize> From<[V; N]> for LabelValue {
+    fn from(values: [V; N]) -> LabelValue {
+        values.into_iter().collect()
+    }
+}
+
+impl<V: Into<LabelValue> + Clone> From<&[V]> for LabelValue {
+    fn from(values: &[V]) -> LabelValue {
+        values.iter().cloned().collect()
+    }
+}
 
 impl Labels {
     /// No labels.
@@ -108,32 +238,21 @@ impl Labels {
     /// Adds a label. A name consists of parts between dots, each a letter and then letters, digits
     /// and underscores, of 254 bytes at most. Of two labels with one name the later one counts.
     #[must_use]
-    pub fn add(mut self, name: &str, value: impl Into<LabelValue>) -> Labels {
-        self.push(name, value.into(), 0);
+    pub fn add(mut self, name: impl AsRef<str>, value: impl Into<LabelValue>) -> Labels {
+        self.push(name.as_ref(), value.into(), 0);
         self
     }
 
     /// Adds a label that does not tell apart what it is about, such as a note.
     #[must_use]
-    pub fn optional(mut self, name: &str, value: impl Into<LabelValue>) -> Labels {
-        self.push(name, value.into(), OPTIONAL);
+    pub fn optional(mut self, name: impl AsRef<str>, value: impl Into<LabelValue>) -> Labels {
+        self.push(name.as_ref(), value.into(), OPTIONAL);
         self
     }
 
     /// Adds other labels.
     pub(crate) fn join(mut self, others: &Labels) -> Labels {
         self.0.extend_from_slice(&others.0);
-        self
-    }
-
-    /// Adds labels below a name: clients see `name.` in front of each.
-    #[must_use]
-    pub fn object(mut self, name: &str, labels: Labels) -> Labels {
-        self.0.extend(labels.0.into_iter().map(|entry| LabelEntry {
-            name: format!("{name}.{}", entry.name),
-            flags: entry.flags | COMPOUND,
-            ..entry
-        }));
         self
     }
 
@@ -144,19 +263,39 @@ impl Labels {
     }
 
     fn push(&mut self, name: &str, LabelValue(value): LabelValue, flags: u8) {
-        self.0.push(LabelEntry {
-            name: name.to_owned(),
-            value,
-            flags,
-        });
+        let entries = match value {
+            Json::Object(entries) if !entries.is_empty() => entries,
+            value => {
+                // An empty object is a value (LABEL-35).
+                let (value, compound) = match value {
+                    Json::Plain(json) => (json, 0),
+                    Json::Object(_) => ("{}".to_owned(), COMPOUND),
+                };
+                return self.0.push(LabelEntry {
+                    name: name.to_owned(),
+                    value,
+                    flags: flags | compound,
+                });
+            }
+        };
+        self.0.extend(entries.into_iter().map(|entry| LabelEntry {
+            name: format!("{name}.{}", entry.name),
+            flags: entry.flags | flags | COMPOUND,
+            ..entry
+        }));
     }
 
-    /// Sets a label to a text, in place of the one with this name; `optional` as in
-    /// [`Labels::optional`]. Nothing changes if there is a problem.
-    pub(crate) fn give(&mut self, name: &str, value: &str, optional: bool) -> Given {
+    /// Sets a label, in place of the one with this name; `optional` as in [`Labels::optional`].
+    /// Nothing changes if there is a problem.
+    pub(crate) fn give(&mut self, name: &str, value: LabelValue, optional: bool) -> Given {
         let mut labels = self.clone();
-        labels.0.retain(|entry| entry.name != name);
-        labels.push(name, LabelValue::from(value), if optional { OPTIONAL } else { 0 });
+        let is_below = |known: &str| {
+            known
+                .strip_prefix(name)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+        };
+        labels.0.retain(|entry| !is_below(&entry.name));
+        labels.push(name, value, if optional { OPTIONAL } else { 0 });
         let (labels, problem) = labels.split();
         if problem.is_some() {
             return Given {
@@ -235,7 +374,7 @@ impl Labels {
     ///
     /// # Errors
     /// `-EINVAL` for a name that no label may have, `-E2BIG` for too many labels or too long ones.
-    pub(crate) fn set(&self, level: u8) -> Result<JsonLabels> {
+    pub(crate) fn set(&self, level: u8) -> core::Result<JsonLabels> {
         if self.0.is_empty() {
             return Ok(JsonLabels {
                 json: Vec::new(),
@@ -243,7 +382,7 @@ impl Labels {
             });
         }
         if !self.0.iter().all(|entry| is_name(&entry.name)) {
-            return Err(Error::EINVAL);
+            return Err(core::Error::EINVAL);
         }
         // Of several with one name, `merge` takes the first: here the one that was added last.
         let entries = self.0.iter().rev().map(|entry| Label {
@@ -252,6 +391,27 @@ impl Labels {
             flags: entry.flags | level,
         });
         merge(std::iter::empty(), entries)
+    }
+}
+
+/// Reads a JSON text: an object, whose members are the labels.
+///
+/// ```
+/// use pmda::Labels;
+/// let labels: Labels = r#"{"queue": {"depth": 32}, "kinds": ["block", null]}"#.parse()?;
+/// assert_eq!(labels.to_string(), r#"{"kinds":["block",null],"queue.depth":32}"#);
+/// # Ok::<(), pmda::Error>(())
+/// ```
+impl FromStr for Labels {
+    type Err = Error;
+
+    /// # Errors
+    /// `-EINVAL` for a text that is not an object in JSON.
+    fn from_str(text: &str) -> Result<Labels> {
+        match text.parse::<LabelValue>()?.0 {
+            Json::Object(entries) => Ok(Labels(entries)),
+            Json::Plain(_) => Err(Error::EINVAL.text(format_args!("labels {}: not an object in JSON", excerpt(text)))),
+        }
     }
 }
 
@@ -312,7 +472,7 @@ mod tests {
     fn sets() {
         let labels = Labels::new()
             .add("dev", "d0")
-            .object("x", Labels::new().optional("y", 1))
+            .add("x", Labels::new().optional("y", 1))
             .add("a", 2.5);
         let set = labels.set(32).expect("good names");
         assert_eq!(set.json, br#"{"a":2.5,"dev":"d0","x.y":1}"#);
@@ -338,9 +498,48 @@ mod tests {
     #[test]
     fn names() {
         for bad in ["", "1", "_a", "a b", "a-", "ä"] {
-            assert_eq!(Labels::new().add(bad, 1).set(2), Err(Error::EINVAL), "{bad}");
+            assert_eq!(Labels::new().add(bad, 1).set(2), Err(core::Error::EINVAL), "{bad}");
         }
         assert_eq!(Labels::new().add("a", 1).add("a", 2).to_string(), r#"{"a":2}"#);
+    }
+
+    /// LABEL-33, LABEL-35: values of each kind, from Rust and from text.
+    #[test]
+    fn values() {
+        let labels = Labels::new()
+            .add("list", vec![Some(1), None])
+            .add("lists", [vec!["a"], vec![]])
+            .add("null", ())
+            .add("objects", [Labels::new().add("b", 1).add("b", 2)])
+            .optional("o", Labels::new().add("p", Labels::new().add("q", true)))
+            .add("empty", Labels::new());
+        let json = r#"{"empty":{},"list":[1,null],"lists":[["a"],[]],"null":null,"o.p.q":true,"objects":[{"b":2}]}"#;
+        assert_eq!(labels.to_string(), json);
+        let flags: Vec<u8> = labels
+            .set(0)
+            .expect("good names")
+            .labels
+            .iter()
+            .map(|label| label.flags)
+            .collect();
+        assert_eq!(flags, [COMPOUND, 0, 0, 0, COMPOUND | OPTIONAL, 0]);
+        let text = r#" { "a" : { "b" : [ 1 , "x, }y" ] , "c" : { } } , "d" : -1.5e3, "a": {"e": [{"f": {}}]} } "#;
+        let read: Labels = text.parse().expect("JSON");
+        assert_eq!(
+            read.to_string(),
+            r#"{"a.b":[1,"x, }y"],"a.c":{},"a.e":[{"f":{}}],"d":-1.5e3}"#
+        );
+        for wrong in ["", "{", "[1]", "1", "null", "{\"a\":01}", "{\"a\":1,}", "{} x", "{a:1}"] {
+            assert_eq!(wrong.parse::<Labels>(), Err(Error::EINVAL), "{wrong}");
+        }
+        for wrong in ["", "[", "nul", "01", "[1,]", "\"a", "1 2"] {
+            assert_eq!(wrong.parse::<LabelValue>(), Err(Error::EINVAL), "{wrong}");
+        }
+        let deep = "[".repeat(1000) + &"]".repeat(1000);
+        assert_eq!(deep.parse::<LabelValue>(), Err(Error::EINVAL));
+        // A name that labels cannot have is one problem, as elsewhere.
+        let (_, problem) = r#"{"0k":1,"ok":{"1":2}}"#.parse::<Labels>().expect("JSON").split();
+        assert!(problem.expect("a name").starts_with("label \"0k\""));
     }
 
     /// A label that cannot be shown costs no other one.
@@ -368,7 +567,7 @@ mod tests {
         assert_eq!((shown.0.len(), problem.is_some()), (1, true));
         assert_eq!(
             (long(longest).set(0).is_ok(), long(longest + 1).set(0)),
-            (true, Err(Error::E2BIG))
+            (true, Err(core::Error::E2BIG))
         );
         let (shown, _) = Labels::new().add("a", value(70_000).as_str()).add("b", 1).split();
         assert_eq!(shown.to_string(), r#"{"b":1}"#);

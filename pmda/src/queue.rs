@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use pmda_core::queue::{Counters, End, Ending, FetchSession, FetchState, Payload, Queues};
 
 use crate::profile::Profile;
-use crate::{Client, ClientId, Def, Encoder, Error, Events, Metrics, Record, Result, Value};
+use crate::{Client, ClientId, Def, Encoder, Error, Events, IndomRef, Metrics, Record, Result, Value};
 
 /// The one queue of its table.
 const HANDLE: i32 = 0;
@@ -313,21 +313,61 @@ impl<S: 'static> Metrics<S> {
     /// adds the parameters of an event to its record.
     pub fn events<P: 'static>(
         &mut self,
-        name: &str,
+        name: impl AsRef<str>,
         queue: impl Fn(&mut S) -> &mut Queue<P> + 'static,
         show: impl Fn(&P, &mut Record<'_>) + 'static,
     ) -> Def<'_, S, S> {
-        self.shown::<P, false>(name, queue, show)
+        self.shown::<P, false>(name.as_ref(), queue, show)
     }
 
     /// As [`Metrics::events`], with records of high resolution (`PM_TYPE_HIGHRES_EVENT`).
     pub fn highres_events<P: 'static>(
         &mut self,
-        name: &str,
+        name: impl AsRef<str>,
         queue: impl Fn(&mut S) -> &mut Queue<P> + 'static,
         show: impl Fn(&P, &mut Record<'_>) + 'static,
     ) -> Def<'_, S, S> {
-        self.shown::<P, true>(name, queue, show)
+        self.shown::<P, true>(name.as_ref(), queue, show)
+    }
+
+    /// Declares a metric that shows the events of a queue of each instance: `queue` finds it in the
+    /// row, `show` adds the parameters of an event to its record. The functions of
+    /// [`Def::store`] get the row, for a filter of its queue.
+    pub fn each_events<T: 'static, P: 'static>(
+        &mut self,
+        name: impl AsRef<str>,
+        indom: IndomRef<S, T>,
+        queue: impl Fn(&mut T) -> &mut Queue<P> + 'static,
+        show: impl Fn(&P, &mut Record<'_>) + 'static,
+    ) -> Def<'_, S, T> {
+        self.shown_of_each::<T, P, false>(name.as_ref(), indom, queue, show)
+    }
+
+    /// As [`Metrics::each_events`], with records of high resolution (`PM_TYPE_HIGHRES_EVENT`).
+    pub fn each_highres_events<T: 'static, P: 'static>(
+        &mut self,
+        name: impl AsRef<str>,
+        indom: IndomRef<S, T>,
+        queue: impl Fn(&mut T) -> &mut Queue<P> + 'static,
+        show: impl Fn(&P, &mut Record<'_>) + 'static,
+    ) -> Def<'_, S, T> {
+        self.shown_of_each::<T, P, true>(name.as_ref(), indom, queue, show)
+    }
+
+    fn shown_of_each<T: 'static, P: 'static, const HIGHRES: bool>(
+        &mut self,
+        name: &str,
+        indom: IndomRef<S, T>,
+        queue: impl Fn(&mut T) -> &mut Queue<P> + 'static,
+        show: impl Fn(&P, &mut Record<'_>) + 'static,
+    ) -> Def<'_, S, T> {
+        let queue = Rc::new(queue);
+        let queue_to_end = Rc::clone(&queue);
+        let write =
+            move |row: &mut T, out: &mut Encoder<'_>, client: &Client| queue(row).write::<HIGHRES>(client, &show, out);
+        let ended = move |row: &mut T, client| queue_to_end(row).end(client);
+        let kind = <Events<HIGHRES> as Value>::TYPE;
+        self.define_each_events(name, kind, indom, write, ended)
     }
 
     fn shown<P: 'static, const HIGHRES: bool>(

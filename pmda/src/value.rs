@@ -11,8 +11,11 @@ use crate::{Error, NSEC, Result, Unit};
 /// The type of a metric (`PM_TYPE_*`).
 #[non_exhaustive]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
+#[repr(i32)]
 pub enum Type {
+    /// `PM_TYPE_NOSUPPORT`: the metric is not supported here, and has no values
+    /// ([`Metrics::unsupported`](crate::Metrics::unsupported)).
+    NoSupport = -1,
     /// `PM_TYPE_32`.
     I32 = 0,
     /// `PM_TYPE_U32`.
@@ -39,7 +42,8 @@ impl Type {
     /// The type with a number (`PM_TYPE_*`).
     #[must_use]
     pub fn from_number(number: u32) -> Option<Type> {
-        const ALL: [Type; 10] = [
+        const ALL: [Type; 11] = [
+            Type::NoSupport,
             Type::I32,
             Type::U32,
             Type::I64,
@@ -51,7 +55,13 @@ impl Type {
             Type::Event,
             Type::HighresEvent,
         ];
-        ALL.into_iter().find(|kind| *kind as u32 == number)
+        ALL.into_iter().find(|kind| kind.number() == number)
+    }
+
+    /// The number of the type, as it is in a description.
+    #[must_use]
+    pub const fn number(self) -> u32 {
+        self as i32 as u32
     }
 
     /// The header word of a block with `size` bytes of data.
@@ -61,7 +71,7 @@ impl Type {
     fn header(self, size: usize) -> Result<u32> {
         let length = u32::try_from(size).ok().and_then(|size| size.checked_add(4));
         let length = length.filter(|length| length >> 24 == 0).ok_or(Error::TOOBIG)?;
-        Ok((self as u32) << 24 | length)
+        Ok(self.number() << 24 | length)
     }
 }
 

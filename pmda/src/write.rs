@@ -132,18 +132,17 @@ fn tree<S>(metrics: &Metrics<S>, agent: &str) -> Node {
             tree.add(metrics.root(), stars());
             return tree;
         }
-        let names = metrics.declared().map(|metric| metric.name);
+        let names = metrics.declared().flat_map(|metric| metric.names());
         for name in names.chain(metrics.dynamic_names_declared()) {
             tree.add(name.split('.').next().unwrap_or(name), stars());
         }
         return tree;
     }
-    for metric in metrics
-        .declared()
-        .filter(|metric| !metrics.is_dynamic_below(metric.name))
-    {
+    for metric in metrics.declared() {
         let number = format!("{domain}:{}:{}", metric.cluster, metric.item);
-        tree.add(&metrics.with_root(metric.name), number);
+        for name in metric.names().filter(|name| !metrics.is_dynamic_below(name)) {
+            tree.add(&metrics.with_root(name), number.clone());
+        }
     }
     for name in metrics.dynamic_names_declared() {
         tree.add(&metrics.with_root(name), stars());

@@ -202,7 +202,7 @@ fn found_by_a_refresh() -> Result<()> {
 /// Names below an option's root.
 #[test]
 fn roots() -> Result<()> {
-    let mut pmcd = Harness::<Sources>::with_options(&[("root", "my.metrics")])?;
+    let mut pmcd = Harness::<Sources>::builder().option("root", "my.metrics").start()?;
     pmcd.agent().documents.push(web());
     assert_eq!(pmcd.fetch("my.metrics.s1.load")?.value(), Some(0.5));
     assert_eq!(pmcd.fetch("sources.s1.load").err(), Some(Error::NAME));
@@ -223,7 +223,7 @@ fn roots() -> Result<()> {
     }
     for bad in ["a b", "1", "a..b", "a."] {
         assert_eq!(
-            Harness::<Sources>::with_options(&[("root", bad)]).err(),
+            Harness::<Sources>::builder().option("root", bad).start().err(),
             Some(Error::EINVAL)
         );
     }
@@ -233,7 +233,7 @@ fn roots() -> Result<()> {
 /// The same agent without a root: the first parts of its names are roots.
 #[test]
 fn names_that_are_whole() -> Result<()> {
-    let mut pmcd = Harness::<Sources>::with_options(&[("root", "")])?;
+    let mut pmcd = Harness::<Sources>::builder().option("root", "").start()?;
     pmcd.agent().documents.push(web());
     assert_eq!(pmcd.fetch("s1.load")?.value(), Some(0.5));
     let names = ["control.calls", "control.user", "s1.load", "s1.requests", "s1.size"];

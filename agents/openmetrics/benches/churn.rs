@@ -30,7 +30,7 @@ fn main() {
     fs::create_dir(folder.path().join("config.d")).expect("made");
     let url = format!("file://{}\n{line}", page.display());
     fs::write(folder.path().join("config.d/a.url"), url).expect("written");
-    let mut agent: Harness<OpenMetrics> = Harness::in_folder(folder.path()).expect("it starts");
+    let mut agent: Harness<OpenMetrics> = Harness::builder().folder(folder.path()).start().expect("it starts");
     let begun = Instant::now();
     for second in 1..=minutes * 60 {
         fs::write(&page, document(second)).expect("written");

@@ -57,7 +57,7 @@ fn main() {
             fs::create_dir(folder.path().join("config.d")).expect("made");
             let url = format!("file://{}\n", page.display());
             fs::write(folder.path().join("config.d/a.url"), url).expect("written");
-            let mut agent: Harness<OpenMetrics> = Harness::in_folder(folder.path()).expect("it starts");
+            let mut agent: Harness<OpenMetrics> = Harness::builder().folder(folder.path()).start().expect("it starts");
             let fetch = |agent: &mut Harness<OpenMetrics>, text: &str| {
                 fs::write(&page, text).expect("written");
                 time(|| drop(agent.fetch("openmetrics.a.up")))

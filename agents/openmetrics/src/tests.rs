@@ -68,7 +68,10 @@ impl Host {
     }
 
     fn agent(&self) -> Harness<OpenMetrics> {
-        Harness::in_folder(self.directory.path()).expect("it starts")
+        Harness::builder()
+            .folder(self.directory.path())
+            .start()
+            .expect("it starts")
     }
 
     fn table(&self, serial: u32) -> String {
@@ -408,7 +411,7 @@ fn debug_is_stored_by_anybody_and_nothing_else_by_nobody() {
 
 #[test]
 fn another_root() {
-    let pmcd = Harness::<OpenMetrics>::with_options(&[("root", "mine")]);
+    let pmcd = Harness::<OpenMetrics>::builder().option("root", "mine").start();
     let mut pmcd = pmcd.expect("it starts");
     let names = pmcd.names().expect("names");
     assert!(
@@ -416,7 +419,13 @@ fn another_root() {
         "{names:?}"
     );
     for wrong in [("timeout", "soon"), ("root", ""), ("root", "a b")] {
-        assert!(Harness::<OpenMetrics>::with_options(&[wrong]).is_err(), "{wrong:?}");
+        assert!(
+            Harness::<OpenMetrics>::builder()
+                .option(wrong.0, wrong.1)
+                .start()
+                .is_err(),
+            "{wrong:?}"
+        );
     }
 }
 

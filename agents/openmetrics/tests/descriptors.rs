@@ -88,7 +88,10 @@ fn as_many_sources_as_the_hard_limit_allows() {
         .status();
     assert!(copied.is_ok_and(|status| status.success()));
 
-    let mut pmcd = Harness::<OpenMetrics>::in_folder(directory.path()).expect("it starts");
+    let mut pmcd = Harness::<OpenMetrics>::builder()
+        .folder(directory.path())
+        .start()
+        .expect("it starts");
     let names: Vec<String> = (0..SOURCES).map(|number| format!("openmetrics.s{number}.x")).collect();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     // The start is the first time that all are asked, so they are known.

@@ -7,7 +7,7 @@
 
 mod parse;
 
-pub use parse::{ParsedText, parse};
+pub use parse::{ParsedText, compact, members, parse};
 
 use crate::error::{Error, Result};
 

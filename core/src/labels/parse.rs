@@ -107,15 +107,7 @@ const fn is_space(byte: u8) -> bool {
 
 /// Reads a plain text (see [`parse()`]); `None` when it is not plain, for whatever reason.
 fn plain(text: &[u8], flags: u8, leading_letter: bool) -> Result<Option<JsonLabels>> {
-    let mut reader = JsonReader {
-        text,
-        at: 0,
-        json: Vec::new(),
-        labels: Vec::new(),
-        no_memory: false,
-    };
-    // The result is never longer than the text.
-    reader.json.try_reserve_exact(text.len()).map_err(|_| Error::ENOMEM)?;
+    let mut reader = JsonReader::new(text)?;
     let plain = reader.object(flags, leading_letter);
     if reader.no_memory {
         return Err(Error::ENOMEM);
@@ -137,9 +129,27 @@ struct JsonReader<'a> {
     labels: Vec<Span>,
     /// True if the memory ran out.
     no_memory: bool,
+    /// Objects may be values.
+    nested: bool,
 }
 
-impl JsonReader<'_> {
+impl<'a> JsonReader<'a> {
+    /// # Errors
+    /// `-ENOMEM`.
+    fn new(text: &'a [u8]) -> Result<JsonReader<'a>> {
+        let mut json = Vec::new();
+        // The result is never longer than the text.
+        json.try_reserve_exact(text.len()).map_err(|_| Error::ENOMEM)?;
+        Ok(JsonReader {
+            text,
+            at: 0,
+            json,
+            labels: Vec::new(),
+            no_memory: false,
+            nested: false,
+        })
+    }
+
     /// Reads the whole text: one object, and nothing behind it.
     fn object(&mut self, flags: u8, leading_letter: bool) -> Option<()> {
         self.token(b'{')?;
@@ -211,8 +221,30 @@ impl JsonReader<'_> {
             b'f' => self.word(b"false"),
             b'n' => self.word(b"null"),
             b'[' => self.list(depth + 1),
+            b'{' if self.nested => self.nested_object(depth + 1),
             _ => None,
         }
+    }
+
+    /// Reads an object that is a value: level number `depth` from outside.
+    fn nested_object(&mut self, depth: usize) -> Option<()> {
+        if depth >= MAX_DEPTH {
+            return None;
+        }
+        self.token(b'{')?;
+        if self.peek() != Some(b'}') {
+            loop {
+                self.peek();
+                self.string()?;
+                self.token(b':')?;
+                self.value(depth)?;
+                if self.peek() != Some(b',') {
+                    break;
+                }
+                self.token(b',')?;
+            }
+        }
+        self.token(b'}')
     }
 
     /// Reads a list, which is the list number `depth` from outside.
@@ -307,6 +339,57 @@ impl JsonReader<'_> {
         }
         self.take(length);
         Some(())
+    }
+}
+
+/// Returns a JSON text, of any value, without the white space between its tokens; `None` for a text
+/// that is not JSON, has more than 60 levels, or needs more memory than there is.
+#[must_use]
+pub fn compact(text: &[u8]) -> Option<Vec<u8>> {
+    let mut reader = JsonReader::new(text).ok()?;
+    reader.nested = true;
+    reader.value(0)?;
+    reader.peek().is_none().then_some(reader.json)
+}
+
+/// The members of a JSON object in a text that [`compact`] has returned: names, as they are between
+/// their quotes, and values.
+pub fn members(object: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let mut rest = object.get(1..).unwrap_or_default();
+    std::iter::from_fn(move || {
+        let name = &rest[..string_end(rest)?];
+        let value = rest.get(name.len() + 1..)?;
+        let end = value_end(value)?;
+        rest = value.get(end + 1..).unwrap_or_default();
+        Some((&name[1..name.len() - 1], &value[..end]))
+    })
+}
+
+/// The length of the string that a text begins with, with its quotes.
+fn string_end(text: &[u8]) -> Option<usize> {
+    let mut at = usize::from(text.first() == Some(&b'"'));
+    while *text.get(at).filter(|_| at > 0)? != b'"' {
+        at += if text[at] == b'\\' { 2 } else { 1 };
+    }
+    Some(at + 1)
+}
+
+/// The length of the value that a text begins with, which a comma or a bracket ends.
+fn value_end(text: &[u8]) -> Option<usize> {
+    let (mut at, mut depth) = (0, 0);
+    loop {
+        match *text.get(at)? {
+            b'"' => at += string_end(text.get(at..)?)?,
+            b',' | b']' | b'}' if depth == 0 => return Some(at),
+            byte => {
+                depth += match byte {
+                    b'[' | b'{' => 1,
+                    b']' | b'}' => -1,
+                    _ => 0,
+                };
+                at += 1;
+            }
+        }
     }
 }
 

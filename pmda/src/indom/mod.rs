@@ -357,6 +357,21 @@ impl<T> Indom<T> {
         }
     }
 
+    /// The numbers of the selected instances that are active.
+    ///
+    /// # Errors
+    /// `-ENOMEM`.
+    pub(crate) fn selected(&self, selection: Selection<'_>) -> Result<Vec<i32>> {
+        let (mut numbers, mut has_memory) = (Vec::new(), true);
+        self.visit(selection, &mut 0, |inst, _| {
+            has_memory = has_memory && numbers.try_reserve(1).is_ok();
+            if has_memory {
+                numbers.push(inst);
+            }
+        });
+        has_memory.then_some(numbers).ok_or(Error::ENOMEM)
+    }
+
     /// Calls a function with those active instances that are selected, from place `next` on.
     fn visit_active(&self, next: &mut usize, is_selected: impl Fn(i32) -> bool, mut visit: impl FnMut(i32, &T)) {
         for (inst, slot) in self.order.iter().skip(*next) {

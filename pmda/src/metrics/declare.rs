@@ -7,60 +7,74 @@ use pmda_core::ident::MetricId;
 
 use super::Metrics;
 use super::define::{Def, Target};
-use super::domain::IndomRef;
+use super::domain::{IndomRef, Rows};
 use super::metric::{End, Fetch, Metric, MetricRef};
 use crate::value::{Atom, Encoder, Semantics, Type, Value};
-use crate::{Client, Error, Labels, Result, Unit, guard};
+use crate::{Client, ClientId, Error, Indom, Labels, Result, Unit, guard};
 
 impl<S: 'static> Metrics<S> {
     /// Declares a metric with one value. The root and a dot come in front of its name.
-    pub fn value<V: Value>(&mut self, name: &str, value: impl Fn(&S) -> V + 'static) -> Def<'_, S, S> {
+    pub fn value<V: Value>(&mut self, name: impl AsRef<str>, value: impl Fn(&S) -> V + 'static) -> Def<'_, S, S> {
         let fetch: Fetch<S> = Box::new(move |state, out, _, _| value(state).write(out));
-        self.one(name, V::TYPE, V::UNIT, Some(fetch))
+        self.one(name.as_ref(), V::TYPE, V::UNIT, Some(fetch))
     }
 
     /// Declares a metric with one text, which is not copied.
-    pub fn text(&mut self, name: &str, text: impl Fn(&S) -> &str + 'static) -> Def<'_, S, S> {
+    pub fn text(&mut self, name: impl AsRef<str>, text: impl Fn(&S) -> &str + 'static) -> Def<'_, S, S> {
         let fetch: Fetch<S> = Box::new(move |state, out, _, _| out.text(text(state)));
-        self.one(name, Type::String, Unit::NONE, Some(fetch))
+        self.one(name.as_ref(), Type::String, Unit::NONE, Some(fetch))
     }
 
     /// As [`Metrics::text`], of a text that may be missing, or fail.
-    pub fn try_text(&mut self, name: &str, text: impl Fn(&S) -> Result<Option<&str>> + 'static) -> Def<'_, S, S> {
+    pub fn try_text(
+        &mut self,
+        name: impl AsRef<str>,
+        text: impl Fn(&S) -> Result<Option<&str>> + 'static,
+    ) -> Def<'_, S, S> {
         let fetch: Fetch<S> = Box::new(move |state, out, _, _| text(state)?.map_or(Ok(()), |text| out.text(text)));
-        self.one(name, Type::String, Unit::NONE, Some(fetch))
+        self.one(name.as_ref(), Type::String, Unit::NONE, Some(fetch))
     }
 
     /// Declares a metric with one value of a type that is known at run time only. The function also
     /// gets the client that asks.
     pub fn value_as(
         &mut self,
-        name: &str,
+        name: impl AsRef<str>,
         kind: Type,
         value: impl for<'s> Fn(&'s S, &Client) -> Result<Atom<'s>> + 'static,
     ) -> Def<'_, S, S> {
         let fetch: Fetch<S> = Box::new(move |state, out, _, client| value(state, client)?.write(out));
-        self.one(name, kind, Unit::NONE, Some(fetch)).check_atom(kind)
+        self.one(name.as_ref(), kind, Unit::NONE, Some(fetch)).check_atom(kind)
+    }
+
+    /// Declares a metric that exists in other versions of the agent, or on other hosts, and that is
+    /// not supported here: it has no type (`PM_TYPE_NOSUPPORT`), and clients that fetch it get
+    /// `PM_ERR_APPVERSION`.
+    pub fn unsupported(&mut self, name: impl AsRef<str>) -> Def<'_, S, S> {
+        let fetch: Fetch<S> = Box::new(|_, _, _, _| Err(Error::APPVERSION.logged()));
+        self.one(name.as_ref(), Type::NoSupport, Unit::NONE, Some(fetch))
     }
 
     /// Declares a metric with a value for each instance.
     pub fn each<T: 'static, V: Value>(
         &mut self,
-        name: &str,
+        name: impl AsRef<str>,
         indom: IndomRef<S, T>,
         value: impl Fn(&T) -> V + 'static,
     ) -> Def<'_, S, T> {
-        self.instances(name, V::TYPE, V::UNIT, indom, move |row, out, _| value(row).write(out))
+        self.instances(name.as_ref(), V::TYPE, V::UNIT, indom, move |row, out, _| {
+            value(row).write(out)
+        })
     }
 
     /// Declares a metric with a text for each instance, which is not copied.
     pub fn each_text<T: 'static>(
         &mut self,
-        name: &str,
+        name: impl AsRef<str>,
         indom: IndomRef<S, T>,
         text: impl Fn(&T) -> &str + 'static,
     ) -> Def<'_, S, T> {
-        self.instances(name, Type::String, Unit::NONE, indom, move |row, out, _| {
+        self.instances(name.as_ref(), Type::String, Unit::NONE, indom, move |row, out, _| {
             out.text(text(row))
         })
     }
@@ -68,11 +82,11 @@ impl<S: 'static> Metrics<S> {
     /// As [`Metrics::each_text`], of texts that may be missing, or fail.
     pub fn try_each_text<T: 'static>(
         &mut self,
-        name: &str,
+        name: impl AsRef<str>,
         indom: IndomRef<S, T>,
         text: impl Fn(&T) -> Result<Option<&str>> + 'static,
     ) -> Def<'_, S, T> {
-        self.instances(name, Type::String, Unit::NONE, indom, move |row, out, _| {
+        self.instances(name.as_ref(), Type::String, Unit::NONE, indom, move |row, out, _| {
             text(row)?.map_or(Ok(()), |text| out.text(text))
         })
     }
@@ -80,13 +94,37 @@ impl<S: 'static> Metrics<S> {
     /// As [`Metrics::value_as`], with a value for each instance.
     pub fn each_as<T: 'static>(
         &mut self,
-        name: &str,
+        name: impl AsRef<str>,
         indom: IndomRef<S, T>,
         kind: Type,
         value: impl for<'t> Fn(&'t T, &Client) -> Result<Atom<'t>> + 'static,
     ) -> Def<'_, S, T> {
         let write = move |row: &T, out: &mut Encoder<'_>, client: &Client| value(row, client)?.write(out);
-        self.instances(name, kind, Unit::NONE, indom, write).check_atom(kind)
+        self.instances(name.as_ref(), kind, Unit::NONE, indom, write)
+            .check_atom(kind)
+    }
+
+    /// Declares a metric with a value for each instance that depends on more than its row: the
+    /// function gets the agent and the number of the instance, by which it finds the row
+    /// ([`Indom::get`](crate::Indom::get)) or anything else.
+    ///
+    /// ```
+    /// # use pmda::prelude::*;
+    /// # struct Disks { reads: Indom<u64>, seconds: u64 }
+    /// # fn declare(m: &mut Metrics<Disks>) {
+    /// let disks = m.indom(0, "Disks", |s| &mut s.reads);
+    /// m.each_inst("rate", disks, |s, inst| s.reads.get(inst).map(|reads| reads / s.seconds.max(1)));
+    /// # }
+    /// ```
+    pub fn each_inst<T: 'static, V: Value>(
+        &mut self,
+        name: impl AsRef<str>,
+        indom: IndomRef<S, T>,
+        value: impl Fn(&S, i32) -> V + 'static,
+    ) -> Def<'_, S, T> {
+        self.selected(name.as_ref(), V::TYPE, V::UNIT, indom, move |state, _, inst, out, _| {
+            value(state, inst).write(out)
+        })
     }
 
     /// Declares a parameter of event records, with the declaration of `describe`. Its number is that
@@ -114,6 +152,35 @@ impl<S: 'static> Metrics<S> {
         Def::new(self, metric, Target::Agent(|state| state))
     }
 
+    /// As [`Metrics::define_events`], with a queue for each instance.
+    pub(crate) fn define_each_events<T: 'static>(
+        &mut self,
+        name: &str,
+        kind: Type,
+        indom: IndomRef<S, T>,
+        write: impl Fn(&mut T, &mut Encoder<'_>, &Client) -> Result<()> + 'static,
+        ended: impl Fn(&mut T, ClientId) + 'static,
+    ) -> Def<'_, S, T> {
+        let rows_to_end = self.rows(indom);
+        let def = self.selected(
+            name,
+            kind,
+            Unit::NONE,
+            indom,
+            move |state, rows, inst, out, client| match rows(state).and_then(|rows| rows.get_mut(inst)) {
+                Some(row) => write(row, out, client),
+                None => Ok(()),
+            },
+        );
+        let tell = move |state: &mut S, client| {
+            let rows = rows_to_end.as_ref().and_then(|rows| rows(state));
+            rows.into_iter()
+                .flat_map(Indom::rows_mut)
+                .for_each(|row| ended(row, client));
+        };
+        def.on_end(Box::new(tell))
+    }
+
     /// A metric without instances.
     fn one(&mut self, name: &str, kind: Type, unit: Unit, fetch: Option<Fetch<S>>) -> Def<'_, S, S> {
         let metric = self.plain(name, kind, unit, None, fetch);
@@ -130,10 +197,9 @@ impl<S: 'static> Metrics<S> {
         write: impl Fn(&T, &mut Encoder<'_>, &Client) -> Result<()> + 'static,
     ) -> Def<'_, S, T> {
         let serial = indom.serial();
-        let Some(rows) = self.rows(indom) else {
-            let metric = self.plain(name, kind, unit, Some(serial), None);
-            let text = format!("metric {name}: instance domain {serial} is not declared, or has other rows");
-            return Def::new(self, metric, Target::None).wrong(text);
+        let rows = match self.rows_of(name, kind, unit, indom) {
+            Ok(rows) => rows,
+            Err(metric) => return self.without_rows(metric, serial),
         };
         let target = Target::Row(rows.clone());
         let fetch: Fetch<S> = Box::new(move |state, out, profile, client| {
@@ -154,18 +220,68 @@ impl<S: 'static> Metrics<S> {
                 let panic = panic.of(format_args!("instance {inst}"));
                 failure = failure.or(Some((inst, panic)));
             }
-            match failure.map(|(inst, error)| indom.about(inst, error)) {
-                // An error of one instance counts only if no other one has a value. But a list that
-                // could not grow is not shown as if it were whole.
-                Some(error) if out.values() == 0 || is_of_memory(&error) => Err(error),
-                failure => {
-                    out.failure = failure;
-                    Ok(())
+            outcome_of(indom, out, failure)
+        });
+        let metric = self.plain(name, kind, unit, Some(serial), Some(fetch));
+        Def::new(self, metric, target)
+    }
+
+    /// A metric with instances whose values need more than their rows: the numbers of the selected
+    /// instances are listed first.
+    fn selected<T: 'static>(
+        &mut self,
+        name: &str,
+        kind: Type,
+        unit: Unit,
+        indom: IndomRef<S, T>,
+        write: impl Fn(&mut S, &Rows<S, T>, i32, &mut Encoder<'_>, &Client) -> Result<()> + 'static,
+    ) -> Def<'_, S, T> {
+        let serial = indom.serial();
+        let rows = match self.rows_of(name, kind, unit, indom) {
+            Ok(rows) => rows,
+            Err(metric) => return self.without_rows(metric, serial),
+        };
+        let target = Target::Row(rows.clone());
+        let fetch: Fetch<S> = Box::new(move |state, out, profile, client| {
+            let Some(indom) = rows(state) else { return Ok(()) };
+            let mut failure = None::<(i32, Error)>;
+            for inst in indom.selected(profile.selection(serial))? {
+                // One that panics costs its own value.
+                let written = guard::part(|| write(state, &rows, inst, out.at(inst), client));
+                let written = written.unwrap_or_else(|panic| Err(panic.of(format_args!("instance {inst}"))));
+                if let Err(error) = written {
+                    if failure.is_none() || is_of_memory(&error) {
+                        failure = Some((inst, error));
+                    }
                 }
+            }
+            match rows(state) {
+                Some(indom) => outcome_of(indom, out, failure),
+                None => Ok(()),
             }
         });
         let metric = self.plain(name, kind, unit, Some(serial), Some(fetch));
         Def::new(self, metric, target)
+    }
+
+    /// The function that finds the rows of a metric's instance domain; if that is not declared, the
+    /// metric without it.
+    fn rows_of<T: 'static>(
+        &self,
+        name: &str,
+        kind: Type,
+        unit: Unit,
+        indom: IndomRef<S, T>,
+    ) -> std::result::Result<Rows<S, T>, Box<Metric<S>>> {
+        self.rows(indom)
+            .ok_or_else(|| self.plain(name, kind, unit, Some(indom.serial()), None))
+    }
+
+    /// A metric whose instance domain is not declared.
+    fn without_rows<T: 'static>(&mut self, metric: Box<Metric<S>>, serial: u32) -> Def<'_, S, T> {
+        let name = &metric.name;
+        let text = format!("metric {name}: instance domain {serial} is not declared, or has other rows");
+        Def::new(self, metric, Target::None).wrong(text)
     }
 
     /// A metric of which nothing else is said yet.
@@ -178,6 +294,7 @@ impl<S: 'static> Metrics<S> {
             semantics: Semantics::Instant,
             unit,
             indom,
+            aliases: Vec::new(),
             help: String::new(),
             labels: Labels::new(),
             fetch,
@@ -190,12 +307,28 @@ impl<S: 'static> Metrics<S> {
 }
 
 impl<S, T> Def<'_, S, T> {
-    /// Refuses the types of event records, for which there is no [`Atom`].
+    /// Refuses the types for which there is no [`Atom`].
     fn check_atom(self, kind: Type) -> Self {
-        if matches!(kind, Type::Event | Type::HighresEvent) {
-            return self.wrong(format!("type {kind:?} has no values of its own: see Metrics::events"));
+        let other = match kind {
+            Type::Event | Type::HighresEvent => "Metrics::events",
+            Type::NoSupport => "Metrics::unsupported",
+            _ => return self,
+        };
+        self.wrong(format!("type {kind:?} has no values of its own: see {other}"))
+    }
+}
+
+/// The outcome of a walk over instances, of which the first failure is known.
+///
+/// An error of one instance counts only if no other one has a value. But a list that could not grow
+/// is not shown as if it were whole.
+fn outcome_of<T>(indom: &Indom<T>, out: &mut Encoder<'_>, failure: Option<(i32, Error)>) -> Result<()> {
+    match failure.map(|(inst, error)| indom.about(inst, error)) {
+        Some(error) if out.values() == 0 || is_of_memory(&error) => Err(error),
+        failure => {
+            out.failure = failure;
+            Ok(())
         }
-        self
     }
 }
 

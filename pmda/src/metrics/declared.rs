@@ -1,5 +1,7 @@
 //! The declarations as the writer and checker of an agent's files and tests see them.
 
+use std::rc::Rc;
+
 use pmda_core::ident::MetricId;
 
 use super::{Metric, Metrics};
@@ -30,6 +32,14 @@ pub struct Declared<'m> {
     pub labels: &'m Labels,
     /// True if it can be stored.
     pub is_writable: bool,
+    aliases: &'m [Rc<str>],
+}
+
+impl<'m> Declared<'m> {
+    /// All its names without the root: that of [`Declared::name`] first.
+    pub fn names(&self) -> impl Iterator<Item = &'m str> + use<'m> {
+        std::iter::once(self.name).chain(self.aliases.iter().map(|name| &**name))
+    }
 }
 
 /// An instance domain as it was declared.
@@ -57,6 +67,7 @@ impl<'m, S> From<&'m Metric<S>> for Declared<'m> {
             help: &metric.help,
             labels: &metric.labels,
             is_writable: metric.store.is_some(),
+            aliases: &metric.aliases,
         }
     }
 }
@@ -78,9 +89,11 @@ impl<S> Metrics<S> {
 
     /// The names of all metrics with their numbers, one a line.
     pub(crate) fn numbers_of_all(&self) -> String {
-        let lines = self.declared().map(|metric| {
+        let lines = self.declared().flat_map(|metric| {
             let id = MetricId::new(self.domain(), metric.cluster, metric.item);
-            format!("{} {id}\n", self.with_root(metric.name))
+            metric
+                .names()
+                .map(move |name| format!("{} {id}\n", self.with_root(name)))
         });
         lines.collect()
     }

@@ -4,11 +4,11 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use super::domain::Rows;
-use super::metric::{ITEMS, Metric, MetricRef, Problem};
+use super::metric::{End, ITEMS, Metric, MetricRef, Problem, Store};
 use super::{LABEL_CHANGE, Metrics, NAME_RULE, is_name};
 use crate::labels::Given;
 use crate::value::{FromStore, Semantics};
-use crate::{Client, Error, Labels, Result, Unit};
+use crate::{Client, Error, LabelValue, Labels, Result, Unit};
 
 /// Finds what a store function changes: the agent, or the row of an instance.
 pub(super) enum Target<S, T> {
@@ -95,7 +95,38 @@ impl<S> Metrics<S> {
     /// # Errors
     /// What is wrong with it; nothing is declared.
     fn insert(&mut self, mut metric: Box<Metric<S>>, item: Option<u32>) -> std::result::Result<MetricRef, Problem> {
+        let mut earlier: Vec<&str> = Vec::new();
+        for name in metric.names() {
+            self.check_new_name(name)?;
+            if earlier.contains(&name) {
+                return Err(Problem(format!("metric {name} is declared twice")));
+            }
+            earlier.push(name);
+        }
         let name = &*metric.name;
+        if let Some(item) = item {
+            if let Some(other) = self.numbered(metric.cluster, item) {
+                return Err(Problem(format!(
+                    "metrics {} and {name} both have the number {}.{item}",
+                    other.name, metric.cluster
+                )));
+            }
+        }
+        metric.item = self.number(&metric, item)?;
+        let (cluster, item, indom) = (metric.cluster, metric.item, metric.indom);
+        let slot = self.table.insert(metric);
+        self.clusters.at(cluster).insert(item, slot);
+        if let Some(serial) = indom {
+            self.use_indom(serial, cluster);
+        }
+        Ok(MetricRef::new(cluster, item))
+    }
+
+    /// Checks the name of a new metric.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    fn check_new_name(&self, name: &str) -> std::result::Result<(), Problem> {
         if !is_name(name) {
             return Err(Problem(format!("metric \"{name}\": {NAME_RULE}")));
         }
@@ -109,31 +140,13 @@ impl<S> Metrics<S> {
                 "metric {name}: no names are below one, so none come and go below {below}"
             )));
         }
-        if let Some(item) = item {
-            if let Some(other) = self.numbered(metric.cluster, item) {
-                return Err(Problem(format!(
-                    "metrics {} and {name} both have the number {}.{item}",
-                    other.name, metric.cluster
-                )));
-            }
-        }
         match self.table.clash(name) {
-            Some(other) if other == name => return Err(Problem(format!("metric {name} is declared twice"))),
-            Some(other) => {
-                return Err(Problem(format!(
-                    "metric {name} cannot be beside metric {other}: one would be below the other"
-                )));
-            }
-            None => {}
+            Some(other) if other == name => Err(Problem(format!("metric {name} is declared twice"))),
+            Some(other) => Err(Problem(format!(
+                "metric {name} cannot be beside metric {other}: one would be below the other"
+            ))),
+            None => Ok(()),
         }
-        metric.item = self.number(&metric, item)?;
-        let (cluster, item, indom) = (metric.cluster, metric.item, metric.indom);
-        let slot = self.table.insert(metric);
-        self.clusters.at(cluster).insert(item, slot);
-        if let Some(serial) = indom {
-            self.use_indom(serial, cluster);
-        }
-        Ok(MetricRef::new(cluster, item))
     }
 
     /// The item of a new metric: this one, that of the file of numbers, or the next free one.
@@ -201,6 +214,11 @@ impl<'m, S, T> Def<'m, S, T> {
         self
     }
 
+    /// Sets what is told of clients whose context has ended.
+    pub(super) fn on_end(self, ended: End<S>) -> Self {
+        self.set(|metric| metric.ended = Some(ended))
+    }
+
     /// Takes note of what is wrong with it. The first problem counts.
     pub(super) fn wrong(mut self, text: String) -> Self {
         self.problem.get_or_insert(Problem(text));
@@ -263,8 +281,24 @@ impl<'m, S, T> Def<'m, S, T> {
     }
 
     /// Sets its help: the first line is for lists, the rest is the long text.
-    pub fn help(self, help: &str) -> Self {
-        self.set(|metric| help.clone_into(&mut metric.help))
+    ///
+    /// A text that begins with a line break has no line for lists.
+    pub fn help(self, help: impl AsRef<str>) -> Self {
+        self.set(|metric| help.as_ref().clone_into(&mut metric.help))
+    }
+
+    /// Gives it another name, as one that it had in earlier versions: both are of one number. One
+    /// that is edited cannot get another name.
+    pub fn alias(mut self, name: impl AsRef<str>) -> Self {
+        match &mut self.stage {
+            Stage::New(metric, _) => metric.aliases.push(name.as_ref().into()),
+            Stage::Edited(_) => {
+                let text = format!("name {}: declare the metric anew for another name", name.as_ref());
+                return self.wrong(text);
+            }
+            Stage::Done => {}
+        }
+        self
     }
 
     /// Sets its number in its cluster, below 1024. Metrics that follow count on from it. A metric
@@ -284,13 +318,13 @@ impl<'m, S, T> Def<'m, S, T> {
     }
 
     /// Gives it a label, in place of one with this name.
-    pub fn label(self, name: &str, value: &str) -> Self {
-        self.relabel(|labels| labels.give(name, value, false))
+    pub fn label(self, name: impl AsRef<str>, value: impl Into<LabelValue>) -> Self {
+        self.relabel(|labels| labels.give(name.as_ref(), value.into(), false))
     }
 
     /// Gives it a label that does not tell it apart from others, such as a note.
-    pub fn optional_label(self, name: &str, value: &str) -> Self {
-        self.relabel(|labels| labels.give(name, value, true))
+    pub fn optional_label(self, name: impl AsRef<str>, value: impl Into<LabelValue>) -> Self {
+        self.relabel(|labels| labels.give(name.as_ref(), value.into(), true))
     }
 
     /// Gives it these labels, in place of all that it had.
@@ -322,17 +356,29 @@ impl<S: 'static, T: 'static> Def<'_, S, T> {
     /// Lets clients store it: the function gets the agent or the row, the new value and the client.
     /// The function of a metric that is edited cannot be changed.
     pub fn store<V: FromStore>(self, store: impl Fn(&mut T, V, &Client) -> Result<()> + 'static) -> Self {
+        let target = self.target.clone();
+        self.store_by(Box::new(move |state, inst, value, unit, client| {
+            let place = target.find(state, inst)?;
+            store(place, V::from_store(value, unit)?, client)
+        }))
+    }
+
+    /// As [`Def::store`], with a function that gets the agent and the number of the instance, in
+    /// place of its row; -1 for a metric without instances.
+    pub fn store_inst<V: FromStore>(self, store: impl Fn(&mut S, i32, V, &Client) -> Result<()> + 'static) -> Self {
+        let target = self.target.clone();
+        self.store_by(Box::new(move |state, inst, value, unit, client| {
+            target.find(state, inst)?;
+            store(state, inst, V::from_store(value, unit)?, client)
+        }))
+    }
+
+    fn store_by(self, store: Store<S>) -> Self {
         if matches!(self.stage, Stage::Edited(_)) {
             let name = self.metric().map_or(String::new(), |metric| metric.name.to_string());
             return self.wrong(format!("metric {name}: declare it anew for another store"));
         }
-        let target = self.target.clone();
-        self.set(|metric| {
-            metric.store = Some(Box::new(move |state, inst, value, unit, client| {
-                let place = target.find(state, inst)?;
-                store(place, V::from_store(value, unit)?, client)
-            }));
-        })
+        self.set(|metric| metric.store = Some(store))
     }
 }
 

@@ -17,7 +17,7 @@ use pmda_core::labels::JsonLabels;
 use super::{LABEL_CHANGE, Metrics};
 use crate::labels::excerpt;
 use crate::profile::Selection;
-use crate::{Error, Indom, Labels, Result, guard};
+use crate::{Error, Indom, LabelValue, Labels, Result, guard};
 
 /// One more than the greatest serial of an instance domain.
 const SERIALS: u32 = 1 << 22;
@@ -215,7 +215,7 @@ impl<S: 'static> Metrics<S> {
     pub fn indom<T: 'static>(
         &mut self,
         serial: u32,
-        help: &str,
+        help: impl AsRef<str>,
         rows: impl Fn(&mut S) -> &mut Indom<T> + 'static,
     ) -> IndomRef<S, T> {
         self.try_indom(serial, help, move |state| Some(rows(state)))
@@ -226,7 +226,7 @@ impl<S: 'static> Metrics<S> {
     pub fn try_indom<T: 'static>(
         &mut self,
         serial: u32,
-        help: &str,
+        help: impl AsRef<str>,
         rows: impl Fn(&mut S) -> Option<&mut Indom<T>> + 'static,
     ) -> IndomRef<S, T> {
         let known = self.indoms.get(&serial);
@@ -240,7 +240,7 @@ impl<S: 'static> Metrics<S> {
         } else {
             let domain = Domain {
                 serial,
-                help: help.to_owned(),
+                help: help.as_ref().to_owned(),
                 labels: Labels::new(),
                 cluster: self.cluster,
                 users: BTreeMap::new(),
@@ -284,9 +284,14 @@ impl<S: 'static> Metrics<S> {
     }
 
     /// Gives an instance domain a label, in place of one with this name.
-    pub fn indom_label<T>(&mut self, indom: IndomRef<S, T>, name: &str, value: &str) -> &mut Self {
+    pub fn indom_label<T>(
+        &mut self,
+        indom: IndomRef<S, T>,
+        name: impl AsRef<str>,
+        value: impl Into<LabelValue>,
+    ) -> &mut Self {
         if let Some(domain) = self.declared_indom(indom.serial) {
-            let given = domain.labels.give(name, value, false);
+            let given = domain.labels.give(name.as_ref(), value.into(), false);
             self.labelled(given, format_args!("instance domain {}", indom.serial));
         }
         self
@@ -302,9 +307,9 @@ impl<S: 'static> Metrics<S> {
     }
 
     /// Sets the help text of an instance domain.
-    pub fn set_indom_help<T>(&mut self, indom: IndomRef<S, T>, help: &str) -> &mut Self {
+    pub fn set_indom_help<T>(&mut self, indom: IndomRef<S, T>, help: impl AsRef<str>) -> &mut Self {
         if let Some(domain) = self.declared_indom(indom.serial) {
-            help.clone_into(&mut domain.help);
+            help.as_ref().clone_into(&mut domain.help);
         }
         self
     }

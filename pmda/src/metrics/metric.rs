@@ -22,6 +22,8 @@ pub(super) type End<S> = Box<dyn Fn(&mut S, ClientId)>;
 pub(crate) struct Metric<S> {
     /// Without the root. The table has the same text as its key.
     pub(crate) name: Rc<str>,
+    /// Its other names.
+    pub(crate) aliases: Vec<Rc<str>>,
     pub(crate) cluster: u32,
     pub(crate) item: u32,
     pub(crate) kind: Type,
@@ -39,6 +41,13 @@ pub(crate) struct Metric<S> {
     pub(crate) ended: Option<End<S>>,
     /// Serial of the file that keeps its number.
     pub(super) cache: Option<u32>,
+}
+
+impl<S> Metric<S> {
+    /// Its names, the first one first.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        std::iter::once(&*self.name).chain(self.aliases.iter().map(|name| &**name))
+    }
 }
 
 /// A declared metric: its number, by which [`Metrics::edit`](crate::Metrics::edit) finds it.

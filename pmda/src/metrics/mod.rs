@@ -29,7 +29,7 @@ pub(crate) use table::Child;
 use crate::labels::Given;
 use crate::logger::describe;
 use crate::reports::Reports;
-use crate::{Env, Error, Labels, Request, Result};
+use crate::{Env, Error, LabelValue, Labels, Request, Result};
 use clusters::Clusters;
 use numbers::Numbers;
 use table::Table;
@@ -142,8 +142,8 @@ impl<S> Metrics<S> {
     }
 
     /// Gives the whole agent a label, in place of one with this name.
-    pub fn label(&mut self, name: &str, value: &str) -> &mut Self {
-        let given = self.labels.give(name, value, false);
+    pub fn label(&mut self, name: impl AsRef<str>, value: impl Into<LabelValue>) -> &mut Self {
+        let given = self.labels.give(name.as_ref(), value.into(), false);
         self.labelled(given, "the agent")
     }
 
@@ -177,9 +177,10 @@ impl<S> Metrics<S> {
     }
 
     /// Gives the cluster a label, in place of one with this name.
-    pub fn cluster_label(&mut self, name: &str, value: &str) -> &mut Self {
+    pub fn cluster_label(&mut self, name: impl AsRef<str>, value: impl Into<LabelValue>) -> &mut Self {
         let number = self.cluster;
-        match self.current().map(|cluster| cluster.labels.give(name, value, false)) {
+        let give = |cluster: &mut Cluster<S>| cluster.labels.give(name.as_ref(), value.into(), false);
+        match self.current().map(give) {
             Some(given) => self.labelled(given, format_args!("cluster {number}")),
             None => self,
         }
@@ -257,7 +258,8 @@ impl<S> Metrics<S> {
     /// the others are in the file that `--write` makes. The root is not part of the name; that of
     /// an agent with several roots may be one of them, also one below which no metric is declared
     /// yet. For [`Agent::metrics`](crate::Agent::metrics).
-    pub fn dynamic_names_below(&mut self, name: &str) -> &mut Self {
+    pub fn dynamic_names_below(&mut self, name: impl AsRef<str>) -> &mut Self {
+        let name = name.as_ref();
         if !is_name(name) {
             self.problem(format!("names below \"{name}\": {NAME_RULE}"));
         } else if let Some(metric) = self.table.at_or_above(name) {

@@ -49,11 +49,12 @@ impl<S> Table<S> {
     }
 
     pub(super) fn len(&self) -> usize {
-        self.by_name.len()
+        self.list.len() - self.free.len()
     }
 
     fn hash(&self, metric: &Metric<S>) -> u64 {
-        self.hasher.hash_one((&metric.name, metric.cluster, metric.item))
+        self.hasher
+            .hash_one((&metric.name, &metric.aliases, metric.cluster, metric.item))
     }
 
     /// Adds a metric, whose name none has. Returns its place.
@@ -63,7 +64,9 @@ impl<S> Table<S> {
         if metric.ended.is_some() {
             self.queues.push(place);
         }
-        self.by_name.insert(Rc::clone(&metric.name), place);
+        for name in std::iter::once(&metric.name).chain(&metric.aliases) {
+            self.by_name.insert(Rc::clone(name), place);
+        }
         match self.list.get_mut(place) {
             Some(free) => *free = Some(metric),
             None => self.list.push(Some(metric)),
@@ -78,8 +81,10 @@ impl<S> Table<S> {
 
     pub(super) fn remove_at(&mut self, place: usize) -> Option<Box<Metric<S>>> {
         let metric = self.list.get_mut(place)?.take()?;
-        let found = self.by_name.remove(&metric.name);
-        debug_assert_eq!(found, Some(place), "{}", metric.name);
+        for name in metric.names() {
+            let found = self.by_name.remove(name);
+            debug_assert_eq!(found, Some(place), "{name}");
+        }
         self.free.push(place);
         if metric.ended.is_some() {
             self.queues.retain(|queue| *queue != place);

@@ -34,7 +34,7 @@ impl<A: Agent> Handler<A> {
         let indom = metric.indom.map_or(InDom::NULL, |serial| self.state.indom(serial));
         let words = [
             id.0,
-            metric.kind as u32,
+            metric.kind.number(),
             indom.0,
             metric.semantics as u32,
             metric.unit.word(),
@@ -64,7 +64,11 @@ impl<A: Agent> Handler<A> {
         };
         let help = help.filter(|help| !help.is_empty()).ok_or(Error::TEXT)?;
         let (line, text) = help_parts(help);
-        let text = if about.kind & PM_TEXT_ONELINE != 0 { line } else { text };
+        let text = match about.kind & PM_TEXT_ONELINE {
+            0 => text,
+            _ if line.is_empty() => return Err(Error::TEXT),
+            _ => line,
+        };
         Ok(self.reply.reply().text(about.ident, text.as_bytes())?)
     }
 

@@ -20,7 +20,7 @@ impl<A: Agent> Handler<A> {
         })
     }
 
-    /// PMNS_IDS: the name of the metric with a number.
+    /// PMNS_IDS: the names of the metric with a number.
     ///
     /// # Errors
     /// `PM_ERR_PMID` for an unknown metric; that of [`Agent::begin`]; `PM_ERR_IPC`.
@@ -33,8 +33,8 @@ impl<A: Agent> Handler<A> {
             }
             let metrics = &state.metrics;
             let metric = metrics.numbered(id.cluster(), id.item()).ok_or(Error::PMID)?;
-            let name = metrics.full_name(metric).to_string();
-            Ok(reply.names([name.as_bytes()].into_iter(), None)?)
+            let names: Vec<String> = metric.names().map(|name| metrics.with_root(name)).collect();
+            Ok(reply.names(names.iter().map(String::as_bytes), None)?)
         })
     }
 

@@ -98,7 +98,7 @@ pub(crate) fn stored(kind: Type, value: SentValue<'_>) -> Result<Stored<'_>> {
         Type::Event | Type::HighresEvent => Type::String,
         other => other,
     };
-    if block::kind(header) != kind as u32 {
+    if block::kind(header) != kind.number() {
         return Err(Error::CONV);
     }
     let long = || {
@@ -118,6 +118,6 @@ pub(crate) fn stored(kind: Type, value: SentValue<'_>) -> Result<Stored<'_>> {
         Type::F64 => Stored::Float(f64::from_bits(long()?)),
         Type::String => Stored::String(data.split(|byte| *byte == 0).next().unwrap_or_default()),
         Type::Aggregate => Stored::Aggregate(data),
-        Type::I32 | Type::U32 | Type::Event | Type::HighresEvent => return Err(Error::CONV),
+        Type::I32 | Type::U32 | Type::Event | Type::HighresEvent | Type::NoSupport => return Err(Error::CONV),
     })
 }

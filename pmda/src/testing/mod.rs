@@ -26,6 +26,7 @@
 //! # Ok::<(), Error>(())
 //! ```
 
+mod builder;
 mod folder;
 mod reply;
 mod request;
@@ -41,6 +42,7 @@ use pmda_core::error as core;
 use pmda_core::wire::client::{self as wire, ClientRequest, InDomProfile};
 use pmda_core::wire::{Kind, decode};
 
+pub use builder::Builder;
 pub use pmda_core::ident::{InDom, MetricId};
 pub use reply::{Desc, EventRecord, Fetched};
 pub use request::StoreValue;
@@ -53,7 +55,8 @@ use folder::Folder;
 
 /// pmcd, as an agent sees it, with clients that fetch and store.
 ///
-/// Requests are made by client 0, the superuser, until [`Harness::as_client`] changes to another.
+/// Requests are made by client 0, the superuser, unless [`Harness::builder`] says otherwise, until
+/// [`Harness::as_client`] changes to another.
 /// Names of metrics are whole, with the root, as clients know them.
 pub struct Harness<A: Agent> {
     session: Option<Session<A>>,
@@ -61,6 +64,8 @@ pub struct Harness<A: Agent> {
     env: Env,
     folder: Folder,
     client: ClientId,
+    /// The client that makes the first requests, and its attributes.
+    first: (ClientId, Vec<(i32, String)>),
 }
 
 /// Without the agent, which need not have it.
@@ -78,76 +83,61 @@ impl<A: Agent> Drop for Harness<A> {
 }
 
 impl<A: Agent> Harness<A> {
-    /// Starts the agent, with a folder of its own that is removed with the harness. Its deadline
-    /// does not count; see [`Harness::with_deadline`].
+    /// Starts the agent, with a folder of its own that is removed with the harness, without options.
+    /// Its deadline does not count.
     ///
     /// # Errors
-    /// Those of the agent, with their text; `-EINVAL` for what is wrong with its declarations,
-    /// which the text says.
+    /// As [`Builder::start`].
     pub fn new() -> Result<Harness<A>> {
-        Harness::with_options(&[])
+        Harness::builder().start()
     }
 
-    /// As [`Harness::new`], with options of the agent's own, by their long names.
-    ///
-    /// # Errors
-    /// As for [`Harness::new`].
-    pub fn with_options(options: &[(&'static str, &str)]) -> Result<Harness<A>> {
-        Harness::begin(Folder::own()?, options, Session::start_here)
-    }
-
-    /// As [`Harness::new`], with a folder that stays.
-    ///
-    /// # Errors
-    /// As for [`Harness::new`].
-    pub fn in_folder(folder: &Path) -> Result<Harness<A>> {
-        Harness::begin(Folder::of(folder)?, &[], Session::start_here)
-    }
-
-    /// As [`Harness::new`], with the agent's deadline: it then has a thread of its own, and
-    /// [`Harness::agent`] panics.
-    ///
-    /// # Errors
-    /// As for [`Harness::new`].
-    pub fn with_deadline() -> Result<Harness<A>> {
-        Harness::begin(Folder::own()?, &[], Session::start)
+    /// A harness that is to be started with options, a folder, a deadline or another client.
+    #[must_use]
+    pub fn builder() -> Builder<A> {
+        Builder::new()
     }
 
     fn begin(
         folder: Folder,
-        options: &[(&'static str, &str)],
+        env: Env,
         start: impl FnOnce(&Env) -> Result<Session<A>>,
+        client: ClientId,
+        attributes: Vec<(i32, String)>,
     ) -> Result<Harness<A>> {
-        let options = options
-            .iter()
-            .map(|(name, value)| (*name, (*value).to_owned()))
-            .collect();
-        let env = Env::in_folder(A::NAME, A::DOMAIN, folder.path()).with_options(options, Vec::new());
         logger::start(A::NAME, LevelFilter::Info);
         let lines = Lines::of_this_thread();
-        let session = Some(start(&env)?);
         let mut harness = Harness {
-            session,
+            session: Some(start(&env)?),
             lines,
             env,
             folder,
-            client: ClientId(0),
+            client,
+            first: (client, attributes),
         };
-        harness.set_uid(0);
+        harness.tell_attributes();
         Ok(harness)
     }
 
-    /// Ends the agent and starts it again, in the same folder and without its deadline.
+    /// Tells the agent the attributes of the client that makes the first requests.
+    fn tell_attributes(&mut self) {
+        self.client = self.first.0;
+        for (key, value) in self.first.1.clone() {
+            self.attribute(key, &value);
+        }
+    }
+
+    /// Ends the agent and starts it again: in the same folder, with the same options and the same
+    /// first client, and without its deadline.
     ///
     /// # Errors
-    /// As for [`Harness::new`].
+    /// As [`Builder::start`].
     pub fn restart(mut self) -> Result<Harness<A>> {
         self.lines.follow();
         self.end();
         self.env = self.env.anew();
         self.session = Some(Session::start_here(&self.env)?);
-        self.client = ClientId(0);
-        self.set_uid(0);
+        self.tell_attributes();
         Ok(self)
     }
 
@@ -182,7 +172,7 @@ impl<A: Agent> Harness<A> {
     /// The agent itself.
     ///
     /// # Panics
-    /// After [`Harness::with_deadline`].
+    /// With [`Builder::deadline`].
     pub fn agent(&mut self) -> &mut A {
         let agent = self.session().agent();
         agent.expect("an agent with a deadline is on another thread")
@@ -198,7 +188,7 @@ impl<A: Agent> Harness<A> {
     /// [`Agent::woken`]. Returns false if nothing does within that time.
     /// Without this the agent is called before the next request.
     ///
-    /// For an agent [with its deadline](Harness::with_deadline) this returns false: the agent is
+    /// For an agent [with its deadline](Builder::deadline) this returns false: the agent is
     /// called on its own thread.
     pub fn wait(&mut self, limit: Duration) -> bool {
         self.session().wait_for_wake(limit)
@@ -408,7 +398,7 @@ impl<A: Agent> Harness<A> {
         Error::check(decode::error(&self.raw(&store))?).map(drop)
     }
 
-    /// The help of a metric: one line, and the long text.
+    /// The help of a metric: one line, empty if there is none, and the long text.
     ///
     /// # Errors
     /// `PM_ERR_NAME` for an unknown metric; `PM_ERR_TEXT` for one without help.
@@ -427,9 +417,13 @@ impl<A: Agent> Harness<A> {
     }
 
     fn texts(&mut self, ident: u32, of: i32) -> Result<(String, String)> {
-        let line = self.ask(|request| request.text(ident, of | PM_TEXT_ONELINE), Kind::PDU_TEXT)?;
         let text = self.ask(|request| request.text(ident, of | PM_TEXT_HELP), Kind::PDU_TEXT)?;
-        Ok((reply::text(&line)?, reply::text(&text)?))
+        let line = self.ask(|request| request.text(ident, of | PM_TEXT_ONELINE), Kind::PDU_TEXT);
+        let line = match line {
+            Err(error) if error == Error::TEXT => String::new(),
+            line => reply::text(&line?)?,
+        };
+        Ok((line, reply::text(&text)?))
     }
 
     /// The labels of a metric as JSON: those of all levels together, without those of instances.

@@ -51,7 +51,7 @@ pub(super) fn store(client: ClientId, desc: &Desc, inst: i32, value: &StoreValue
     store.begin_store(client.0, 1)?;
     store.open(desc.id, 1)?;
     let mut block = |kind: Type, data: &[u8]| {
-        let header = (kind as u32) << 24 | (data.len() + 4) as u32;
+        let header = kind.number() << 24 | (data.len() + 4) as u32;
         store.block(inst, header, data)
     };
     match (desc.kind, value) {

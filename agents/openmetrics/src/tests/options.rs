@@ -36,7 +36,13 @@ impl Agent for Told {
 }
 
 fn told(options: &[(&'static str, &str)]) -> (Harness<Told>, PathBuf) {
-    let pmcd = Harness::<Told>::with_options(options).expect("it starts");
+    let pmcd = options
+        .iter()
+        .fold(Harness::<Told>::builder(), |start, (name, value)| {
+            start.option(*name, *value)
+        })
+        .start()
+        .expect("it starts");
     let folder = pmcd.folder().to_owned();
     (pmcd, folder)
 }

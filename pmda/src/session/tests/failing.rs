@@ -23,6 +23,7 @@ impl Faulty {
 }
 
 impl Agent for Faulty {
+    const OPTIONS: &'static [Opt] = &[Opt::new("start").argument("HOW").help("how to start")];
     const NAME: &'static str = "faulty";
     const DOMAIN: u32 = 249;
     fn start(env: &Env) -> Result<Faulty> {
@@ -122,7 +123,7 @@ fn panics() {
     assert_eq!(pmcd.names().err(), Some(Error::GENERIC));
     pmcd.agent().panics = "dynamic";
     assert_eq!(codes(&mut pmcd), [Ok(Some(1)), Ok(Some(2)), Ok(Some(3)), again()]);
-    let started = Harness::<Faulty>::with_options(&[("start", "panic")]);
+    let started = Harness::<Faulty>::builder().option("start", "panic").start();
     assert_eq!(started.err(), Some(Error::GENERIC));
 }
 
@@ -450,7 +451,7 @@ impl Agent for Slow {
 /// A source that hangs costs "try again", in time; then the agent serves again.
 #[test]
 fn deadline() {
-    let mut pmcd = Harness::<Slow>::with_deadline().expect("it starts");
+    let mut pmcd = Harness::<Slow>::builder().deadline().start().expect("it starts");
     assert_eq!(pmcd.fetch("slow.slow").expect("a value").value(), Some(1));
     pmcd.store("slow.time", 3000).expect("the superuser may");
     let begin = Instant::now();

@@ -59,6 +59,7 @@ struct Talking {
 impl Agent for Talking {
     const NAME: &'static str = "talking";
     const DOMAIN: u32 = 244;
+    const OPTIONS: &'static [Opt] = &[Opt::new("line").argument("TEXT").help("the line")];
     fn start(env: &Env) -> Result<Talking> {
         let rows = Indom::fixed([("one", 1), ("two", 2)]);
         match env.option("line") {
@@ -103,7 +104,7 @@ impl Agent for Talking {
 /// The text of an error is in the log, once; clients get its code.
 #[test]
 fn errors_say_what() -> Result<()> {
-    let started = Harness::<Talking>::with_options(&[("line", "none")]);
+    let started = Harness::<Talking>::builder().option("line", "none").start();
     let error = started.expect_err("no line");
     assert_eq!((&error, error.code()), (&Error::ENODEV, Code::ENODEV));
     assert!(error.to_string().starts_with("no line was given: "), "{error}");

@@ -113,7 +113,7 @@ fn failures() -> Result<()> {
 /// An agent on its own thread is called there.
 #[test]
 fn with_a_deadline() -> Result<()> {
-    let mut pmcd = Harness::<Wakeful>::with_deadline()?;
+    let mut pmcd = Harness::<Wakeful>::builder().deadline().start()?;
     pmcd.store("wakeful.send", "text")?;
     pmcd.advance(Duration::from_secs(61));
     while pmcd.fetch("wakeful.passed")?.value() != Some(1_u64) {}

@@ -1,0 +1,161 @@
+//! Queues of instances, and values of instances that depend on more than their rows.
+
+#![forbid(unsafe_code)]
+
+use pmda::prelude::*;
+use pmda::testing::{EventRecord, Harness};
+
+/// Processes, each with the lines that it has written.
+struct Traced {
+    processes: Indom<Process>,
+    /// What is added to each line's number.
+    offset: u32,
+    stored: Vec<(i32, u32)>,
+}
+
+struct Process {
+    lines: Queue<u32>,
+    pid: u32,
+}
+
+impl Process {
+    fn new(pid: u32) -> Process {
+        Process {
+            lines: Queue::new(3),
+            pid,
+        }
+    }
+}
+
+impl Agent for Traced {
+    const NAME: &'static str = "traced";
+    const DOMAIN: u32 = 241;
+
+    fn start(_: &Env) -> Result<Traced> {
+        Ok(Traced {
+            processes: Indom::fixed([("sh", Process::new(10)), ("make", Process::new(20))]),
+            offset: 0,
+            stored: Vec::new(),
+        })
+    }
+
+    fn metrics(m: &mut Metrics<Traced>) {
+        let number = m.parameter::<u32>("number", |def| def.help("Number of a line"));
+        let processes = m.indom(0, "Processes", |s| &mut s.processes);
+        let show = move |line: &u32, record: &mut Record<'_>| {
+            record.flags(EventFlags::POINT).add(number, line);
+        };
+        m.each_events("lines", processes, |process| &mut process.lines, show)
+            .writable_by(|_| true)
+            .store(|process, least: String, client| {
+                let least = least.parse::<u32>()?;
+                process.lines.set_filter(client.id(), move |line| *line >= least)
+            });
+        m.each_highres_events("exact", processes, |process| &mut process.lines, show);
+        m.each("clients", processes, |process| process.lines.clients());
+        m.each_inst("place", processes, |s, inst| match s.processes.get(inst) {
+            Some(process) if process.pid == 30 => Err(Error::BADSTORE),
+            Some(process) if process.pid == 40 => panic!("told to panic"),
+            Some(process) => Ok(process.pid + s.offset + inst as u32),
+            None => Err(Error::INST),
+        })
+        .store_inst(|s, inst, value: u32, _| {
+            s.stored.push((inst, value));
+            Ok(())
+        });
+        m.value("offset", |s| s.offset).store_inst(|s, inst, value: u32, _| {
+            s.stored.push((inst, value));
+            Ok(())
+        });
+    }
+}
+
+fn lines(pmcd: &mut Harness<Traced>, process: &str) -> Result<Option<Vec<u32>>> {
+    let number = |record: &EventRecord| record.parameter("traced.number");
+    let fetched = pmcd.fetch("traced.lines")?;
+    let records = fetched.events_of(process);
+    Ok(records.map(|records| records.iter().filter_map(number).collect()))
+}
+
+fn write(pmcd: &mut Harness<Traced>, inst: i32, line: u32) {
+    pmcd.agent()
+        .processes
+        .get_mut(inst)
+        .expect("a process")
+        .lines
+        .push(line);
+}
+
+/// Each instance has a queue of its own, whose events each client sees once; a filter is one
+/// instance's, and nothing is left of a client that has ended.
+#[test]
+fn each_instance_has_a_queue() -> Result<()> {
+    let mut pmcd = Harness::<Traced>::new()?;
+    assert_eq!(pmcd.desc("traced.lines")?.kind, Some(Type::Event));
+    assert_eq!(pmcd.desc("traced.exact")?.kind, Some(Type::HighresEvent));
+    assert_eq!(lines(&mut pmcd, "sh")?, None);
+    write(&mut pmcd, 0, 1);
+    write(&mut pmcd, 1, 2);
+    write(&mut pmcd, 1, 3);
+    let fetched = pmcd.fetch("traced.lines")?;
+    assert_eq!(fetched.instances(), [0, 1]);
+    let flags = fetched
+        .events_of("make")
+        .expect("two lines")
+        .iter()
+        .map(|record| record.flags);
+    assert_eq!(flags.collect::<Vec<_>>(), [EventFlags::POINT; 2]);
+    assert_eq!(lines(&mut pmcd, "make")?, None);
+    // Another client sees what comes after its first look; instances that it does not ask for wait.
+    pmcd.as_client(5);
+    assert_eq!(lines(&mut pmcd, "make")?, None);
+    pmcd.store_instance("traced.lines", "make", "7")?;
+    for line in [6, 7] {
+        write(&mut pmcd, 0, line);
+        write(&mut pmcd, 1, line);
+    }
+    pmcd.profile("traced.lines", &["make"])?;
+    assert_eq!(lines(&mut pmcd, "sh")?, None);
+    pmcd.profile_all();
+    assert_eq!(lines(&mut pmcd, "sh")?, Some(vec![6, 7]));
+    write(&mut pmcd, 1, 1);
+    write(&mut pmcd, 1, 8);
+    assert_eq!(lines(&mut pmcd, "make")?, Some(vec![8]));
+    assert_eq!(pmcd.fetch("traced.clients")?.value_of("make"), Some(2_u64));
+    pmcd.end_client();
+    assert_eq!(pmcd.fetch("traced.clients")?.value_of("make"), Some(1_u64));
+    lines(&mut pmcd, "make")?;
+    write(&mut pmcd, 1, 1);
+    assert_eq!(lines(&mut pmcd, "make")?, Some(vec![1]));
+    Ok(())
+}
+
+/// A value of an instance may see the agent and the instance's number, and so may its store. One
+/// that fails, or panics, costs its own value.
+#[test]
+fn values_by_number() -> Result<()> {
+    let mut pmcd = Harness::<Traced>::new()?;
+    pmcd.agent().offset = 100;
+    let fetched = pmcd.fetch("traced.place")?;
+    assert_eq!(
+        (fetched.value_of("sh"), fetched.value_of("make")),
+        (Some(110), Some(121))
+    );
+    pmcd.store_instance("traced.place", "make", 9)?;
+    assert_eq!(pmcd.store_instance("traced.place", "vi", 9), Err(Error::INST));
+    pmcd.store("traced.offset", 8)?;
+    assert_eq!(pmcd.agent().stored, [(1, 9), (-1, 8)]);
+    for pid in [30, 40] {
+        pmcd.agent().processes.get_mut(0).expect("a process").pid = pid;
+        let fetched = pmcd.fetch("traced.place")?;
+        assert_eq!((fetched.instances(), fetched.value_of("make")), (vec![1], Some(121)));
+    }
+    let log = pmcd.log();
+    for line in [
+        "Warning: metric traced.place: instance 0 (\"sh\"): A value that cannot be stored",
+        "instance 0: told to panic",
+    ] {
+        assert!(log.contains(line), "{log}");
+    }
+    Ok(())
+}
