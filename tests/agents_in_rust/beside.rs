@@ -161,7 +161,7 @@ fn dbpmda(environment: &Environment, names: &Path, open: &str) -> String {
 }
 
 /// The lines that only one of two texts has, each behind `C:` or `Rust:`.
-fn differences(c: &str, rust: &str) -> Vec<String> {
+pub fn differences(c: &str, rust: &str) -> Vec<String> {
     let (c, rust): (Vec<&str>, Vec<&str>) = (c.lines().collect(), rust.lines().collect());
     // Longest common subsequence: texts are some hundred lines.
     let mut common = vec![vec![0_u16; rust.len() + 1]; c.len() + 1];

@@ -14,4 +14,5 @@ mod mutated;
 mod objects;
 mod persistent;
 mod roots;
+mod sample;
 mod units;
