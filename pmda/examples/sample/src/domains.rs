@@ -27,8 +27,9 @@ pub struct Domains {
     colours: Indom<Colour>,
     bins: Indom<Rc<Bin>>,
     scrambled: Indom<Rc<Bin>>,
-    /// The number of times that the bins were scrambled.
+    /// The number of times that the bins were scrambled, and that before the present fetch.
     version: u32,
+    version_before: u32,
     family: Indom<Relative>,
     /// The client has a profile for the family.
     has_profile: Rc<Cell<bool>>,
@@ -96,6 +97,7 @@ impl Domains {
             bins,
             scrambled: Indom::new(),
             version: 0,
+            version_before: 0,
             family: Indom::fixed(family.map(|(name, value)| (name, relative(value)))),
             has_profile,
             hordes: Indom::fixed((0..500).map(|inst| (inst.to_string(), inst))),
@@ -115,6 +117,7 @@ impl Domains {
         let named = request.only_instances(FAMILY);
         self.has_profile
             .set(is_fetch && named.is_some_and(|instances| !instances.is_empty()));
+        self.version_before = self.version;
         if is_fetch && request.wants_item(0, SCRAMBLED) {
             let mut random = Standard((self.version << 10) + 13);
             self.version += 1;
@@ -235,7 +238,7 @@ fn declare_bins(m: &mut Metrics<Sample>) {
     m.each("scramble.bin", scrambled, |bin| bin.value.get())
         .item(SCRAMBLED)
         .help("The same values, some of them missing");
-    m.value("scramble.version", |s| i64::from(s.domains.version))
+    m.value("scramble.version", |s| i64::from(s.domains.version_before))
         .item(120)
         .help("How often the bins were scrambled\nA store begins anew.")
         .writable_by(anybody)
