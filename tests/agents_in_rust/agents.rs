@@ -8,7 +8,9 @@ use pcp_pmda_test::pcp::{self, Environment};
 use pcp_pmda_test::{Library, profile_dir, root, run::Outcome};
 
 /// The programs of the workspace that are agents, `pmda` not in front.
-const AGENTS: [&str; 7] = ["failing", "load", "mounts", "sample", "simple", "staying", "ticking"];
+const AGENTS: [&str; 8] = [
+    "failing", "load", "mounts", "sample", "simple", "staying", "tasks", "ticking",
+];
 
 /// Builds all of them once: cargo builds no other member's programs for a test. As part of the
 /// whole workspace, since cargo would compile what they depend on once more for their own packages,

@@ -15,4 +15,5 @@ mod objects;
 mod persistent;
 mod roots;
 mod sample;
+mod tasks;
 mod units;

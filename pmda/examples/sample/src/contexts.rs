@@ -29,18 +29,18 @@ impl Contexts {
     /// Counts a request and its reply.
     pub fn begin(&mut self, client: ClientId) {
         let started = &mut self.started;
-        let traffic = self.active.entry(client.0).or_insert_with(|| {
+        let traffic = self.active.entry(client.number()).or_insert_with(|| {
             *started += 1;
             Traffic::default()
         });
         traffic.received += 1;
         traffic.sent += 1;
-        self.size = self.size.max(client.0 + 1);
+        self.size = self.size.max(client.number() + 1);
     }
 
     /// Counts the end of a client.
     pub fn end(&mut self, client: ClientId) {
-        if let Some(traffic) = self.active.remove(&client.0) {
+        if let Some(traffic) = self.active.remove(&client.number()) {
             self.ended += 1;
             self.past.received += traffic.received;
             self.past.sent += traffic.sent;
@@ -102,7 +102,7 @@ pub fn declare(m: &mut Metrics<Sample>) {
     ];
     for (item, name, of, help) in of_client {
         m.value_as(&format!("percontext.{name}"), Type::I32, move |s, client| {
-            let traffic = s.contexts.active.get(&client.id().0).ok_or(Error::NOCONTEXT)?;
+            let traffic = s.contexts.active.get(&client.id().number()).ok_or(Error::NOCONTEXT)?;
             Ok((of(traffic) as i32).into())
         })
         .item(item)

@@ -118,7 +118,7 @@ impl Domains {
         self.has_profile
             .set(is_fetch && named.is_some_and(|instances| !instances.is_empty()));
         self.version_before = self.version;
-        if is_fetch && request.wants_item(0, SCRAMBLED) {
+        if request.wants_item(0, SCRAMBLED) {
             let mut random = Standard((self.version << 10) + 13);
             self.version += 1;
             let mut places = [None; 9];

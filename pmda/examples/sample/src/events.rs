@@ -70,13 +70,16 @@ impl Fetches {
     }
 
     /// Adds the records of the next fetch.
-    fn add<const HIGHRES: bool>(&self, events: &mut Events<HIGHRES>, is_fungus: bool, missed: u64, params: Params) {
+    fn add<const HIGHRES: bool>(&self, events: &mut Events<HIGHRES>, is_fungus: bool, missed: usize, params: Params) {
         let now = SystemTime::now();
         if !is_fungus {
             let fetch = self.of_others.replace(self.of_others.get().wrapping_add(1));
-            events.record(now).add(params.p_string, &*format!("fetch #{fetch}"));
+            let mut add = |text: &str| {
+                events.record(now).flags(EventFlags::POINT).add(params.p_string, text);
+            };
+            add(&format!("fetch #{fetch}"));
             if fetch % 3 == 0 {
-                events.record(now).add(params.p_string, "bingo!");
+                add("bingo!");
             }
             return;
         }
@@ -84,34 +87,48 @@ impl Fetches {
         let at = |second: u64| now - Duration::from_secs(10 - second);
         match if fetch < 0 { fetch } else { fetch % 4 } {
             1 => {
-                events.record(at(0));
+                events.record(at(0)).flags(EventFlags::POINT);
             }
             2 => {
-                events.record(at(0)).add(params.kind, &1);
-                events.record(at(1)).add(params.kind, &2).add(params.p_64, &-3);
+                events.record(at(0)).flags(EventFlags::POINT).add(params.kind, &1);
+                events
+                    .record(at(1))
+                    .flags(EventFlags::POINT)
+                    .add(params.kind, &2)
+                    .add(params.p_64, &-3);
             }
             3 => {
-                let mut start = events.record(at(0));
-                start
+                events
+                    .record(at(0))
+                    .flags(EventFlags::START | EventFlags::ID | EventFlags::PARENT)
                     .add(params.kind, &4)
                     .add(params.p_u64, &5)
                     .add(params.p_string, "6");
-                let mut point = events.record(at(1));
-                point
+                events
+                    .record(at(1))
+                    .flags(EventFlags::POINT)
                     .add(params.kind, &7)
                     .add(params.p_double, &8.0)
                     .add(params.p_double, &-9.0);
-                let mut end = events.record(at(2));
-                end.add(params.kind, &10).add(params.p_u64, &11);
-                end.add(params.p_string, "twelve").add(params.p_string, "thirteen");
-                end.add(params.p_32, &-14).add(params.p_u32, &15);
+                events
+                    .record(at(2))
+                    .flags(EventFlags::END)
+                    .add(params.kind, &10)
+                    .add(params.p_u64, &11)
+                    .add(params.p_string, "twelve")
+                    .add(params.p_string, "thirteen")
+                    .add(params.p_32, &-14)
+                    .add(params.p_u32, &15);
                 events.missed(at(3), missed);
-                let mut point = events.record(at(4));
-                point.add(params.kind, &16).add(params.p_float, &-17.0);
-                point.add(params.p_aggregate, &[0o1, 0o3, 0o7, 0o17, 0o37, 0o77, 0o177, 0o377][..]);
+                events
+                    .record(at(4))
+                    .flags(EventFlags::POINT)
+                    .add(params.kind, &16)
+                    .add(params.p_float, &-17.0)
+                    .add(params.p_aggregate, &[0o1, 0o3, 0o7, 0o17, 0o37, 0o77, 0o177, 0o377][..]);
             }
             -1 => {
-                events.record(at(0)).add(params.kind, &-1);
+                events.record(at(0)).flags(EventFlags::POINT).add(params.kind, &-1);
             }
             _ => {}
         }

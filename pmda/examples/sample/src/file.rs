@@ -41,9 +41,8 @@ impl FromFile {
     /// # Errors
     /// Those of [`Indom`].
     pub fn begin(&mut self, request: &Request<'_>) -> Result<()> {
-        let is_fetch = request.why() == Why::Fetch;
-        let is_counted = is_fetch && ITEMS.into_iter().any(|item| request.wants_item(0, item));
-        if !is_counted && is_fetch {
+        let is_counted = ITEMS.into_iter().any(|item| request.wants_item(0, item));
+        if !is_counted && request.why() == Why::Fetch {
             return Ok(());
         }
         let changed = fs::metadata(&self.path).and_then(|file| file.modified()).ok();

@@ -55,7 +55,7 @@ impl Ghosts {
 
     /// Counts a fetch.
     pub fn begin(&mut self, request: &Request<'_>) {
-        if request.why() == Why::Fetch && ITEMS.into_iter().any(|item| request.wants_item(0, item)) {
+        if ITEMS.into_iter().any(|item| request.wants_item(0, item)) {
             self.state = (self.state + 1) % 24;
             let state = self.state;
             self.rows.rows_mut().for_each(|ghost| ghost.state = state);

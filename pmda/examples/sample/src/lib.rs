@@ -140,8 +140,7 @@ impl Agent for Sample {
             return Err(Error::AGAIN);
         }
         self.not_ready_until = None;
-        let is_fetch = request.why() == Why::Fetch;
-        if is_fetch && request.wants_item(0, CHECKED) {
+        if request.wants_item(0, CHECKED) {
             Error::check(self.error_code)?;
         }
         self.mirage.begin(request)?;
@@ -153,12 +152,13 @@ impl Agent for Sample {
         Ok(())
     }
 
-    fn dynamic(&mut self, m: &mut Metrics<Sample>, _: &Request<'_>) {
+    fn dynamic(&mut self, m: &mut Metrics<Sample>, _: &Request<'_>) -> Result<()> {
         m.cluster(0);
         ghosts::declare_secrets(m);
         self.ghosts.declare_visible(m);
         self.meta.declare_again(m);
         self.constants.note_changes(m);
+        Ok(())
     }
 
     fn client_ended(&mut self, client: ClientId) {

@@ -63,7 +63,7 @@ impl Procs {
     /// # Errors
     /// Those of [`Indom`].
     pub fn begin(&mut self, request: &Request<'_>) -> Result<()> {
-        if request.why() != Why::Fetch || !ITEMS.into_iter().any(|item| request.wants_item(0, item)) {
+        if !ITEMS.into_iter().any(|item| request.wants_item(0, item)) {
             return Ok(());
         }
         if self.rows.is_empty() {
