@@ -21,6 +21,30 @@ pub fn picture(outcome: &Outcome, directory: &Path) -> String {
     text
 }
 
+/// How the run of a picture ended: with a status, by a signal, or at the time limit.
+#[must_use]
+pub fn end(picture: &str) -> String {
+    let line = picture.lines().next().unwrap_or_default();
+    let end = line.strip_prefix("end: ").unwrap_or("how it ended is not said");
+    let name = end.strip_prefix("signal ").map(|number| match number {
+        "4" => "SIGILL",
+        "6" => "SIGABRT",
+        "7" => "SIGBUS",
+        "8" => "SIGFPE",
+        "9" => "SIGKILL",
+        "11" => "SIGSEGV",
+        "13" => "SIGPIPE",
+        "14" => "SIGALRM",
+        "15" => "SIGTERM",
+        _ => "another",
+    });
+    match name {
+        Some(name) => format!("{end} ({name})"),
+        None if end.starts_with("killed after ") => format!("{end}, the time limit"),
+        None => end.to_owned(),
+    }
+}
+
 /// Replaces what differs from run to run: log times, process ids, addresses, the private directory,
 /// time stamps of cache files.
 fn steady(bytes: &[u8], directory: &Path) -> Vec<u8> {
@@ -130,4 +154,16 @@ pub fn difference(left: (&str, &str), right: (&str, &str)) -> Option<String> {
         right.0,
         part(&b)
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::end;
+
+    #[test]
+    fn ends_of_runs() {
+        assert_eq!(end("end: exit 3\n--- stdout\n"), "exit 3");
+        assert_eq!(end("end: signal 11\n"), "signal 11 (SIGSEGV)");
+        assert_eq!(end("end: killed after 60 s\n"), "killed after 60 s, the time limit");
+    }
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::process::Command;
 use std::time::Instant;
 
+use pcp_pmda_test::compare;
 use pcp_pmda_test::differential::{Difference, Fault, check, file};
 use pcp_pmda_test::program::Program;
 use pcp_pmda_test::release;
@@ -42,35 +43,37 @@ pub fn run(texts: &[String]) -> Result<(), String> {
     }
 }
 
-/// Shows what is wrong; two pictures are kept beside the compiled program.
+/// Lines that are shown of a difference.
+const LINES: usize = 10;
+
+/// Shows what is wrong: how each run ended, the first lines that differ, and the command that shows
+/// all; two pictures are kept beside the compiled program.
 fn show(program: &Program, fault: &Fault) -> Result<(), String> {
     let Fault::Different(difference) = fault else {
         println!("  {fault}");
         return Ok(());
     };
     let Difference { left, right } = &**difference;
+    println!("  left: {}, {}", left.0, compare::end(&left.1));
+    println!("  right: {}, {}", right.0, compare::end(&right.1));
     let pictures =
         [left, right].map(|(name, _)| file(program).with_extension(format!("{}.picture", name.replace(' ', "-"))));
     for (picture, (_, text)) in pictures.iter().zip([left, right]) {
         fs::write(picture, text).map_err(|error| format!("{}: {error}", picture.display()))?;
     }
-    println!(
-        "  left: {}, {}\n  right: {}, {}",
-        left.0,
-        pictures[0].display(),
-        right.0,
-        pictures[1].display()
-    );
+    let mut diff = Command::new("diff");
+    diff.args(["--side-by-side", "--suppress-common-lines", "--expand-tabs"]);
     let width = std::env::var("COLUMNS").unwrap_or_else(|_| "160".to_owned());
-    let status = Command::new("diff")
-        .args([
-            "--side-by-side",
-            "--suppress-common-lines",
-            "--expand-tabs",
-            "--width",
-            &width,
-        ])
-        .args(&pictures)
-        .status();
-    status.map(|_| ()).map_err(|error| format!("diff: {error}"))
+    diff.args(["--width", &width]).args(&pictures);
+    let output = diff.output().map_err(|error| format!("diff: {error}"))?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    // How they ended is said above.
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("end: ")).collect();
+    lines.iter().take(LINES).for_each(|line| println!("{line}"));
+    let more = match lines.len().saturating_sub(LINES) {
+        0 => "All of both".to_owned(),
+        more => format!("{more} more lines differ"),
+    };
+    println!("  {more}: diff -y {} {}", pictures[0].display(), pictures[1].display());
+    Ok(())
 }
