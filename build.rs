@@ -180,11 +180,12 @@ fn bindings(libpcp: &pkg_config::Library, compiler: &Compiler, times: &str, out:
 /// # Errors
 /// What is missing.
 fn generate(builder: bindgen::Builder, arguments: &[String], file: &Path) -> Result<(), String> {
-    // The callbacks tell cargo of each header, so that it builds again when a header changes.
-    let headers = Box::new(bindgen::CargoCallbacks::new());
+    // The callbacks tell cargo of each header, so that it builds again when a header changes. rustfmt
+    // is not installed everywhere.
     let builder = builder
         .clang_args(arguments)
-        .parse_callbacks(headers)
+        .parse_callbacks(Box::new(bindgen::CargoCallbacks::new()))
+        .formatter(bindgen::Formatter::None)
         .derive_debug(false)
         .layout_tests(true);
     // bindgen panics when it finds no libclang, and returns an error when a header is missing.

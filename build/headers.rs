@@ -22,10 +22,10 @@ pub fn directories(of_libpcp: &[PathBuf]) -> Vec<PathBuf> {
 /// Returns why the headers are not those of the libpcp with this version, as one line; `None` if
 /// they are. `bindings` is bindgen's output of the headers, which were looked for in `directories`.
 pub fn difference(bindings: &str, libpcp: [u32; 3], directories: &[PathBuf]) -> Option<String> {
-    let of_headers: Option<u32> = bindings.lines().find_map(|line| {
-        let number = line.trim().strip_prefix("pub const PM_VERSION_CURRENT: u32 = ")?;
-        number.strip_suffix(';')?.parse().ok()
-    });
+    // bindgen's output has blanks between all words.
+    let line = bindings.split("pub const PM_VERSION_CURRENT : u32 = ").nth(1);
+    let number = line.and_then(|line| line.split(|character: char| !character.is_ascii_digit()).next());
+    let of_headers: Option<u32> = number.and_then(|number| number.parse().ok());
     let found = match of_headers {
         Some(number) if number == version(libpcp) => return None,
         Some(number) => format!("PCP {}.{}.{}", number >> 16, (number >> 8) & 255, number & 255),

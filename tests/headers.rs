@@ -113,7 +113,7 @@ fn the_headers_of_the_prefix_are_read() {
         return;
     };
     assert!(succeeds, "{text}");
-    let line = format!("pub const PM_VERSION_CURRENT: u32 = {};", headers::version(next()));
+    let line = format!("pub const PM_VERSION_CURRENT : u32 = {} ;", headers::version(next()));
     assert!(bindings.contains(&line), "the headers in /usr were read");
     let package = fs::read_to_string(prefix.join("target/debug/libpcp_pmda.pc")).expect("written");
     let include = prefix.join("include").display().to_string();
@@ -173,6 +173,6 @@ fn the_directories_of_the_headers() {
 
 #[test]
 fn headers_without_a_version() {
-    let line = headers::difference("pub const PMAPI_VERSION: u32 = 2;", [7, 2, 1], &["/opt".into()]);
+    let line = headers::difference("pub const PMAPI_VERSION : u32 = 2 ;", [7, 2, 1], &["/opt".into()]);
     assert!(line.expect("a reason").contains("no PCP that is known"));
 }
