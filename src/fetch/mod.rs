@@ -112,7 +112,7 @@ pub(crate) fn find<'call>(
     if ext.has(PMDA_EXT_FLAG_HASHED) {
         let hash = agent.hash.lock(token);
         if !hash.index.is_empty() || table.is_empty() {
-            return (hash.find(wanted), "hashed");
+            return (hash.find(ext, wanted), "hashed");
         }
     } else if ext.direct() != 0 {
         return (table.direct(wanted), "direct");

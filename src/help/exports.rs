@@ -97,7 +97,9 @@ pub unsafe extern "C-unwind" fn pmdaText(
         let ext = pmda.ok_or(Error::EINVAL)?;
         fetch::enter_context(ext, state::interface(token, ext));
         let text = help::text(token, ext.help(), key(ident, kind), kind);
-        // SAFETY: NULL, or a text of the help database, which stays until it is closed.
+        // SAFETY: NULL, or the address of a text that ends in a NUL (`help::text`), in the memory of
+        // an open database. That memory does not move or change until an agent closes the database
+        // (`pmdaCloseHelp`), which is how long the text is promised for; C must not write to it.
         unsafe { buffer.put(text) };
         if text.is_null() { Err(Error::TEXT) } else { Ok(()) }
     })

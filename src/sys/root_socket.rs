@@ -35,7 +35,9 @@ pub(crate) type Received = (Result<usize>, [RawFd; 2]);
 /// # Errors
 /// The negated errno.
 pub(crate) fn connect(fd: RawFd, address: &Address) -> Result<usize> {
-    // SAFETY: `with_sockaddr` passes an address that is valid during the call, and its size.
+    // SAFETY: `with_sockaddr` passes the start of an address that is readable during the call, and
+    // its size in bytes. connect reads as much and keeps no pointer to it. Any descriptor is
+    // allowed: a wrong one is an error.
     done(unsafe {
         address
             .0
@@ -111,8 +113,10 @@ unsafe fn send_with(fd: RawFd, message: *const u8, len: usize, descriptors: [Raw
     header.msg_control = (&raw mut control).cast();
     // SAFETY: CMSG_SPACE and CMSG_LEN are arithmetic. The control buffer is larger than CMSG_SPACE,
     // as is asserted below, and aligned for a header: so CMSG_FIRSTHDR returns its start, and the
-    // data behind that header has room for both descriptors. sendmsg reads what the header names:
-    // `part` and `control` of this frame, and the caller's message.
+    // data behind that header has room for both descriptors. All bytes that are written lie in
+    // `control`, which is zero otherwise. sendmsg reads what the header names, and keeps no pointer
+    // to it: `part` and `control`, which live until this function returns, and the caller's message,
+    // which is readable for `len` bytes.
     unsafe {
         header.msg_controllen = libc::CMSG_SPACE(bytes as u32) as _;
         let first = libc::CMSG_FIRSTHDR(&raw const header);
@@ -155,14 +159,15 @@ unsafe fn receive_with(fd: RawFd, buffer: *mut u8, size: usize) -> Received {
     header.msg_iovlen = 1;
     header.msg_control = (&raw mut control).cast();
     header.msg_controllen = size_of_val(&control) as _;
-    // SAFETY: the header names the caller's buffer, which is writable for `size` bytes, and the
-    // control buffer of this frame with its size.
+    // SAFETY: the header names the caller's buffer, which is writable for `size` bytes, and `control`
+    // with its size; `part` and `control` live until this function returns, and recvmsg keeps no
+    // pointer to them.
     let received = done(unsafe { blocking::recvmsg(fd, &raw mut header, libc::MSG_CMSG_CLOEXEC) });
     if received.is_err() {
         return (received, NONE);
     }
-    // SAFETY: recvmsg has succeeded on this header. The control buffer is in this frame, and the
-    // descriptors are taken once, here.
+    // SAFETY: recvmsg has succeeded on this header, and nothing has changed it since. The control
+    // buffer is alive, and the descriptors are taken once, here.
     (received, unsafe { descriptors(&header) })
 }
 
@@ -170,27 +175,27 @@ unsafe fn receive_with(fd: RawFd, buffer: *mut u8, size: usize) -> Received {
 /// all are closed.
 ///
 /// # Safety
-/// `recvmsg` has filled the header in, its control buffer is alive, and nobody has taken the
-/// descriptors yet.
+/// The header is as a `recvmsg` that succeeded has left it. Its control buffer is alive, aligned for
+/// headers and initialised, and has what the kernel has written. Nobody has taken the descriptors
+/// yet.
 unsafe fn descriptors(header: &libc::msghdr) -> [RawFd; 2] {
     // SAFETY: CMSG_LEN is arithmetic.
     let head = unsafe { libc::CMSG_LEN(0) } as usize;
     let (mut found, mut count) = (NONE, 0);
-    // SAFETY: recvmsg has stored in the header how much of the control buffer it has written.
-    // CMSG_FIRSTHDR returns NULL or a place within that; the buffer is alive, as the caller
-    // promises.
+    // SAFETY: recvmsg has stored in the header how many bytes of the control buffer it has written.
+    // CMSG_FIRSTHDR returns NULL, or the start of the buffer if as many bytes hold a header.
     let mut next = unsafe { libc::CMSG_FIRSTHDR(header) };
     while !next.is_null() {
-        // SAFETY: not NULL, so the header of a part within the control buffer, which is aligned for
-        // it.
+        // SAFETY: not NULL, so a whole header within what the kernel has written, and aligned.
         let part = unsafe { next.read() };
         if part.cmsg_level == libc::SOL_SOCKET && part.cmsg_type == libc::SCM_RIGHTS {
             let bytes = (part.cmsg_len as usize).saturating_sub(head);
             // SAFETY: the data of a part follow its header.
             let first = unsafe { libc::CMSG_DATA(next) }.cast::<RawFd>();
             for place in 0..bytes / size_of::<RawFd>() {
-                // SAFETY: a part of this kind has as many descriptors as its length says, and
-                // `place` is less than that.
+                // SAFETY: the kernel writes a part of this kind whole, with as many descriptors as
+                // its length says, also when it cuts others off (MSG_CTRUNC); `place` is less than
+                // that.
                 let descriptor = unsafe { first.add(place).read_unaligned() };
                 match found.get_mut(count) {
                     Some(free) => *free = descriptor,
@@ -200,7 +205,7 @@ unsafe fn descriptors(header: &libc::msghdr) -> [RawFd; 2] {
             }
         }
         // SAFETY: the header is as recvmsg left it, and `next` is a part of it. CMSG_NXTHDR returns
-        // NULL or a place within what the kernel has written.
+        // NULL, or the next place where a whole header fits into what the kernel has written.
         next = unsafe { libc::CMSG_NXTHDR(header, next) };
     }
     if count == 2 && header.msg_flags & libc::MSG_CTRUNC == 0 {

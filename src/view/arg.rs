@@ -377,9 +377,12 @@ impl<T> Out<'_, *mut T> {
 }
 
 impl Out<'_, *mut c_void> {
-    /// Stores the pointer that the agent has attached to an instance, or NULL, if C wants it.
+    /// Stores the pointer that the agent has attached to an instance, or NULL, if C wants it. For
+    /// places where an agent expects such a pointer back.
     pub(crate) fn give(self, private: Option<Private>) {
-        // SAFETY: NULL, or the pointer that the agent itself has given for this.
+        // SAFETY: NULL, or a pointer that the agent itself has given: a `Private` comes as an
+        // argument from C alone, since it has no constructor. What it leads to is the agent's
+        // affair, and is as the agent expects it for as long as the agent keeps it so.
         unsafe { self.put(private.map_or(std::ptr::null_mut(), Private::as_ptr)) };
     }
 }

@@ -11,7 +11,7 @@ use crate::sys::libpcp;
 use crate::sys::lock::Token;
 use crate::view::arg::{CText, MutableText, Out, view};
 use crate::view::label_set::LabelSets;
-use crate::view::memory::{Block, Lasting};
+use crate::view::memory::{Array, Block, Lasting};
 use crate::view::table::{Indom, IndomTable, MetricTable, Profile};
 use crate::view::types::{
     Comm, pmDesc, pmID, pmInDom, pmInResult, pmProfile, pmdaCheckCallBack, pmdaDoneCallBack, pmdaEndContextCallBack,
@@ -379,7 +379,12 @@ view! {
     }
 }
 
-impl Ext<'_> {
+impl<'call> Ext<'call> {
+    /// The view of a table that this agent keeps beyond the call.
+    pub(crate) fn table<T: Copy>(self, table: Lasting<T>) -> Array<'call, T> {
+        table.during()
+    }
+
     /// Stores another metric table, with its number of metrics.
     pub fn set_metrics(self, table: Lasting<pmdaMetric>) {
         // SAFETY: a table whose entries stay valid for as long as its agent uses it, by the

@@ -35,6 +35,12 @@ use pmda_core::table_index::{SHORT, Table};
 
 /// An array of C at one moment of a call. C may exchange, move and rewrite it whenever it runs, so
 /// a view is made anew after each call into C.
+///
+/// The compiler keeps a view within the call that it came by (`'call`), and not within the step. A
+/// lifetime of the step would borrow the step's `Token`, which each log line and each lock wants for
+/// itself. So it is for the machines between calls to keep none of an agent's tables: what they keep
+/// are the arguments of the call, which stay as long as it runs, and addresses that are handed back
+/// to the agent's callbacks and not followed (F-14).
 #[derive(Clone, Copy, Debug)]
 pub struct Array<'call, T> {
     first: *mut T,
@@ -53,7 +59,9 @@ impl<T: Copy> Array<'_, T> {
     /// The view of `count` elements from `first` on; empty for NULL and for a negative count.
     ///
     /// # Safety
-    /// `first` is NULL or points to that many valid elements for `'call`.
+    /// `first` is NULL or points to that many elements, which are valid until control goes back to
+    /// C, and for `'call` if the view is kept longer. Only this thread changes them meanwhile, and
+    /// our code does so through views alone.
     pub(crate) const unsafe fn new(first: *mut T, count: c_int) -> Self {
         Array {
             first,
@@ -101,10 +109,11 @@ impl<T: Copy> Array<'_, T> {
     /// The elements, good until control goes back to C.
     #[inline(always)]
     pub fn entries(&self) -> &[Cell<T>] {
-        // SAFETY: NULL, or `count` valid elements for `'call` by the contract of `new`; the borrow
-        // ends no later. C changes them only while it runs, which it does not while they are
-        // borrowed; everything else on this thread reads and writes them through cells as well. A
-        // cell has the layout of its content.
+        // SAFETY: NULL, or `count` elements by the contract of `new`, which are valid until control
+        // goes back to C: the slice borrows the view, and a view that C may have overtaken is not
+        // used. No other thread changes the elements, by the same contract. On this thread they are
+        // read and written through cells alone, so a slice may exist while another one is written
+        // to. A cell has the layout of its content.
         unsafe { slice(self.first.cast(), self.count) }
     }
 
@@ -150,17 +159,26 @@ impl<T: Copy> Lasting<T> {
     /// A table of `count` elements from `first` on.
     ///
     /// # Safety
-    /// `first` is NULL or points to that many valid elements, during each call that is made for an
-    /// agent which uses them. Code that frees the table makes sure that no such call sees it any
+    /// `first` is NULL or points to that many elements as [`Array::new`] has them, during each call
+    /// that is made for an agent which uses them. Code that frees the table makes sure that no such call sees it any
     /// more.
     pub(crate) const unsafe fn new(first: *mut T, count: c_int) -> Lasting<T> {
         // SAFETY: the elements are valid during each call that sees them, as the caller promises;
-        // `seen` is the only way to them.
+        // `seen` and `during` are the only ways to them.
         Lasting(unsafe { Array::new(first, count) })
     }
 
-    /// The table as a view for one call of its agent.
-    pub(crate) fn seen<'call>(&self) -> Array<'call, T> {
+    /// The table as a view for as long as this value is borrowed, in a call that was made for its
+    /// agent.
+    pub(crate) fn seen(&self) -> Array<'_, T> {
+        self.0
+    }
+
+    /// The table as a view for a whole call that was made for its agent: [`Ext::table`] has the
+    /// agent's extension as the proof of such a call.
+    ///
+    /// [`Ext::table`]: crate::view::interface::Ext::table
+    pub(super) fn during<'call>(self) -> Array<'call, T> {
         self.0
     }
 }
