@@ -319,3 +319,188 @@ fn show_pdu(token: &mut Token, way: Way, fd: RawFd, pdu: &[u8]) {
         log::trace(token, debug::dump(std::process::id(), way, fd, pdu).bytes());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsRawFd;
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+    use crate::boundary::guarded;
+
+    /// An ERROR with a code, as pmcd sends it.
+    fn pdu(code: u8) -> [u8; 16] {
+        let kind = Kind::PDU_ERROR.0.to_be_bytes();
+        let mut pdu = [0; 16];
+        (pdu[3], pdu[15]) = (16, code);
+        pdu[4..8].copy_from_slice(&kind);
+        pdu
+    }
+
+    /// The state of a loop that lives as long as that of an agent.
+    fn loop_state() -> &'static LoopState {
+        Box::leak(Box::new(LoopState::new()))
+    }
+
+    fn step(work: impl FnOnce(&mut Token)) {
+        assert!(guarded(work).is_ok(), "an assertion has failed: see the log");
+    }
+
+    /// A stream, of which these bytes were read before a PDU was asked for.
+    fn ahead(token: &mut Token, loop_state: &LoopState, bytes: &[u8]) -> UnixStream {
+        let (stream, _) = UnixStream::pair().expect("a socket");
+        let mut receiver = Receiver::new();
+        let buffer = receiver
+            .read_buffer(ReadMode::Ahead)
+            .expect("memory")
+            .expect("nothing yet");
+        buffer[..bytes.len()].copy_from_slice(bytes);
+        receiver.filled(Ok(bytes.len())).expect("whole bytes");
+        assert!(loop_state.keep(token, stream.as_raw_fd(), receiver).is_ok());
+        stream
+    }
+
+    /// PDUs that were read ahead need no read, and come in their order; then the stream is read
+    /// (MAIN-53).
+    #[test]
+    fn read_ahead_is_taken_first() {
+        step(|token| {
+            let loop_state = loop_state();
+            let stream = ahead(token, loop_state, &[pdu(1), pdu(2)].concat());
+            let mut incoming = Incoming::nothing(loop_state);
+            for code in [1, 2] {
+                incoming.begin(token, stream.as_raw_fd(), ReadMode::Ahead);
+                assert!(incoming.next(token, None).is_none());
+                assert_eq!(incoming.take(token).expect("a PDU").bytes(), pdu(code));
+            }
+            incoming.begin(token, stream.as_raw_fd(), ReadMode::Ahead);
+            let read = incoming.next(token, None).expect("a read");
+            assert_eq!(read.0, stream.as_raw_fd());
+            assert!(read.2 > 16);
+        });
+    }
+
+    /// A part of a PDU asks for exactly the rest when nothing is to be read ahead, again after an
+    /// interruption, and as much as there is room for otherwise (WIRE-20).
+    #[test]
+    fn part_of_a_pdu_asks_for_the_rest() {
+        step(|token| {
+            let loop_state = loop_state();
+            let stream = ahead(token, loop_state, &pdu(1)[..13]);
+            let mut incoming = Incoming::nothing(loop_state);
+            incoming.begin(token, stream.as_raw_fd(), ReadMode::Exact);
+            let (fd, place, size) = incoming.next(token, None).expect("a read");
+            assert_eq!((fd, size), (stream.as_raw_fd(), 3));
+            let again = incoming.next(token, Some(IoResult(-1, libc::EINTR)));
+            assert_eq!(again, Some((fd, place, size)));
+            let (_, next, size) = incoming.next(token, Some(IoResult(1, 0))).expect("a read");
+            assert_eq!((next.addr() - place.addr(), size), (1, 2));
+            assert!(incoming.next(token, Some(IoResult(2, 0))).is_none());
+            assert_eq!(incoming.take(token).expect("a PDU").bytes().len(), 16);
+        });
+    }
+
+    /// The end of the stream and a failed read end the receipt. The agent may go on all the same:
+    /// the part of a PDU that was read is skipped (MAIN-53, WIRE-12).
+    #[test]
+    fn failed_read_ends_the_receipt() {
+        step(|token| {
+            let loop_state = loop_state();
+            let mut incoming = Incoming::nothing(loop_state);
+            let (stream, _peer) = UnixStream::pair().expect("a socket");
+            incoming.begin(token, stream.as_raw_fd(), ReadMode::Exact);
+            let header = incoming.next(token, None).expect("a read").2;
+            assert!(incoming.next(token, Some(IoResult(0, 0))).is_none());
+            assert!(matches!(incoming.take(token), Err(Failure::End)));
+
+            let stream = ahead(token, loop_state, &[&pdu(1)[..], &pdu(2)[..5]].concat());
+            incoming.begin(token, stream.as_raw_fd(), ReadMode::Ahead);
+            assert!(incoming.next(token, None).is_none() && incoming.take(token).is_ok());
+            incoming.begin(token, stream.as_raw_fd(), ReadMode::Exact);
+            assert_eq!(incoming.next(token, None).map(|read| read.2), Some(header - 5));
+            assert!(incoming.next(token, Some(IoResult(-1, libc::EIO))).is_none());
+            let failure = incoming.take(token);
+            assert!(matches!(failure, Err(Failure::Unreadable(error)) if error == Error::os(libc::EIO)));
+            incoming.begin(token, stream.as_raw_fd(), ReadMode::Exact);
+            assert_eq!(incoming.next(token, None).map(|read| read.2), Some(header));
+        });
+    }
+
+    /// What was read ahead of a PDU that is none is kept for the next receipt (WIRE-12).
+    #[test]
+    fn failed_pdu_leaves_the_next_one() {
+        step(|token| {
+            let loop_state = loop_state();
+            let mut header = pdu(1);
+            header[3] = 3;
+            let stream = ahead(token, loop_state, &[&header[..12], &pdu(2)[..]].concat());
+            let mut incoming = Incoming::nothing(loop_state);
+            incoming.begin(token, stream.as_raw_fd(), ReadMode::Ahead);
+            assert!(incoming.next(token, None).is_none());
+            assert!(matches!(incoming.take(token), Err(Failure::Length(_))));
+            incoming.begin(token, stream.as_raw_fd(), ReadMode::Ahead);
+            assert!(incoming.next(token, None).is_none());
+            assert_eq!(incoming.take(token).expect("a PDU").bytes(), pdu(2));
+        });
+    }
+
+    /// The length in bytes of the write that comes next, and its offset from the first one's.
+    fn write(step: Option<WriteStep>, start: *const u8) -> Option<(usize, usize)> {
+        match step? {
+            WriteStep::Write(7, place, size) => Some((place.addr() - start.addr(), size)),
+            WriteStep::Write(..) | WriteStep::Wait(_) => None,
+        }
+    }
+
+    /// Begins to send an ERROR to descriptor 7; the answer has the place of its bytes.
+    fn sending(token: &mut Token, purpose: SendPurpose) -> (Outgoing, *const u8) {
+        let mut outgoing = Outgoing::nothing(loop_state());
+        outgoing.begin_status(token, 7, purpose, -1);
+        let start = outgoing.bytes().as_ptr();
+        assert_eq!(write(outgoing.next(token, None), start), Some((0, 16)));
+        (outgoing, start)
+    }
+
+    /// Each write goes on where the one before has ended; an interruption repeats it, and a full
+    /// stream is waited for (WIRE-23).
+    #[test]
+    fn partial_writes_add_up() {
+        step(|token| {
+            let (mut outgoing, start) = sending(token, SendPurpose::Status);
+            assert_eq!(write(outgoing.next(token, Some(IoResult(5, 0))), start), Some((5, 11)));
+            let again = outgoing.next(token, Some(IoResult(-1, libc::EINTR)));
+            assert_eq!(write(again, start), Some((5, 11)));
+            let full = outgoing.next(token, Some(IoResult(-1, libc::EAGAIN)));
+            assert!(matches!(full, Some(WriteStep::Wait(7))));
+            assert_eq!(write(outgoing.next(token, None), start), Some((5, 11)));
+            assert_eq!(write(outgoing.next(token, Some(IoResult(3, 0))), start), Some((8, 8)));
+            assert!(outgoing.next(token, Some(IoResult(8, 0))).is_none());
+            assert_eq!(outgoing.outcome, Ok(()));
+            assert!(outgoing.next(token, None).is_none(), "nothing is left to send");
+        });
+    }
+
+    /// A write that fails ends the PDU with that error, and the next PDU begins anew (WIRE-22).
+    #[test]
+    fn failed_write_ends_the_pdu() {
+        step(|token| {
+            for purpose in [
+                SendPurpose::Status,
+                SendPurpose::Refusal(-1),
+                SendPurpose::Answer(Kind::PDU_FETCH, None),
+                SendPurpose::Answer(Kind::PDU_DESC_REQ, Some(-1)),
+            ] {
+                let (mut outgoing, start) = sending(token, purpose);
+                assert_eq!(write(outgoing.next(token, Some(IoResult(5, 0))), start), Some((5, 11)));
+                assert!(outgoing.next(token, Some(IoResult(-1, libc::EPIPE))).is_none());
+                assert_eq!(outgoing.outcome, Err(Error::os(libc::EPIPE)));
+                assert!(outgoing.next(token, None).is_none(), "nothing is left to send");
+                outgoing.begin_status(token, 7, purpose, -1);
+                let start = outgoing.bytes().as_ptr();
+                assert_eq!(write(outgoing.next(token, None), start), Some((0, 16)));
+                assert!(outgoing.next(token, Some(IoResult(16, 0))).is_none());
+                assert_eq!(outgoing.outcome, Ok(()));
+            }
+        });
+    }
+}
