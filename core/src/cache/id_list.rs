@@ -2,7 +2,7 @@
 //! which a walk keeps its place while entries come and go.
 
 use super::entry::{Entry, Slab, reserve};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// The greatest instance id, and the limit of a cache that was never resized.
 pub const MAXIMUM: u32 = 0x7fff_ffff;
@@ -58,101 +58,45 @@ impl Position {
     }
 }
 
-/// The greatest number of entries of a block. An entry that comes between others moves no more than
-/// these.
-const BLOCK: usize = 512;
-
-/// A cursor into the list, which is valid until an entry comes or goes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Cursor {
-    block: usize,
-    at: usize,
-}
-
-/// The cursor after all entries.
-const END: Cursor = Cursor {
-    block: usize::MAX,
-    at: 0,
-};
-
-/// The list: sorted blocks, in order.
-///
-/// Ids mostly ascend: an entry comes to the end of the last block, and full blocks stay as they
-/// are. A full block that gets an entry in its middle is cut in two. Of the entries with one id,
-/// all but the first are culled, and the newest comes first (CACHE-44).
+/// The list. Ids mostly ascend, so that an entry comes to its end; one that comes between others
+/// moves those behind it. Of the entries with one id, all but the first are culled, and the newest
+/// comes first (CACHE-44).
 #[derive(Debug)]
 pub(super) struct IdList {
-    /// No block is empty. A single one may be small; where there are several, each has room for
-    /// [`BLOCK`] entries.
-    blocks: Vec<Vec<ListedSlot>>,
-    /// The memory of the next block: [`IdList::reserve`] gets it, so that an insertion cannot fail.
-    spare: Vec<ListedSlot>,
-    /// The number of entries.
-    len: usize,
-    /// The entry that the cache's own walk visits next (CACHE-35). It stays with that entry when
-    /// others come or go, so a step need not search.
-    cursor: Cursor,
+    entries: Vec<ListedSlot>,
+    /// The index of the entry that the cache's own walk visits next (CACHE-35), or [`END`]. It
+    /// stays with that entry when others come or go, so a step need not search.
+    cursor: usize,
 }
+
+/// The cursor of a walk that has ended: entries that come later are not visited.
+const END: usize = usize::MAX;
 
 impl IdList {
     pub(super) const fn new() -> IdList {
         IdList {
-            blocks: Vec::new(),
-            spare: Vec::new(),
-            len: 0,
+            entries: Vec::new(),
             cursor: END,
         }
     }
 
     /// All entries in order.
     pub(super) fn iter(&self) -> impl Iterator<Item = &ListedSlot> {
-        self.blocks.iter().flatten()
+        self.entries.iter()
     }
 
     pub(super) fn len(&self) -> usize {
-        self.len
-    }
-
-    /// The cursor of the first entry.
-    pub(super) fn first(&self) -> Cursor {
-        if self.blocks.is_empty() {
-            END
-        } else {
-            Cursor { block: 0, at: 0 }
-        }
+        self.entries.len()
     }
 
     pub(super) fn last(&self) -> Option<ListedSlot> {
-        self.blocks.last()?.last().copied()
+        self.entries.last().copied()
     }
 
-    /// The entry at a cursor; `None` after all entries.
+    /// The entry at an index; `None` after all entries.
     #[inline]
-    pub(super) fn get(&self, cursor: Cursor) -> Option<ListedSlot> {
-        self.blocks.get(cursor.block)?.get(cursor.at).copied()
-    }
-
-    /// The cursor after that of an entry.
-    #[inline]
-    pub(super) fn next(&self, cursor: Cursor) -> Cursor {
-        let block = self.blocks.get(cursor.block);
-        block.map_or(END, |block| self.next_in(cursor, block.len()))
-    }
-
-    /// [`IdList::next`] for a caller that knows the length of the block.
-    #[inline(always)]
-    fn next_in(&self, cursor: Cursor, len: usize) -> Cursor {
-        let Cursor { block, at } = cursor;
-        if at + 1 < len {
-            Cursor { block, at: at + 1 }
-        } else if block + 1 < self.blocks.len() {
-            Cursor {
-                block: block + 1,
-                at: 0,
-            }
-        } else {
-            END
-        }
+    pub(super) fn get(&self, at: usize) -> Option<ListedSlot> {
+        self.entries.get(at).copied()
     }
 
     /// The slot of the newest entry with an id.
@@ -161,29 +105,26 @@ impl IdList {
         (entry.id == id).then_some(entry.slot)
     }
 
-    /// The cursor of the first entry whose id is not lower.
-    pub(super) fn search_id(&self, id: u32) -> Cursor {
+    /// The index of the first entry whose id is not lower.
+    pub(super) fn search_id(&self, id: u32) -> usize {
         if self.last().is_none_or(|last| last.id < id) {
-            return END;
+            return self.len();
         }
-        let is_lower = |block: &Vec<ListedSlot>| block.last().is_some_and(|last| last.id < id);
-        let block = self.blocks.partition_point(is_lower);
-        let at = self.blocks[block].partition_point(|entry| entry.id < id);
-        Cursor { block, at }
+        self.entries.partition_point(|entry| entry.id < id)
     }
 
-    /// The cursor of the first entry that is not in front of a position.
-    pub(super) fn search<T>(&self, slab: &Slab<T>, from: Position) -> Cursor {
-        let mut cursor = self.search_id(from.id());
-        while self.get(cursor).is_some_and(|entry| position(entry, slab) < from) {
-            cursor = self.next(cursor);
+    /// The index of the first entry that is not in front of a position.
+    pub(super) fn search<T>(&self, slab: &Slab<T>, from: Position) -> usize {
+        let mut at = self.search_id(from.id());
+        while self.get(at).is_some_and(|entry| position(entry, slab) < from) {
+            at += 1;
         }
-        cursor
+        at
     }
 
-    /// The position of the entry at a cursor; the end if there is none.
-    pub(super) fn position_at<T>(&self, slab: &Slab<T>, cursor: Cursor) -> Position {
-        let entry = self.get(cursor);
+    /// The position of the entry at an index; the end if there is none.
+    pub(super) fn position_at<T>(&self, slab: &Slab<T>, at: usize) -> Position {
+        let entry = self.get(at);
         entry.map_or(Position::END, |entry| position(entry, slab))
     }
 
@@ -192,134 +133,52 @@ impl IdList {
     /// # Errors
     /// `-ENOMEM`.
     pub(super) fn reserve(&mut self) -> Result<()> {
-        match self.blocks.as_mut_slice() {
-            [] => reserve(&mut self.spare, 1)?,
-            [only] if only.len() < BLOCK => return reserve(only, 1),
-            _ if self.spare.capacity() < BLOCK => {
-                self.spare.try_reserve_exact(BLOCK).map_err(|_| Error::ENOMEM)?;
-            }
-            _ => {}
-        }
-        reserve(&mut self.blocks, 1)
+        reserve(&mut self.entries, 1)
     }
 
     /// Lists an entry, in the memory that [`IdList::reserve`] has provided.
     pub(super) fn insert(&mut self, entry: ListedSlot) {
-        self.len += 1;
-        let mut cursor = self.search_id(entry.id);
-        if cursor == END {
-            match self.blocks.last_mut() {
-                // Room: `reserve`, here and in the rest of this function.
-                Some(last) if last.len() < BLOCK => last.push(entry),
-                _ => {
-                    self.spare.push(entry);
-                    let block = std::mem::take(&mut self.spare);
-                    self.blocks.push(block);
-                }
-            }
-            return;
-        }
-        if self.blocks[cursor.block].len() >= BLOCK {
-            self.cut(cursor.block);
-            cursor = moved(cursor, cursor.block);
-        }
+        let at = self.search_id(entry.id);
         // Room: `reserve`.
-        insert(&mut self.blocks[cursor.block], cursor.at, entry);
-        if self.cursor.block == cursor.block && self.cursor.at >= cursor.at {
-            self.cursor.at += 1;
-        }
-    }
-
-    /// Cuts a full block in two.
-    fn cut(&mut self, block: usize) {
-        let entries = &mut self.blocks[block];
-        // Room: `reserve`.
-        self.spare.extend_from_slice(&entries[BLOCK / 2..]);
-        entries.truncate(BLOCK / 2);
-        let upper = std::mem::take(&mut self.spare);
-        // Room: `reserve`.
-        insert(&mut self.blocks, block + 1, upper);
-        if self.cursor != END {
-            self.cursor = moved(self.cursor, block);
+        self.entries.push(entry);
+        self.entries[at..].rotate_right(1);
+        if self.cursor != END && self.cursor >= at {
+            self.cursor += 1;
         }
     }
 
     /// Removes the entries for which `keep` is false. The cache's own walk goes on at the first
     /// entry from its place on that is kept.
     pub(super) fn retain<T>(&mut self, slab: &Slab<T>, keep: impl Fn(&Entry<T>) -> bool) {
-        let keep = |entry: &ListedSlot| keep(slab.get(entry.slot));
-        let (whole, part) = match self.blocks.get(self.cursor.block) {
-            Some(block) => (self.cursor.block, &block[..self.cursor.at]),
-            None => (0, &[][..]),
-        };
-        let in_front = self.blocks[..whole].iter().flatten().chain(part);
-        let before = in_front.filter(|entry| keep(entry)).count();
-        let mut blocks = 0;
-        for at in 0..self.blocks.len() {
-            let mut block = std::mem::take(&mut self.blocks[at]);
-            block.retain(keep);
-            match self.blocks[..blocks].last_mut() {
-                // Room: where there are several, each has it.
-                Some(last) if last.len() + block.len() <= BLOCK => last.extend_from_slice(&block),
-                _ => {
-                    self.blocks[blocks] = block;
-                    blocks += 1;
-                }
-            }
-        }
-        self.blocks.truncate(blocks);
-        self.blocks.retain(|block| !block.is_empty());
-        self.len = self.blocks.iter().map(Vec::len).sum();
+        let (mut at, mut kept_in_front) = (0, 0);
+        self.entries.retain(|entry| {
+            let is_kept = keep(slab.get(entry.slot));
+            kept_in_front += usize::from(is_kept && at < self.cursor);
+            at += 1;
+            is_kept
+        });
         if self.cursor != END {
-            self.cursor = self.numbered(before);
+            self.move_cursor(kept_in_front);
         }
-    }
-
-    /// The cursor with `before` entries in front of it.
-    fn numbered(&self, mut before: usize) -> Cursor {
-        for (block, entries) in self.blocks.iter().enumerate() {
-            if before < entries.len() {
-                return Cursor { block, at: before };
-            }
-            before -= entries.len();
-        }
-        END
     }
 
     /// Begins the cache's own walk at the first entry.
     pub(super) fn rewind(&mut self) {
-        self.cursor = self.first();
+        self.move_cursor(0);
+    }
+
+    /// Moves the cursor to an index, or to the end if there is no entry.
+    #[inline(always)]
+    fn move_cursor(&mut self, at: usize) {
+        self.cursor = if at < self.entries.len() { at } else { END };
     }
 
     /// The next entry of the cache's own walk, whatever its state; `None` at the end.
     #[inline(always)]
     pub(super) fn step(&mut self) -> Option<ListedSlot> {
-        let block = self.blocks.get(self.cursor.block)?;
-        let entry = *block.get(self.cursor.at)?;
-        self.cursor = self.next_in(self.cursor, block.len());
+        let entry = self.get(self.cursor)?;
+        self.move_cursor(self.cursor + 1);
         Some(entry)
-    }
-}
-
-/// Puts an item into a list, which has room for it.
-fn insert<I>(list: &mut Vec<I>, at: usize, item: I) {
-    // Room: the caller's.
-    list.push(item);
-    list[at..].rotate_right(1);
-}
-
-/// The cursor that an entry at `cursor` has after the block `cut` was cut in two.
-fn moved(cursor: Cursor, cut: usize) -> Cursor {
-    let Cursor { block, at } = cursor;
-    if block == cut && at >= BLOCK / 2 {
-        Cursor {
-            block: block + 1,
-            at: at - BLOCK / 2,
-        }
-    } else if block > cut {
-        Cursor { block: block + 1, at }
-    } else {
-        cursor
     }
 }
 
@@ -337,10 +196,7 @@ mod tests {
     /// Lists entries. An insertion needs no memory but that of [`IdList::reserve`], so it cannot
     /// fail.
     fn list(order: &mut IdList, ids: &[u32], slot: u32) {
-        let memory = |order: &IdList| {
-            let blocks = order.blocks.iter().chain([&order.spare]).map(Vec::capacity);
-            (blocks.sum::<usize>(), order.blocks.capacity())
-        };
+        let memory = |order: &IdList| order.entries.capacity();
         for id in ids.iter().copied() {
             order.reserve().expect("memory");
             let reserved = memory(order);
@@ -397,11 +253,10 @@ mod tests {
         }
     }
 
-    /// A walk that has reached the end stays there, also where the next entry begins a new block
-    /// (CACHE-35).
+    /// A walk that has reached the end stays there when another entry comes behind it (CACHE-35).
     #[test]
     fn the_end_is_the_end() {
-        for count in [1, 3, BLOCK - 1, BLOCK, 2 * BLOCK] {
+        for count in [0, 1, 3, 1_000] {
             let mut order = IdList::new();
             let ids: Vec<u32> = (0..).take(count + 1).collect();
             list(&mut order, &ids[..count], 0);
@@ -447,10 +302,10 @@ mod tests {
         assert_eq!(rest(&mut order), [30, 35, 40]);
     }
 
-    /// However many blocks there are, they behave as one list: ids in any order, ids twice, entries
-    /// that go, and a walk all the while (DEF-14, CACHE-35).
+    /// As a plain list: ids in any order, ids twice, entries that go, and a walk all the while
+    /// (DEF-14, CACHE-35).
     #[test]
-    fn as_one_list() {
+    fn as_a_list() {
         for shape in [0, 1, 2] {
             let mut slab = Slab::<u8>::new();
             let mut order = IdList::new();
@@ -474,8 +329,6 @@ mod tests {
                     };
                 }
                 if number % 1_000 == 3 {
-                    // The walk goes on to the middle, so that its block and blocks in front of it
-                    // are cut.
                     order.rewind();
                     cursor = model.len() / 2;
                     let visited = (0..cursor).map_while(|_| order.step());
@@ -498,22 +351,15 @@ mod tests {
                 }
                 if number % 500 == 0 || number % 1_500 == 1_499 {
                     assert!(order.iter().eq(&model) && order.len() == model.len(), "{number}");
-                    assert!(
-                        order
-                            .blocks
-                            .iter()
-                            .all(|block| !block.is_empty() && block.len() <= BLOCK)
-                    );
                     assert_eq!(
-                        (order.last(), order.get(order.first())),
+                        (order.last(), order.get(0)),
                         (model.last().copied(), model.first().copied())
                     );
                 }
             }
-            let cursors = std::iter::successors(Some(order.first()), |cursor| Some(order.next(*cursor)));
-            assert!(cursors.map_while(|cursor| order.get(cursor)).eq(model.iter().copied()));
+            assert!((0..).map_while(|at| order.get(at)).eq(model.iter().copied()));
             order.retain(&slab, |_| false);
-            assert_eq!((order.len(), order.step(), order.first()), (0, None, END));
+            assert_eq!((order.len(), order.step(), order.get(0)), (0, None, None));
             list(&mut order, &[4, 3], 0);
             assert_eq!(order.iter().map(|entry| entry.id).collect::<Vec<_>>(), [3, 4]);
         }

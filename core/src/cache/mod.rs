@@ -34,7 +34,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub use entry::{Entry, EntryState};
 use entry::{ShortName, Slab, SmallText, equal, reserve, signed};
 use file::OverLimitRecord;
-use id_list::{Cursor, IdList, ListedSlot, Mode};
+use id_list::{IdList, ListedSlot, Mode};
 pub use id_list::{MAXIMUM, Position};
 use keys::{Attempts, Key, Keys};
 pub use load::CacheFile;
@@ -500,7 +500,7 @@ impl<T: Copy> Cache<T> {
     /// Returns the state for a walk that begins now.
     pub fn start(&self) -> WalkStart {
         WalkStart {
-            first: self.order.position_at(&self.slab, self.order.first()),
+            first: self.order.position_at(&self.slab, 0),
             listed: self.order.len(),
             inserted: self.inserted,
         }
@@ -511,7 +511,7 @@ impl<T: Copy> Cache<T> {
         let mut next = self.order.search(&self.slab, from);
         let mut len = 0;
         while let (Some(listed), Some(entry)) = (self.order.get(next), into.get_mut(len)) {
-            next = self.order.next(next);
+            next += 1;
             if self.slab.get(listed.slot).state == EntryState::Active {
                 *entry = self.entry_at(listed, next);
                 len += 1;
@@ -546,12 +546,12 @@ impl<T: Copy> Cache<T> {
         if stored.state != EntryState::Active || Position::new(id, stored.serial) < from {
             return None;
         }
-        Some(self.entry_at(listed, self.order.next(at)))
+        Some(self.entry_at(listed, at + 1))
     }
 
     /// The instance at `listed` as a walk returns it that goes on at `next`.
     #[inline(always)]
-    fn entry_at(&self, listed: ListedSlot, next: Cursor) -> WalkEntry {
+    fn entry_at(&self, listed: ListedSlot, next: usize) -> WalkEntry {
         WalkEntry {
             inst: signed(listed.id),
             next: self.order.position_at(&self.slab, next),
