@@ -42,6 +42,10 @@ fn with<R>(
         queues.journal = Some(Journal::new());
     }
     let outcome = work(queues, arrays);
+    // Mostly there is none: `take` would write into it all the same.
+    if queues.journal.is_none() {
+        return outcome;
+    }
     if let Some(journal) = queues.journal.take() {
         write_journal(token, journal);
     }
@@ -319,7 +323,7 @@ impl QueueFetch {
     }
 
     /// Goes on with the answer to the last call. Returns whether there is another one.
-    #[inline(never)]
+    #[inline(always)]
     pub(crate) fn resume(&mut self, token: &mut Token, answer: c_int) -> bool {
         let next = with(token, |queues, arrays| {
             if let FetchState::Showing(_, Some(_)) = self.session.state {

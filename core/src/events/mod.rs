@@ -164,6 +164,7 @@ impl EventArray {
     /// # Errors
     /// `PM_ERR_CONV` when the flags claim a missed record, `PM_ERR_TOOBIG` when the array is full
     /// (E-4), `-ENOMEM`. The array is then as it was.
+    #[inline(always)]
     pub fn add_record(&mut self, stamp: Stamp, flags: u32) -> Result<()> {
         if flags & PM_EVENT_FLAG_MISSED != 0 {
             return Err(Error::CONV);
@@ -204,13 +205,13 @@ impl EventArray {
     ///
     /// # Errors
     /// `PM_ERR_TOOBIG` when the array is full, `-ENOMEM`; the array is unchanged.
+    #[inline(always)]
     fn push_record(&mut self, stamp: Stamp, flags: u32, parameters: u32) -> Result<()> {
-        if !self.fit_stamped(stamp, flags, parameters) {
+        while !self.fit_stamped(stamp, flags, parameters) {
             self.grow(match stamp {
                 Stamp::Low(..) => 16,
                 Stamp::High(..) => 24,
             })?;
-            self.fit_stamped(stamp, flags, parameters);
         }
         Ok(())
     }
@@ -250,23 +251,24 @@ impl EventArray {
     /// # Errors
     /// `-EINVAL` without a record that it could belong to, `PM_ERR_TOOBIG` when a length field
     /// overflows, `-ENOMEM`. The array is then unchanged.
+    #[inline(always)]
     pub fn add_parameter(&mut self, metric: u32, kind: u8, value: ParameterValue<'_>) -> Result<()> {
-        if self.parameters == NOWHERE {
-            return Err(Error::EINVAL);
-        }
-        if !self.fit_parameter(metric, kind, value) {
+        while !self.fit_parameter(metric, kind, value) {
+            if self.parameters == NOWHERE {
+                return Err(Error::EINVAL);
+            }
             let size = match value {
                 ParameterValue::Word(_) => 4,
                 ParameterValue::Long(_) => 8,
                 ParameterValue::Bytes(bytes) => bytes.len() + padding(bytes.len()),
             };
             self.grow(PARAMETER + size)?;
-            self.fit_parameter(metric, kind, value);
         }
         Ok(())
     }
 
     /// Adds a parameter if it fits.
+    #[inline(always)]
     fn fit_parameter(&mut self, metric: u32, kind: u8, value: ParameterValue<'_>) -> bool {
         match value {
             ParameterValue::Word(word) => self.fit_word(metric, kind, word),

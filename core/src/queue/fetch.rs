@@ -1,6 +1,6 @@
 //! One fetch of one client from one queue, and the events that it shows to filters and decoders.
 
-use super::backlog::{Access, Event, Events, Payload, Queue, QueueReader};
+use super::backlog::{Access, Backlog, Event, Events, Payload, Queue, QueueReader};
 use super::{Queues, in_use, trace};
 use crate::error::{Error, Result};
 use crate::log::Journal;
@@ -113,7 +113,9 @@ impl<P: Payload, F: Copy> Queues<P, F> {
             trace::start(journal, queue, client, &self.events);
         }
         prepare(queue.array)?;
-        queue.show_next(session, &mut self.events, &mut self.journal);
+        if let Some(mut step) = queue.step(session) {
+            step.show_next(session, &mut self.events, &mut self.journal);
+        }
         Ok(())
     }
 
@@ -134,11 +136,18 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     /// during the fetch take part in it.
     #[inline(always)]
     pub fn advance(&mut self, session: &mut FetchSession<P::EventData, F>) {
-        let queue = in_use(&mut self.slots, session.handle).ok();
-        let advanced = queue.and_then(|(_, queue)| queue.advance(session, &mut self.events, &mut self.journal));
-        if advanced.is_none() {
+        if self.show_another(session).is_none() {
             self.break_off(session);
         }
+    }
+
+    /// [`Queues::advance`]; `None` when queue or client have gone.
+    #[inline(always)]
+    fn show_another(&mut self, session: &mut FetchSession<P::EventData, F>) -> Option<()> {
+        let (_, queue) = in_use(&mut self.slots, session.handle).ok()?;
+        let mut step = queue.step(session)?;
+        step.pass_shown(session, &mut self.events, &mut self.journal)?;
+        step.show_next(session, &mut self.events, &mut self.journal)
     }
 
     /// The payload of an event that a fetch shows; the fetch holds the event, so it is there.
@@ -175,21 +184,27 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     }
 }
 
-impl<F: Copy> Queue<F> {
-    /// Notes that the client is done with the event that is shown, and goes on to the next one that
-    /// is to be shown, or to the end; `None` when the client has gone.
+impl<F> Queue<F> {
+    /// Returns what a step of a fetch works on; `None` when the client has gone.
     #[inline(always)]
-    fn advance<P: Payload>(
-        &mut self,
-        session: &mut FetchSession<P::EventData, F>,
-        events: &mut Events<P>,
-        journal: &mut Option<Journal>,
-    ) -> Option<()> {
-        self.pass_shown(session, events, journal)?;
-        self.show_next(session, events, journal)
+    fn step<V>(&mut self, session: &FetchSession<V, F>) -> Option<FetchStep<'_, F>> {
+        Some(FetchStep {
+            reader: session.reader(&mut self.readers)?,
+            backlog: &mut self.backlog,
+            name: &self.name,
+        })
     }
+}
 
-    /// Notes that the client is done with the event that is shown; `None` when the client has gone.
+/// What a step of a fetch works on: the reader of its client, and the queue.
+struct FetchStep<'q, F> {
+    reader: &'q mut QueueReader<F>,
+    backlog: &'q mut Backlog,
+    name: &'q [u8],
+}
+
+impl<F: Copy> FetchStep<'_, F> {
+    /// Notes that the client is done with the event that is shown; `None` if none is.
     #[inline(always)]
     fn pass_shown<P: Payload>(
         &mut self,
@@ -197,16 +212,15 @@ impl<F: Copy> Queue<F> {
         events: &mut Events<P>,
         journal: &mut Option<Journal>,
     ) -> Option<()> {
-        let reader = session.reader(&mut self.readers)?;
         let &Event { slot, number, .. } = session.event()?;
         session.state = FetchState::Ended(End::Gone);
         let event = events.get_mut(slot);
         event.holders -= 1;
         // Otherwise a fetch inside of a callback of this one was faster.
-        if reader.cursor == number {
-            reader.cursor += 1;
+        if self.reader.cursor == number {
+            self.reader.cursor += 1;
             if let (true, Some(journal)) = (self.backlog.seen(number, event), &mut *journal) {
-                trace::removal(journal, &self.name, event);
+                trace::removal(journal, self.name, event);
             }
         }
         if event.holders == 0 {
@@ -215,7 +229,7 @@ impl<F: Copy> Queue<F> {
         Some(())
     }
 
-    /// Shows the next event, or ends the fetch; `None` when the client has gone.
+    /// Shows the next event, or ends the fetch; `None` if the event is not there.
     #[inline(always)]
     fn show_next<P: Payload>(
         &mut self,
@@ -224,7 +238,7 @@ impl<F: Copy> Queue<F> {
         journal: &mut Option<Journal>,
     ) -> Option<()> {
         loop {
-            let (backlog, reader) = (&self.backlog, session.reader(&mut self.readers)?);
+            let (backlog, reader) = (&*self.backlog, &mut *self.reader);
             // The events in front of the oldest one were evicted.
             let oldest = backlog.oldest;
             if reader.cursor < oldest {
