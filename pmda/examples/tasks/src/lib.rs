@@ -213,7 +213,7 @@ mod tests {
         let folder = tempfile::tempdir()?;
         let socket = folder.path().join("socket");
         let option = socket.display().to_string();
-        let mut pmcd = Harness::<Tasks>::with_options(&[("socket", &option)])?;
+        let mut pmcd = Harness::<Tasks>::builder().option("socket", option).start()?;
         let mut connections = [(); 3].map(|()| UnixStream::connect(&socket).expect("it listens"));
         for (place, connection) in connections.iter_mut().enumerate() {
             writeln!(connection, "name{place} {place}.5")?;
