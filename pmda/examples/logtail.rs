@@ -102,7 +102,7 @@ mod tests {
         let folder = tempfile::tempdir()?;
         let log = folder.path().join("log");
         let mut pmcd = Harness::<LogTail>::builder()
-            .option("file", &log.display().to_string())
+            .option("file", log.display().to_string())
             .start()?;
         seen(&mut pmcd)?;
         seen(pmcd.as_client(1))?;
@@ -124,7 +124,7 @@ mod tests {
         let folder = tempfile::tempdir()?;
         let log = folder.path().join("log");
         let mut pmcd = Harness::<LogTail>::builder()
-            .option("file", &log.display().to_string())
+            .option("file", log.display().to_string())
             .start()?;
         add(&log, "one\n");
         assert!(!pmcd.wait(Duration::ZERO));

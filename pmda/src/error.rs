@@ -14,6 +14,7 @@ use std::{fmt, io};
 use pmda_core::error as core;
 
 use crate::Code;
+use crate::code::all_codes;
 
 /// A failure: the [`Code`] that clients get (`PM_ERR_*` or `-errno`), and perhaps a text for the
 /// log.
@@ -68,6 +69,16 @@ struct Note {
     /// The log has it.
     is_logged: bool,
 }
+
+macro_rules! constants {
+    ($(#[doc = $doc:literal] $name:ident = $number:expr, $c_name:expr;)*) => {
+        impl Error {
+            $(#[doc = $doc] pub const $name: Error = Error::of(Code::$name);)*
+        }
+    };
+}
+
+all_codes!(constants);
 
 impl Error {
     pub(crate) const fn of(code: Code) -> Error {

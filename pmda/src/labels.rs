@@ -8,6 +8,7 @@ use pmda_core::constants::{PM_LABEL_COMPOUND, PM_LABEL_OPTIONAL};
 use pmda_core::error as core;
 use pmda_core::labels::{JsonLabels, Label, MAX_LABELS, MAX_MERGED, MAX_NAME, compact, members, merge};
 
+use crate::logger::excerpt;
 use crate::{Error, Result};
 
 /// Flags of a label, which say that its name has a dot in it, and that it does not identify
@@ -443,16 +444,6 @@ impl std::fmt::Display for Labels {
     }
 }
 
-/// A name for a line of the log: quoted, and its first characters only, as a user may have chosen
-/// it.
-pub(crate) fn excerpt(name: &str) -> String {
-    const LONGEST: usize = 64;
-    match name.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{:?}...", &name[..end]),
-        None => format!("{name:?}"),
-    }
-}
-
 /// Returns whether a label may have this name in all releases of PCP (LABEL-32).
 fn is_name(name: &str) -> bool {
     let is_part = |part: &str| {
@@ -553,7 +544,7 @@ mod tests {
                 .starts_with("label \"0k\": a name is made")
         );
         // LABEL-31, L-5: one too many, and one that is too long.
-        let many = |count: usize| (0..count).fold(Labels::new(), |labels, number| labels.add(&format!("n{number}"), 1));
+        let many = |count: usize| (0..count).fold(Labels::new(), |labels, number| labels.add(format!("n{number}"), 1));
         assert_eq!(many(255).add("n7", 8).split().1, None);
         let (shown, problem) = many(256).split();
         assert_eq!((shown.0.len(), shown.set(0).is_ok()), (255, true));
@@ -572,7 +563,7 @@ mod tests {
         let (shown, _) = Labels::new().add("a", value(70_000).as_str()).add("b", 1).split();
         assert_eq!(shown.to_string(), r#"{"b":1}"#);
         let name = value(1000);
-        let (_, problem) = Labels::new().add(&format!("{name}-"), 1).split();
+        let (_, problem) = Labels::new().add(format!("{name}-"), 1).split();
         assert!(problem.expect("a wrong name").len() < 300);
     }
 }

@@ -59,8 +59,8 @@
 //! - An [`IndomRef`] is `Copy`, so that many metrics can have one instance domain. It cannot borrow
 //!   the declarations, so labels of domains and instances are given by [`Metrics::indom_label`] and
 //!   [`Metrics::instance_labels`].
-//! - An [`Error`] is a code for clients and, if the agent gives one, a text for the log. So it is
-//!   not `Copy`; errors are compared by their codes. Results without a value have two words.
+//! - An [`Error`] is a [`Code`] for clients and, if the agent gives one, a text for the log. So it
+//!   is not `Copy`; errors are compared by their codes. Results without a value have two words.
 //! - Parameters of events are metrics with types ([`Metrics::parameter`]); [`Record::add`] takes no
 //!   other value.
 //! - Only the superuser may store a value, unless [`Def::writable_by`] says who else may.

@@ -130,6 +130,16 @@ pub(crate) fn describe(error: &Error) -> String {
     }
 }
 
+/// A name for a line of the log: quoted, and its first characters only, as a user may have chosen
+/// it.
+pub(crate) fn excerpt(name: &str) -> String {
+    const LONGEST: usize = 64;
+    match name.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{:?}...", &name[..end]),
+        None => format!("{name:?}"),
+    }
+}
+
 /// The reason why a system call has failed, without the number that Rust adds.
 pub(crate) fn reason(error: &io::Error) -> String {
     match error.raw_os_error() {

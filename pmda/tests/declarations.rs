@@ -176,14 +176,14 @@ fn numbers_are_given_again() -> Result<()> {
     let changed = step(&mut pmcd, |m| {
         for number in 0..3000 {
             m.cluster(1);
-            let metric = m.value(&format!("m{number}"), |_| 1).declare().expect("there is room");
+            let metric = m.value(format!("m{number}"), |_| 1).declare().expect("there is room");
             assert_eq!(metric.item(), number % 1024);
             if number > 5 {
                 assert!(m.remove(&format!("m{}", number - 5)));
             }
         }
         for number in 3000..4019 {
-            m.value(&format!("m{number}"), |_| 1);
+            m.value(format!("m{number}"), |_| 1);
         }
         let full = m.value("full", |_| 1).declare().expect_err("it is full");
         assert_eq!(full.to_string(), "metric full: cluster 1 is full");

@@ -41,7 +41,7 @@ impl Agent for Many {
                 m.cluster(cluster)
                     .set_cluster_labels(Labels::new().add("cluster", cluster));
                 for item in 0..1000 {
-                    m.value(&format!("c{cluster}.group{}.m{item}", item / 100), move |_| item)
+                    m.value(format!("c{cluster}.group{}.m{item}", item / 100), move |_| item)
                         .counter()
                         .unit(COUNT)
                         .help("One of many\nIts text is as long as such texts are.");

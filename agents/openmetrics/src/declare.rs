@@ -21,21 +21,21 @@ pub(crate) fn control(m: &mut Metrics<OpenMetrics>) {
     .item(1)
     .counter()
     .unit(COUNT)
-    .help(&text("per-end-point source call counter"));
+    .help(text("per-end-point source call counter"));
     m.each("control.fetch_time", sources, move |status| {
         count(status, |status| status.fetch_time)
     })
     .item(2)
     .counter()
     .unit(MSEC)
-    .help(&text("per-end-point source fetch time counter, excluding parse time"));
+    .help(text("per-end-point source fetch time counter, excluding parse time"));
     m.each("control.parse_time", sources, move |status| {
         count(status, |status| status.parse_time)
     })
     .item(3)
     .counter()
     .unit(MSEC)
-    .help(&text("per-end-point source parse time counter, excluding fetch time"));
+    .help(text("per-end-point source parse time counter, excluding fetch time"));
     let help = format!(
         "debug flag to enable verbose log messages, to enable: pmstore {}.control.debug 1",
         m.root()
@@ -43,7 +43,7 @@ pub(crate) fn control(m: &mut Metrics<OpenMetrics>) {
     m.value("control.debug", |agent| u32::from(agent.is_debug))
         .item(4)
         .discrete()
-        .help(&text(&help))
+        .help(text(&help))
         // It changes the log only.
         .writable_by(|_| true)
         .store(|agent, value: u32, _| {
@@ -56,7 +56,7 @@ pub(crate) fn control(m: &mut Metrics<OpenMetrics>) {
             .map_or(Atom::None, |status| status.status.as_str().into()))
     })
     .item(5)
-    .help(&text(
+    .help(text(
         "per-end-point source URL response status after the most recent fetch",
     ));
     m.each("control.status_code", sources, |status| {
@@ -64,7 +64,7 @@ pub(crate) fn control(m: &mut Metrics<OpenMetrics>) {
     })
     .item(6)
     .discrete()
-    .help(&text(
+    .help(text(
         "per-end-point source URL response status code after the most recent fetch",
     ));
     m.each("control.document_age", sources, |status| {
@@ -72,9 +72,7 @@ pub(crate) fn control(m: &mut Metrics<OpenMetrics>) {
     })
     .item(7)
     .unit(MSEC)
-    .help(&text(
-        "per-end-point source age of the document whose values are served",
-    ));
+    .help(text("per-end-point source age of the document whose values are served"));
 }
 
 /// A help text whose first line is also the whole text (OM-81).

@@ -25,8 +25,7 @@ use pmda_core::path::FilePath;
 
 pub use update::Update;
 
-use crate::labels::excerpt;
-use crate::logger::describe;
+use crate::logger::{describe, excerpt};
 use crate::profile::Selection;
 use crate::{Code, Env, Error, Result};
 

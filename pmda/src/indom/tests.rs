@@ -118,7 +118,7 @@ fn selections() {
         let compiled = Compiled::new(Element { include, exceptions }).expect("memory");
         let mut visited = Vec::new();
         indom.visit(Selection::Some(&compiled), &mut 0, |inst, row| {
-            visited.push((inst, *row))
+            visited.push((inst, *row));
         });
         visited
     };
@@ -263,4 +263,29 @@ fn a_file_that_cannot_be_written() {
     set(&mut indom, &["a"]);
     assert_eq!(indom.unsaved, None);
     assert!(variable.path().join("config/pmda/250.0").exists());
+}
+
+/// An instance that is forgotten, active or not, gets a new number, also after a restart.
+#[test]
+fn forgotten_instances() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir_all(folder.path().join("config/pmda")).expect("a folder");
+    let start = || {
+        let mut indom = Indom::persistent();
+        indom.bind(InDom::new(240, 1), Some(folder.path()), None);
+        indom
+    };
+    let mut indom = start();
+    set(&mut indom, &["a x", "b", "c"]);
+    set(&mut indom, &["a x", "b"]);
+    let mut change = indom.change();
+    change.set("d", 7).expect("a good name");
+    // By the name up to the first blank, an inactive one, one of this update, and none.
+    let forgotten = ["a", "c", "d", "a x"].map(|name| change.forget(name));
+    assert_eq!(forgotten, [true, true, true, false]);
+    drop(change);
+    assert_eq!((names(&indom), indom.inactive().count()), (vec![(1, "b")], 0));
+    assert_eq!(start().inactive().collect::<Vec<_>>(), [(1, "b")]);
+    set(&mut indom, &["a x", "c", "d"]);
+    assert_eq!(names(&indom), [(4, "a x"), (5, "c"), (6, "d")]);
 }

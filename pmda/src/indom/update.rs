@@ -135,6 +135,21 @@ impl<'i, T> Update<'i, T> {
         true
     }
 
+    /// Forgets the instance with this name, even if this update has set it: one that comes back gets
+    /// a new number. Returns false if it was not known.
+    pub fn forget(&mut self, name: &str) -> bool {
+        let Some((inst, is_active)) = self.indom.known(name) else {
+            return false;
+        };
+        if is_active {
+            self.hide_at(inst);
+        }
+        let known = self.indom.cache.lookup(inst).map(|hit| hit.name().to_vec());
+        // It is in the cache, so this cannot fail.
+        let _ = self.indom.cache.store(PMDA_CACHE_CULL, known.ok().as_deref(), None);
+        true
+    }
+
     /// Returns the number of the instance with this name, which need not be active. If it has none,
     /// it gets one.
     ///

@@ -15,7 +15,7 @@ use pmda_core::ident::InDom;
 use pmda_core::labels::JsonLabels;
 
 use super::{LABEL_CHANGE, Metrics};
-use crate::labels::excerpt;
+use crate::logger::excerpt;
 use crate::profile::Selection;
 use crate::{Error, Indom, LabelValue, Labels, Result, guard};
 

@@ -158,7 +158,7 @@ impl Agent for Logs {
         let line = m.parameter::<str>("line", |_| ());
         for (place, (name, reader)) in FILES.into_iter().enumerate() {
             m.events(
-                &format!("{name}.lines"),
+                format!("{name}.lines"),
                 move |s| &mut s.queues[place],
                 move |text, record| {
                     record.add(line, &format!("{name}: {text}"));

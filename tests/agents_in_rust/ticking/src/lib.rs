@@ -79,7 +79,7 @@ impl Agent for Ticking {
         m.instance_labels(rows, |_, row| Labels::new().add("row", *row));
         m.cluster(1);
         m.each("many", rows, |row| *row)
-            .help(&format!("Rows\n{}", "A long text. ".repeat(500)));
+            .help(format!("Rows\n{}", "A long text. ".repeat(500)));
         m.each("words", rows, |row| *row as u32).help("The same in 32 bits");
         m.text("long", |s| &s.text)
             .help("A text that clients write")
