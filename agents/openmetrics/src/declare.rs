@@ -73,6 +73,36 @@ pub(crate) fn control(m: &mut Metrics<OpenMetrics>) {
     .item(7)
     .unit(MSEC)
     .help(text("per-end-point source age of the document whose values are served"));
+    m.each("control.up", sources, |status| status.as_ref()?.up())
+        .item(8)
+        .help(text(
+            "per-end-point source state: 1 if it has a document, 0 if the most recent fetch has brought none",
+        ));
+    m.each("control.failures", sources, move |status| {
+        count(status, |status| status.failures)
+    })
+    .item(9)
+    .counter()
+    .unit(COUNT)
+    .help(text(
+        "per-end-point source counter of fetches that have brought no document",
+    ));
+    m.each("control.samples", sources, |status| {
+        status.as_ref()?.document.map(|document| document.samples)
+    })
+    .item(10)
+    .unit(COUNT)
+    .help(text(
+        "per-end-point source number of samples of the document that are shown",
+    ));
+    m.each("control.samples_lost", sources, |status| {
+        status.as_ref()?.document.map(|document| document.lost)
+    })
+    .item(11)
+    .unit(COUNT)
+    .help(text(
+        "per-end-point source number of samples of the document that are not shown, though no filter excludes them",
+    ));
 }
 
 /// A help text whose first line is also the whole text (OM-81).
@@ -83,6 +113,9 @@ fn text(line: &str) -> String {
 impl OpenMetrics {
     /// Declares what is new.
     pub(crate) fn declare(&mut self, m: &mut Metrics<OpenMetrics>) {
+        for name in std::mem::take(&mut self.changes.removed) {
+            m.remove(&name);
+        }
         for cluster in std::mem::take(&mut self.changes.sources) {
             if let Some(source) = self.source(cluster) {
                 m.cluster(cluster).set_cluster_labels(source_labels(source));
@@ -110,10 +143,14 @@ impl OpenMetrics {
             };
             let source_name = source.name.clone();
             if let Some(metric) = source.metric(place).filter(|metric| metric.is_shown) {
-                declare(m, metric, place, cluster, &source_name);
+                let is_declared = declare(m, metric, place, cluster, &source_name);
                 if !forgets {
                     // It is declared once, and the declaration has the text.
                     metric.help = String::new();
+                }
+                if !is_declared {
+                    source.refuse_name(place);
+                    self.show_status(cluster);
                 }
             }
         }
@@ -127,8 +164,9 @@ impl OpenMetrics {
     }
 }
 
-/// Declares a metric of a source, with its instance domain.
-fn declare(m: &mut Metrics<OpenMetrics>, metric: &mut Metric, place: usize, cluster: u32, source: &str) {
+/// Declares a metric of a source, with its instance domain. Returns false, and logs the reason, if
+/// that is not possible.
+fn declare(m: &mut Metrics<OpenMetrics>, metric: &mut Metric, place: usize, cluster: u32, source: &str) -> bool {
     let name = format!("{source}.{}", metric.name);
     let (kind, item) = (metric.kind, metric.item);
     m.cluster(cluster);
@@ -152,6 +190,7 @@ fn declare(m: &mut Metrics<OpenMetrics>, metric: &mut Metric, place: usize, clus
             log::error!("Cannot add metric {root}.{name} ({cluster}.{item}): {problem}");
         }
     }
+    metric.declared.is_some()
 }
 
 /// Says what a metric is.

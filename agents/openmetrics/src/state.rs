@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use pmda::Why;
@@ -10,7 +11,7 @@ use pmda::prelude::*;
 use crate::cache::{Files, Table};
 use crate::fetch::{Fetcher, Memory, Outcome, is_about_a_file};
 use crate::generation::Generation;
-use crate::model::{Row, Source, Status};
+use crate::model::{Row, Shown, Source, Status};
 use crate::sources::{Folder, Found};
 use crate::{limits, options};
 
@@ -28,7 +29,7 @@ const CONTROL: &str = "control";
 
 /// The agent.
 pub struct OpenMetrics {
-    root: String,
+    root: Rc<str>,
     files: Files,
     generation: Generation,
     folder: Folder,
@@ -59,10 +60,23 @@ pub(crate) struct Changes {
     pub(crate) sources: Vec<u32>,
     /// Metrics that are new or there again, by source and place.
     pub(crate) metrics: Vec<(u32, usize)>,
+    /// Names of metrics whose places other metrics have now.
+    pub(crate) removed: Vec<String>,
     /// Metrics that are not there any more.
     pub(crate) gone: Vec<(u32, usize)>,
     /// Metrics whose labels have changed.
     pub(crate) labels: Vec<(u32, usize)>,
+}
+
+impl Changes {
+    /// Forgets what was to be declared of a source, whose metrics are all new now; `removed` are the
+    /// names of those that clients know.
+    fn begin_anew(&mut self, cluster: u32, removed: impl Iterator<Item = String>) {
+        for list in [&mut self.metrics, &mut self.gone, &mut self.labels] {
+            list.retain(|(other, _)| *other != cluster);
+        }
+        self.removed.extend(removed);
+    }
 }
 
 impl OpenMetrics {
@@ -81,7 +95,7 @@ impl OpenMetrics {
         let refresh = options::refresh(env).map_err(said)?;
         let files = Files::new(env.var_dir().unwrap_or(env.folder()), env.domain());
         let mut agent = OpenMetrics {
-            root: options::root(env),
+            root: options::root(env).into(),
             folder: Folder::new(&options::folder(env), env.option("nosort").is_none()),
             looked: None,
             timeout,
@@ -227,7 +241,7 @@ impl OpenMetrics {
         };
         log::info!("Found source {} cluster {cluster}", found.name);
         self.by_name.insert(found.name.clone(), cluster);
-        let source = Source::new(found, cluster, &self.files, self.generation);
+        let source = Source::new(found, cluster, &self.root, &self.files, self.generation);
         self.sources.insert(cluster, source);
         self.changes.sources.push(cluster);
     }
@@ -243,7 +257,10 @@ impl OpenMetrics {
             if self.control.get(inst).is_some_and(|shown| shown.is_some() == is_there) {
                 continue;
             }
-            let status = is_there.then(|| Status::new(if inst == 0 { "none" } else { "unknown" }));
+            let status = is_there.then(|| match inst {
+                0 => Status::sums(),
+                _ => Status::new("unknown"),
+            });
             if let Err(error) = self.control.change().set_at(inst, name, status) {
                 log::error!("source {name}: {error}");
             }
@@ -258,6 +275,30 @@ impl OpenMetrics {
     fn count(&mut self, cluster: u32, count: impl Fn(&mut Status)) {
         for cluster in [cluster, 0] {
             self.status(cluster).into_iter().for_each(&count);
+        }
+    }
+
+    /// Takes note that a fetch has brought no document. Returns true if these words are new.
+    fn fail(&mut self, cluster: u32, text: String, code: u16) -> bool {
+        self.count(cluster, |status| status.failures += 1);
+        self.status(cluster).is_some_and(|status| status.fail(text, code))
+    }
+
+    /// Shows what of the last document of a source is not shown.
+    pub(crate) fn show_status(&mut self, cluster: u32) {
+        let Some(source) = self.sources.get(&cluster) else {
+            return;
+        };
+        let (not_shown, lost) = (source.not_shown(), source.lost_samples());
+        let Some(status) = self.status(cluster) else { return };
+        let Some(document) = &mut status.document else { return };
+        document.lost = lost as u64;
+        let text = match &not_shown {
+            Some(what) => Cow::Owned(format!("success, but {what}")),
+            None => Cow::Borrowed("success"),
+        };
+        if status.status != text {
+            status.status = text.into_owned();
         }
     }
 
@@ -299,17 +340,10 @@ impl OpenMetrics {
                 }
                 Err(why) => {
                     source.begin();
-                    let path = source.path.display();
-                    let text = format!("failed to fetch URL or execute script {path}: {why}");
-                    let is_denied = why.contains(DENIED);
-                    let Some(status) = self.status(cluster) else { continue };
-                    status.document = None;
+                    let text = failed(source, &why);
                     // As long as that is so, it is said once.
-                    if !is_denied || status.status != text {
+                    if self.fail(cluster, text, 0) {
                         log::error!("{why}");
-                    }
-                    if is_denied {
-                        (status.status, status.code) = (text, 0);
                     }
                 }
             }
@@ -346,11 +380,10 @@ impl OpenMetrics {
             return;
         }
         source.begin();
-        let path = source.path.display();
-        let text = format!("failed to fetch URL or execute script {path}: no answer in time, a later request gets it");
+        let text = failed(source, "no answer in time, a later request gets it");
         log::debug!("{text}");
         if let Some(status) = self.status(cluster) {
-            (status.status, status.code, status.document) = (text, 0, None);
+            status.fail(text, 0);
         }
     }
 
@@ -370,13 +403,21 @@ impl OpenMetrics {
                 let begun = Instant::now();
                 source.document = Some(outcome.ended);
                 let news = source.take(document.bytes(), &self.files);
-                let (took, not_shown) = (begun.elapsed(), source.not_shown());
+                let took = begun.elapsed();
                 log::debug!(
                     "fetched {} bytes with {} metrics from URL or script {}",
                     document.bytes().len(),
                     news.samples,
                     source.path.display()
                 );
+                if !news.removed.is_empty() {
+                    let name = &source.name;
+                    let names = news.removed.iter().map(|metric| format!("{name}.{metric}"));
+                    self.changes.begin_anew(cluster, names);
+                }
+                let failure = news
+                    .no_document
+                    .map(|first| failed(source, &format!("the page is no document: {first}")));
                 let place = |place| (cluster, place);
                 self.changes.metrics.extend(news.metrics.into_iter().map(place));
                 self.changes.gone.extend(news.gone.into_iter().map(place));
@@ -385,36 +426,32 @@ impl OpenMetrics {
                     status.fetched(outcome.took);
                     status.parsed(took);
                 });
-                if let Some(status) = self.status(cluster) {
-                    let text = match &not_shown {
-                        Some(what) => Cow::Owned(format!("success, but {what}")),
-                        None => Cow::Borrowed("success"),
-                    };
-                    if status.status != text {
-                        status.status = text.into_owned();
-                    }
+                if let Some(text) = failure {
+                    self.fail(cluster, text, code);
+                } else if let Some(status) = self.status(cluster) {
                     status.code = i32::from(code);
-                    status.document = Some(outcome.ended);
+                    status.document = Some(Shown {
+                        came: outcome.ended,
+                        samples: news.shown as u64,
+                        lost: 0,
+                    });
+                    self.show_status(cluster);
                 }
             }
             Err(failure) => {
-                let text = format!(
-                    "failed to fetch URL or execute script {}: {}",
-                    source.path.display(),
-                    failure.reason
-                );
+                let text = failed(source, &failure.reason);
                 log::debug!("{text}");
-                if let Some(status) = self.status(cluster) {
-                    // What this host has to put right is said once.
-                    let is_here = failure.reason.contains(DENIED) || is_about_a_file(&failure.reason);
-                    if is_here && status.status != text {
-                        log::error!("{text}");
-                    }
-                    status.status = text;
-                    status.code = i32::from(failure.status);
-                    status.document = None;
+                // What this host has to put right is said once.
+                let is_here = failure.reason.contains(DENIED) || is_about_a_file(&failure.reason);
+                if self.fail(cluster, text.clone(), failure.status) && is_here {
+                    log::error!("{text}");
                 }
             }
         }
     }
+}
+
+/// The status of a source that has no document.
+fn failed(source: &Source, why: &str) -> String {
+    format!("failed to fetch URL or execute script {}: {why}", source.path.display())
 }

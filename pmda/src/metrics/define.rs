@@ -282,7 +282,8 @@ impl<'m, S, T> Def<'m, S, T> {
 
     /// Sets its help: the first line is for lists, the rest is the long text.
     ///
-    /// A text that begins with a line break has no line for lists.
+    /// A text that begins with a line break has no line for lists. Of a line break alone both texts
+    /// are there, and empty.
     pub fn help(self, help: impl AsRef<str>) -> Self {
         self.set(|metric| help.as_ref().clone_into(&mut metric.help))
     }

@@ -66,7 +66,8 @@ impl<A: Agent> Handler<A> {
         let (line, text) = help_parts(help);
         let text = match about.kind & PM_TEXT_ONELINE {
             0 => text,
-            _ if line.is_empty() => return Err(Error::TEXT),
+            // A line break alone says that both are there, and empty.
+            _ if line.is_empty() && !text.is_empty() => return Err(Error::TEXT),
             _ => line,
         };
         Ok(self.reply.reply().text(about.ident, text.as_bytes())?)

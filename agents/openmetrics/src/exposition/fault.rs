@@ -7,6 +7,8 @@ use std::fmt;
 pub struct Fault<'t> {
     /// The line.
     pub line: &'t str,
+    /// Its number, from 1.
+    pub number: usize,
     /// What is wrong.
     pub reason: Reason,
 }
@@ -14,7 +16,7 @@ pub struct Fault<'t> {
 /// Why a line is no sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
-    /// A label set stands where the name should.
+    /// A label set stands where the name should, without a name in quotes.
     Name,
     /// A label has no name.
     LabelName,

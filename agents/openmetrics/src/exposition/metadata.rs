@@ -1,5 +1,7 @@
 //! The comments that describe samples.
 
+use std::hash::{Hash, Hasher};
+
 /// The description of the samples that follow: the texts of the comments, which are looked at when
 /// a metric is new (OM-32).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -10,6 +12,11 @@ pub struct Metadata<'t> {
 }
 
 impl<'t> Metadata<'t> {
+    /// Feeds what defines a metric to a hasher: all but its help text.
+    pub(crate) fn hash_definition(&self, state: &mut impl Hasher) {
+        (self.pcp, self.kind).hash(state);
+    }
+
     /// The line behind `#`, from `PCP` or `PCP5` on.
     #[must_use]
     pub fn pcp(&self) -> Option<&'t str> {
@@ -41,10 +48,28 @@ impl<'t> Metadata<'t> {
         match keyword {
             "PCP" | "PCP5" => self.pcp = Some(rest.trim_start()),
             // The name of the metric counts for nothing.
-            "HELP" => self.help = Some(word(behind).1),
-            "TYPE" => self.kind = Some(word(behind).1),
+            "HELP" => self.help = Some(behind_name(behind)),
+            "TYPE" => self.kind = Some(behind_name(behind)),
             _ => {}
         }
+    }
+}
+
+/// What follows the name of a metric, which may stand in quotes.
+fn behind_name(text: &str) -> &str {
+    let Some(quoted) = text.trim_start().strip_prefix('"') else {
+        return word(text).1;
+    };
+    let mut is_escaped = false;
+    let end = quoted.find(|letter| {
+        let is_end = letter == '"' && !is_escaped;
+        is_escaped = letter == '\\' && !is_escaped;
+        is_end
+    });
+    match end.and_then(|end| quoted.get(end + 1..)) {
+        Some(rest) if rest.is_empty() || rest.starts_with(char::is_whitespace) => rest,
+        // No name in quotes.
+        _ => word(text).1,
     }
 }
 

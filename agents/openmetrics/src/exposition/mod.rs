@@ -12,7 +12,7 @@
 //! let text = "# TYPE requests counter\nrequests{code=\"200\"} 7 1395066363000\n";
 //! let mut parser = Parser::new(text);
 //! let sample = parser.next_sample().expect("one line").expect("well formed");
-//! assert_eq!((sample.name, sample.value), ("requests", "7"));
+//! assert_eq!((&*sample.name, sample.value), ("requests", "7"));
 //! assert_eq!(sample.metadata.kind(), "counter");
 //! assert_eq!(sample.labels[0].value(), "200");
 //! assert!(parser.next_sample().is_none());
@@ -34,7 +34,6 @@ use memchr::memchr;
 pub use fault::{Excerpt, Fault, Reason};
 pub use metadata::Metadata;
 pub(crate) use metadata::joined;
-use sample::is_blank;
 pub use sample::{Label, Sample};
 
 /// The text of a document. Bytes that are no UTF-8 become U+FFFD, a byte order mark is dropped
@@ -47,15 +46,12 @@ pub fn text(document: &[u8]) -> Cow<'_, str> {
     str::from_utf8(document).map_or_else(|_| String::from_utf8_lossy(document), Cow::Borrowed)
 }
 
-/// A line without the blanks at both ends.
-fn trim(line: &str) -> &str {
-    line.trim_matches(|letter: char| letter.is_ascii() && is_blank(letter as u8))
-}
-
 /// A walk over the samples of a document.
 #[derive(Debug)]
 pub struct Parser<'t> {
     rest: &'t str,
+    /// The number of the last line that was read, from 1.
+    number: usize,
     metadata: Metadata<'t>,
     /// The last line was a sample: the next comment begins a new description.
     below_sample: bool,
@@ -69,6 +65,7 @@ impl<'t> Parser<'t> {
     pub fn new(text: &'t str) -> Parser<'t> {
         Parser {
             rest: text,
+            number: 0,
             metadata: Metadata::default(),
             below_sample: false,
             labels: Vec::new(),
@@ -76,7 +73,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Returns the next sample, or what is wrong with its line; `None` at the end of the document.
-    /// Nothing follows a wrong line: the rest of such a document is as doubtful (OM-38, OM-39).
+    /// A wrong line costs itself (OM-38, OM-39).
     ///
     /// It is not an `Iterator`, as a sample borrows the parser's list of labels.
     pub fn next_sample(&mut self) -> Option<Result<Sample<'_, 't>, Fault<'t>>> {
@@ -84,23 +81,25 @@ impl<'t> Parser<'t> {
         match sample::read(line, &mut self.labels) {
             Ok(parts) => Some(Ok(Sample {
                 line,
+                number: self.number,
                 name: parts.name,
                 label_text: parts.label_text,
                 value: parts.value,
                 labels: &self.labels,
                 metadata: &self.metadata,
             })),
-            Err(reason) => {
-                self.rest = "";
-                Some(Err(Fault { line, reason }))
-            }
+            Err(reason) => Some(Err(Fault {
+                line,
+                number: self.number,
+                reason,
+            })),
         }
     }
 
     /// Takes in comments up to the next line that is none.
     fn next_sample_line(&mut self) -> Option<&'t str> {
         while !self.rest.is_empty() {
-            let line = trim(self.take_line());
+            let line = self.take_line().trim();
             if line.starts_with('#') {
                 if self.below_sample {
                     self.metadata = Metadata::default();
@@ -122,6 +121,7 @@ impl<'t> Parser<'t> {
             None => (self.rest, ""),
         };
         self.rest = rest;
+        self.number += 1;
         line
     }
 }

@@ -1,4 +1,5 @@
-//! The line of a sample: `NAME{LABEL="VALUE",…} VALUE`, and what counts for nothing (OM-36).
+//! The line of a sample: `NAME{LABEL="VALUE",…} VALUE`, and what counts for nothing (OM-36). Names
+//! in quotes are `{"NAME",…}` (OM-36, OM-37).
 
 use std::borrow::Cow;
 
@@ -6,15 +7,18 @@ use memchr::memchr2;
 
 use super::{Metadata, Reason};
 
-/// A sample. It borrows all from the document.
-#[derive(Clone, Copy, Debug)]
+/// A sample. It borrows all from the document, but for a name in quotes that PCP does not allow.
+#[derive(Clone, Debug)]
 pub struct Sample<'p, 't> {
     /// The whole line, without blanks at its ends.
     pub line: &'t str,
-    /// The name of the metric, any characters but `{` and blanks.
-    pub name: &'t str,
-    /// What stands between the braces; empty without them. The same text means the same labels, so
-    /// that it can be looked up instead of them.
+    /// The number of the line, from 1.
+    pub number: usize,
+    /// The name of the metric, any characters but `{` and blanks; of one in quotes what PCP does
+    /// not allow is `_`.
+    pub name: Cow<'t, str>,
+    /// What stands between the braces, but for a name in quotes; empty without them. The same text
+    /// means the same labels, so that it can be looked up instead of them.
     pub label_text: &'t str,
     /// The labels, in the order of the document; of two with one name the last counts (OM-37).
     pub labels: &'p [Label<'t>],
@@ -27,24 +31,34 @@ pub struct Sample<'p, 't> {
 /// A label of a sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Label<'t> {
-    /// The name, any characters but `=` and blanks.
-    pub name: &'t str,
-    /// The value with its escapes.
+    name: Text<'t>,
+    value: Text<'t>,
+}
+
+/// A text of a line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Text<'t> {
+    /// The text with its escapes.
     raw: &'t str,
+    is_quoted: bool,
     has_escapes: bool,
 }
 
-impl<'t> Label<'t> {
-    /// The value, its escapes resolved.
-    #[must_use]
-    pub fn value(&self) -> Cow<'t, str> {
-        self.unescaped(|letter| matches!(letter, '\\' | '"'))
-    }
-
-    /// The value, its escapes resolved but for that of a backslash.
-    #[must_use]
-    pub fn value_with_backslashes(&self) -> Cow<'t, str> {
-        self.unescaped(|letter| letter == '"')
+impl<'t> Text<'t> {
+    /// The text as a name. One in quotes may have any characters: those that are not `allowed` are
+    /// `_`, as in what exporters of Prometheus 3 send to those that know no quotes.
+    fn name(&self, allowed: impl Fn(char) -> bool) -> Cow<'t, str> {
+        let is_name =
+            |text: &str| text.chars().all(&allowed) && !text.starts_with(|first: char| first.is_ascii_digit());
+        if !self.is_quoted || is_name(self.raw) {
+            return Cow::Borrowed(self.raw);
+        }
+        let text = self.unescaped(|letter| matches!(letter, '\\' | '"'));
+        let escaped = text.chars().enumerate().map(|(at, letter)| {
+            let is_allowed = allowed(letter) && (at > 0 || !letter.is_ascii_digit());
+            if is_allowed { letter } else { '_' }
+        });
+        Cow::Owned(escaped.collect())
     }
 
     fn unescaped(&self, is_escaped: impl Fn(char) -> bool) -> Cow<'t, str> {
@@ -53,6 +67,27 @@ impl<'t> Label<'t> {
         } else {
             Cow::Borrowed(self.raw)
         }
+    }
+}
+
+impl<'t> Label<'t> {
+    /// The name, any characters but `=` and blanks; of one in quotes what PCP does not allow is
+    /// `_`.
+    #[must_use]
+    pub fn name(&self) -> Cow<'t, str> {
+        self.name.name(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+    }
+
+    /// The value, its escapes resolved.
+    #[must_use]
+    pub fn value(&self) -> Cow<'t, str> {
+        self.value.unescaped(|letter| matches!(letter, '\\' | '"'))
+    }
+
+    /// The value, its escapes resolved but for that of a backslash.
+    #[must_use]
+    pub fn value_with_backslashes(&self) -> Cow<'t, str> {
+        self.value.unescaped(|letter| letter == '"')
     }
 }
 
@@ -79,28 +114,30 @@ fn unescaped(raw: &str, is_escaped: impl Fn(char) -> bool) -> String {
 
 /// The parts of a line.
 pub(super) struct Parts<'t> {
-    pub name: &'t str,
+    pub name: Cow<'t, str>,
     pub label_text: &'t str,
     pub value: &'t str,
 }
 
-/// Whether a byte separates words of a sample.
-pub(super) fn is_blank(byte: u8) -> bool {
+/// Whether a byte separates words of a sample; so does all that Unicode calls white space.
+fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | 0x0b | 0x0c)
 }
 
-/// Reads the line of a sample. All that it stops at is ASCII, so each part is whole characters.
+/// Reads the line of a sample. All that it stops at begins a character, so each part is whole
+/// characters.
 pub(super) fn read<'t>(line: &'t str, labels: &mut Vec<Label<'t>>) -> Result<Parts<'t>, Reason> {
     labels.clear();
     let mut cursor = Cursor { line, at: 0 };
-    let name = cursor.take_until(|byte| byte == b'{' || is_blank(byte));
-    if name.is_empty() {
-        return Err(Reason::Name);
-    }
+    let name = cursor.take_until(|byte| byte == b'{');
     cursor.skip_blanks();
+    let mut name = (!name.is_empty()).then_some(Cow::Borrowed(name));
     let mut label_text = "";
     if cursor.peek() == Some(b'{') {
         cursor.at += 1;
+        if name.is_none() {
+            name = Some(cursor.take_name_in_braces()?);
+        }
         let start = cursor.at;
         read_labels(&mut cursor, labels)?;
         label_text = &line[start..cursor.at];
@@ -108,7 +145,8 @@ pub(super) fn read<'t>(line: &'t str, labels: &mut Vec<Label<'t>>) -> Result<Par
         cursor.at += 1;
         cursor.skip_blanks();
     }
-    let value = cursor.take_until(is_blank);
+    let name = name.ok_or(Reason::Name)?;
+    let value = cursor.take_until(|_| false);
     if value.is_empty() {
         return Err(Reason::Value);
     }
@@ -140,16 +178,23 @@ fn read_labels<'t>(cursor: &mut Cursor<'t>, labels: &mut Vec<Label<'t>>) -> Resu
 }
 
 fn read_label<'t>(cursor: &mut Cursor<'t>) -> Result<Label<'t>, Reason> {
-    let name = cursor.take_until(|byte| byte == b'=' || is_blank(byte));
-    if name.is_empty() || name.starts_with(',') {
+    let name = if cursor.peek() == Some(b'"') {
+        cursor.take_quoted()?
+    } else {
+        Text {
+            raw: cursor.take_until(|byte| byte == b'='),
+            is_quoted: false,
+            has_escapes: false,
+        }
+    };
+    if name.raw.is_empty() || (!name.is_quoted && name.raw.starts_with(',')) {
         return Err(Reason::LabelName);
     }
     cursor.skip_blanks();
     cursor.expect(b'=', Reason::Equals)?;
     cursor.skip_blanks();
-    cursor.expect(b'"', Reason::Quote)?;
-    let (raw, has_escapes) = cursor.take_quoted()?;
-    Ok(Label { name, raw, has_escapes })
+    let value = cursor.take_quoted()?;
+    Ok(Label { name, value })
 }
 
 /// A place in a line.
@@ -167,9 +212,22 @@ impl<'t> Cursor<'t> {
         &self.line.as_bytes()[self.at..]
     }
 
+    /// The length of the white space beyond ASCII that begins at a place, in bytes.
+    fn wide_blank(&self, at: usize) -> Option<usize> {
+        let letter = self.line.get(at..)?.chars().next()?;
+        (!letter.is_ascii() && letter.is_whitespace()).then(|| letter.len_utf8())
+    }
+
     fn skip_blanks(&mut self) {
-        while self.peek().is_some_and(is_blank) {
-            self.at += 1;
+        while let Some(byte) = self.peek() {
+            self.at += match byte {
+                _ if is_blank(byte) => 1,
+                0x80.. => match self.wide_blank(self.at) {
+                    Some(length) => length,
+                    None => return,
+                },
+                _ => return,
+            };
         }
     }
 
@@ -184,16 +242,50 @@ impl<'t> Cursor<'t> {
         }
     }
 
-    /// Takes what stands before the first byte that ends it, or the rest.
+    /// Takes what stands before the first blank or the first byte that ends it, or the rest.
     fn take_until(&mut self, ends: impl Fn(u8) -> bool) -> &'t str {
         let start = self.at;
-        let length = self.rest().iter().position(|byte| ends(*byte));
-        self.at = length.map_or(self.line.len(), |length| start + length);
+        // White space beyond ASCII begins with one of these bytes.
+        let may_end = |byte: &u8| ends(*byte) || is_blank(*byte) || matches!(byte, 0xc2 | 0xe1..=0xe3);
+        loop {
+            let Some(length) = self.rest().iter().position(may_end) else {
+                self.at = self.line.len();
+                break;
+            };
+            self.at += length;
+            if self.peek().is_some_and(|byte| byte < 0x80) || self.wide_blank(self.at).is_some() {
+                break;
+            }
+            self.at += 1;
+        }
         &self.line[start..self.at]
     }
 
-    /// Takes a text and its closing quote; the second value tells whether it has escapes.
-    fn take_quoted(&mut self) -> Result<(&'t str, bool), Reason> {
+    /// Takes the name in quotes that stands first in braces, and the comma behind it.
+    fn take_name_in_braces(&mut self) -> Result<Cow<'t, str>, Reason> {
+        self.skip_blanks();
+        if self.peek() != Some(b'"') {
+            return Err(Reason::Name);
+        }
+        let name = self.take_quoted()?;
+        if name.raw.is_empty() {
+            return Err(Reason::Name);
+        }
+        self.skip_blanks();
+        match self.peek() {
+            Some(b',') => self.at += 1,
+            Some(b'}') => {}
+            // The label of a metric without a name.
+            Some(b'=') => return Err(Reason::Name),
+            Some(_) => return Err(Reason::Comma),
+            None => return Err(Reason::Unclosed),
+        }
+        Ok(name.name(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '_' | ':')))
+    }
+
+    /// Takes a text in quotes.
+    fn take_quoted(&mut self) -> Result<Text<'t>, Reason> {
+        self.expect(b'"', Reason::Quote)?;
         let start = self.at;
         let mut has_escapes = false;
         loop {
@@ -202,7 +294,11 @@ impl<'t> Cursor<'t> {
             if self.peek() == Some(b'"') {
                 let raw = &self.line[start..self.at];
                 self.at += 1;
-                return Ok((raw, has_escapes));
+                return Ok(Text {
+                    raw,
+                    is_quoted: true,
+                    has_escapes,
+                });
             }
             has_escapes = true;
             // The backslash, and the first byte of what it escapes: no byte behind that is a quote.

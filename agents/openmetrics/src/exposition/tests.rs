@@ -2,24 +2,25 @@
 
 use super::*;
 
-/// Samples of a document, each as `name{labels} value`, and the reason why it stops.
+/// Samples of a document, each as `name{labels} value`, and what is wrong with its last line that is
+/// none.
 fn samples(document: &str) -> (Vec<String>, Option<Reason>) {
     let mut parser = Parser::new(document);
-    let mut found = Vec::new();
+    let (mut found, mut reason) = (Vec::new(), None);
     while let Some(sample) = parser.next_sample() {
         match sample {
             Ok(sample) => {
                 let labels: Vec<_> = sample
                     .labels
                     .iter()
-                    .map(|l| format!("{}={}", l.name, l.value()))
+                    .map(|l| format!("{}={}", l.name(), l.value()))
                     .collect();
                 found.push(format!("{}{{{}}} {}", sample.name, labels.join(","), sample.value));
             }
-            Err(fault) => return (found, Some(fault.reason)),
+            Err(fault) => reason = Some(fault.reason),
         }
     }
-    (found, None)
+    (found, reason)
 }
 
 fn one(line: &str) -> String {
@@ -31,7 +32,7 @@ fn one(line: &str) -> String {
 
 fn fault(line: &str) -> Reason {
     let (found, reason) = samples(&format!("good 1\n{line}\nbehind 2\n"));
-    assert_eq!(found, ["good{} 1"], "{line}");
+    assert_eq!(found, ["good{} 1", "behind{} 2"], "{line}");
     reason.expect(line)
 }
 
@@ -89,6 +90,63 @@ fn labels() {
     assert_eq!(sample.line, "a{b=\"\\\"\", c=\"d\" } 1");
 }
 
+/// OM-36: blanks beyond ASCII separate words, too, but within quotes.
+#[test]
+fn blanks_of_unicode() {
+    for blank in [
+        "\u{a0}", "\u{85}", "\u{1680}", "\u{2003}", "\u{2028}", "\u{202f}", "\u{205f}", "\u{3000}",
+    ] {
+        assert_eq!(one(&format!("a{blank}1{blank}2")), "a{} 1", "{blank:?}");
+        let line =
+            format!("{blank}\u{e2}{blank} {{{blank}b{blank}={blank}\"c{blank}\"{blank},{blank}}}{blank}7{blank}");
+        assert_eq!(one(&line), format!("\u{e2}{{b=c{blank}}} 7"), "{blank:?}");
+        assert_eq!(fault(&format!("a{blank}")), Reason::Value);
+    }
+    // Letters that begin with the same bytes.
+    assert_eq!(
+        one("\u{e2}\u{ac}\u{1234}\u{20ac}\u{3042} \u{20ac}"),
+        "\u{e2}\u{ac}\u{1234}\u{20ac}\u{3042}{} \u{20ac}"
+    );
+}
+
+/// OM-36, OM-37: names in quotes, as exporters of Prometheus 3 send them.
+#[test]
+fn names_in_quotes() {
+    for (line, expected) in [
+        (
+            r#"{"http.server.duration", path="/"} 2"#,
+            "http_server_duration{path=/} 2",
+        ),
+        (r#"{ "a" } 2"#, "a{} 2"),
+        (r#"{"a:b",} 2"#, "a:b{} 2"),
+        (
+            r#"{"9 \"x\"\\ü","service.name"="s","9"="n","a:b"="c"} 2"#,
+            r"__ _x____{service_name=s,_=n,a_b=c} 2",
+        ),
+        (r#"a{"b"="c"} 1"#, "a{b=c} 1"),
+    ] {
+        let expected = expected.replace("__ _x____", "___x___");
+        assert_eq!(one(line), expected, "{line}");
+    }
+    let mut parser = Parser::new("{ \"a.b\" , c=\"d\" } 1");
+    let sample = parser.next_sample().expect("one").expect("good");
+    assert_eq!(sample.label_text, " c=\"d\" ");
+    for (line, reason) in [
+        ("{\"a\"=\"b\"} 1", Reason::Name),
+        ("{\"\"} 1", Reason::Name),
+        ("{} 1", Reason::Name),
+        ("{a} 1", Reason::Name),
+        ("{\"a\" b=\"c\"} 1", Reason::Comma),
+        ("{\"a\"", Reason::Unclosed),
+        ("{\"a", Reason::Unclosed),
+        ("a{\"b\"} 1", Reason::Equals),
+        ("a{\"\"=\"c\"} 1", Reason::LabelName),
+        ("{\"a\"}", Reason::Value),
+    ] {
+        assert_eq!(fault(line), reason, "{line}");
+    }
+}
+
 /// OM-61: where backslashes stay, quotes and line ends are resolved all the same.
 #[test]
 fn labels_with_backslashes() {
@@ -97,7 +155,7 @@ fn labels_with_backslashes() {
     assert_eq!(sample.labels[0].value_with_backslashes(), "C:\\\\D\"\n\\t");
 }
 
-/// OM-38, OM-39: nothing of the document is read behind such a line.
+/// OM-38, OM-39: such a line costs itself.
 #[test]
 fn faults() {
     assert_eq!(fault("{a=\"b\"} 1"), Reason::Name);
@@ -177,6 +235,11 @@ fn comments() {
         [description("", "", "")]
     );
     assert_eq!(
+        described("# HELP \"a b\\\"c\" two words\n# TYPE \"a b\" gauge\na 1"),
+        [description("", "two words", "gauge")]
+    );
+    assert_eq!(described("# TYPE \"a b gauge\na 1"), [description("", "", "")]);
+    assert_eq!(
         described("# HELP a b\n\n# TYPE a gauge\n\na 1"),
         [description("", "b", "gauge")]
     );
@@ -247,7 +310,7 @@ fn each_metric_has_its_own_comments() {
     while let Some(sample) = parser.next_sample() {
         let sample = sample.expect("well formed");
         let help = sample.metadata.help().unwrap_or_default();
-        found.push((sample.name, help, sample.metadata.kind()));
+        found.push((sample.name.into_owned(), help, sample.metadata.kind()));
     }
     let expected = [
         ("a", "Of a.", "counter"),
@@ -258,7 +321,7 @@ fn each_metric_has_its_own_comments() {
     ];
     let found: Vec<_> = found
         .iter()
-        .map(|(name, help, kind)| (*name, help.as_str(), *kind))
+        .map(|(name, help, kind)| (name.as_str(), help.as_str(), *kind))
         .collect();
     assert_eq!(found, expected);
 }

@@ -54,8 +54,9 @@ pub struct Config {
     pub interval: Option<Duration>,
     /// How long series are remembered that documents do not have any more; `None` is for ever.
     pub forget: Option<Duration>,
-    /// Lines of the agent's own that have no effect, each with the reason: PCP's agent has none of
-    /// these.
+    /// Whether the type of a metric is the one of its `# TYPE`, whatever words its name has.
+    pub has_types_of_document: bool,
+    /// Lines that have no effect, each with the reason; the first ones of many.
     pub unused: Vec<String>,
     metrics: Vec<Filter>,
     labels: Vec<Filter>,
@@ -106,9 +107,11 @@ impl Config {
     #[must_use]
     pub fn read(text: &str) -> (Config, Vec<String>) {
         let mut config = Config::default();
-        let mut lines = text.trim().split('\n').map(|line| line.trim_end_matches('\r'));
-        config.url = Url::new(lines.next().unwrap_or_default());
-        let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        let lines = (1..).zip(text.trim_end().split('\n'));
+        let lines = lines.map(|(number, line)| (number, line.trim_end_matches('\r')));
+        let mut lines = lines.skip_while(|(_, line)| line.trim().is_empty());
+        config.url = Url::new(lines.next().map_or("", |(_, line)| line.trim_start()));
+        let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         let name = config.url.to_string();
         let faults = config.take_all(&name, lines, Config::take);
         (config, faults)
@@ -122,9 +125,9 @@ impl Config {
         if !text.starts_with("#!") {
             return (config, Vec::new());
         }
-        let head = text.split('\n').map(str::trim_end);
-        let head = head.take_while(|line| line.is_empty() || line.starts_with('#'));
-        let lines = head.filter_map(|line| line.strip_prefix(IN_SCRIPT).map(str::trim_start));
+        let head = (1..).zip(text.split('\n').map(str::trim_end));
+        let head = head.take_while(|(_, line)| line.is_empty() || line.starts_with('#'));
+        let lines = head.filter_map(|(number, line)| Some((number, line.strip_prefix(IN_SCRIPT)?.trim_start())));
         let faults = config.take_all(name, lines, Config::take_of_script);
         (config, faults)
     }
@@ -132,13 +135,18 @@ impl Config {
     fn take_all<'l>(
         &mut self,
         name: &str,
-        lines: impl Iterator<Item = &'l str>,
-        take: impl Fn(&mut Config, &str) -> Result<(), String>,
+        lines: impl Iterator<Item = (usize, &'l str)>,
+        take: impl Fn(&mut Config, &str) -> Result<(), Unusable>,
     ) -> Vec<String> {
         let mut faults = Vec::new();
         let mut more = 0;
-        for line in lines {
+        for (number, line) in lines {
             if let Err(reason) = take(self, line) {
+                if self.unused.len() < UNUSED {
+                    let (line, reason) = (shown(line), reason.short());
+                    self.unused
+                        .push(format!("line {number} \"{}\" has no effect: {reason}", Excerpt(&line)));
+                }
                 if faults.len() < FAULTS {
                     faults.push(format!("{name} ignored {reason} \"{}\"", shown(line)));
                 } else {
@@ -152,44 +160,35 @@ impl Config {
         faults
     }
 
-    fn take_of_script(&mut self, line: &str) -> Result<(), String> {
+    fn take_of_script(&mut self, line: &str) -> Result<(), Unusable> {
         let has_network = ["HEADER", "CERT", "KEY", "CA", "VERIFY"];
         match line.split_once(':') {
             Some((word, _)) if has_network.contains(&word) => {
-                Err("config entry, which is for addresses, not for scripts:".to_owned())
+                Err(Unusable::Wrong("which is for addresses, not for scripts".to_owned()))
             }
             _ => self.take(line),
         }
     }
 
-    fn take(&mut self, line: &str) -> Result<(), String> {
-        if let Some(header) = line.strip_prefix("HEADER:") {
+    fn take(&mut self, line: &str) -> Result<(), Unusable> {
+        let outcome = if let Some(header) = line.strip_prefix("HEADER:") {
             self.take_header(header)
         } else if let Some(filter) = line.strip_prefix("FILTER:") {
             // Up to the next colon: names in the expression have none.
             self.take_filter(filter.split(':').next().unwrap_or_default())
-                .map_err(|reason| format!("config entry, {reason}:"))
         } else if let Some(metadata) = line.strip_prefix("METADATA:") {
             self.take_metadata(metadata)
-                .map_err(|reason| format!("config entry, {reason}:"))
-        } else if let Some(outcome) = self.take_own(line) {
-            outcome.map_err(|reason| {
-                if self.unused.len() < UNUSED {
-                    self.unused
-                        .push(format!("\"{}\" has no effect: {reason}", Excerpt(&shown(line))));
-                }
-                format!("config entry, {reason}:")
-            })
         } else {
-            Err("unrecognised config entry".to_owned())
-        }
+            self.take_own(line).ok_or(Unusable::Unknown)?
+        };
+        outcome.map_err(Unusable::Wrong)
     }
 
     fn take_header(&mut self, text: &str) -> Result<(), String> {
         let (name, value) = text.split_once(':').unwrap_or((text, ""));
         let name: String = name.split_whitespace().collect();
         if !is_header(&name, value.trim()) {
-            return Err("config entry, no header of HTTP:".to_owned());
+            return Err("no header of HTTP".to_owned());
         }
         self.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
         self.headers.push((name, Secret::new(value.trim())));
@@ -231,6 +230,12 @@ impl Config {
         decide(&self.metrics, name) == Action::Include
     }
 
+    /// Whether there is a filter of labels.
+    #[must_use]
+    pub fn filters_labels(&self) -> bool {
+        !self.labels.is_empty()
+    }
+
     /// What is done with a label.
     #[must_use]
     pub fn label(&self, name: &str) -> Action {
@@ -245,6 +250,34 @@ impl Config {
     }
 }
 
+/// The reason why a line has no effect.
+enum Unusable {
+    /// It begins with no word that is known.
+    Unknown,
+    /// Something behind that word is wrong.
+    Wrong(String),
+}
+
+impl Unusable {
+    /// The reason alone.
+    fn short(&self) -> &str {
+        match self {
+            Unusable::Unknown => "unrecognised config entry",
+            Unusable::Wrong(reason) => reason,
+        }
+    }
+}
+
+/// As PCP's agent words it, in front of the line.
+impl fmt::Display for Unusable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Unusable::Unknown => f.write_str("unrecognised config entry"),
+            Unusable::Wrong(reason) => write!(f, "config entry, {reason}:"),
+        }
+    }
+}
+
 /// A line for the log. It may have a secret that a slip has put in an odd place, so only lines that
 /// have none by their kind are shown whole, and of others how they begin.
 fn shown(line: &str) -> String {
@@ -253,7 +286,7 @@ fn shown(line: &str) -> String {
     let (word, rest) = line.split_at(end.unwrap_or(line.len()));
     let has_colon = rest.starts_with(':');
     match word {
-        "FILTER" | "METADATA" | "TIMEOUT" | "INTERVAL" | "FORGET" | "VERIFY" if has_colon => line.to_owned(),
+        "FILTER" | "METADATA" | "TIMEOUT" | "INTERVAL" | "FORGET" | "TYPES" | "VERIFY" if has_colon => line.to_owned(),
         "HEADER" if has_colon => match rest[1..].split_once(':') {
             Some((name, _)) if !name.trim().contains(char::is_whitespace) => format!("HEADER: {}: ...", name.trim()),
             _ => "HEADER: ...".to_owned(),

@@ -1,4 +1,4 @@
-//! Lines that PCP's agent does not have: certificates, times, and what is forgotten (OM-22).
+//! Lines that PCP's agent does not have: certificates, times, types, and what is forgotten (OM-22).
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -24,6 +24,11 @@ impl Config {
             "TIMEOUT" => time(value, SHORTEST, HOUR).map(|time| self.timeout = Some(time)),
             "INTERVAL" => time(value, SHORTEST, DAY).map(|time| self.interval = Some(time)),
             "FORGET" => time(value, Duration::from_secs(1), YEAR).map(|time| self.forget = Some(time)),
+            "TYPES" if value == "document" || value == "names" => {
+                self.has_types_of_document = value == "document";
+                Ok(())
+            }
+            "TYPES" => Err("neither document nor names".to_owned()),
             "CERT" | "KEY" | "CA" | "VERIFY" => self.take_secure(word, value),
             _ => return None,
         })

@@ -166,7 +166,7 @@ fn wrong_lines_of_this_agent() {
             faults[0].ends_with(&format!(": \"{line}\"")) && faults.len() == 1,
             "{faults:?}"
         );
-        assert!(config.unused[0].starts_with(&format!("\"{line}\" has no effect: no number")));
+        assert!(config.unused[0].starts_with(&format!("line 2 \"{line}\" has no effect: no number")));
         assert!(config.timeout.is_none() && config.interval.is_none() && config.forget.is_none());
     }
     for (line, why) in [

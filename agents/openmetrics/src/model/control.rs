@@ -2,21 +2,41 @@
 
 use std::time::{Duration, Instant};
 
+/// The status code of a failure without one of HTTP: no connection, no file, a script that has
+/// failed.
+pub const NO_ANSWER: i32 = -1;
+
 /// The state of a source; instance 0 has the sums of all.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Status {
     /// How often it was fetched.
     pub calls: u64,
+    /// How often that has brought no document.
+    pub failures: u64,
     /// How long that took, in whole milliseconds of each fetch.
     pub fetch_time: u64,
     /// How long its documents took to be parsed, likewise.
     pub parse_time: u64,
     /// What has become of the last fetch.
     pub status: String,
-    /// The status of HTTP of the last fetch, or 0.
+    /// The status of HTTP of the last fetch; 0 for a document of a file or a script, and before
+    /// the first fetch.
     pub code: i32,
-    /// When the document came whose values it has.
-    pub document: Option<Instant>,
+    /// The document whose values it has.
+    pub document: Option<Shown>,
+    /// It has the sums of all sources.
+    is_sum: bool,
+}
+
+/// A document whose values a source has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shown {
+    /// When it came.
+    pub came: Instant,
+    /// How many of its samples are shown.
+    pub samples: u64,
+    /// How many are not, though no filter excludes them.
+    pub lost: u64,
 }
 
 impl Status {
@@ -25,18 +45,36 @@ impl Status {
     pub fn new(status: &str) -> Status {
         Status {
             calls: 0,
+            failures: 0,
             fetch_time: 0,
             parse_time: 0,
             status: status.to_owned(),
             code: 0,
             document: None,
+            is_sum: false,
         }
     }
 
-    /// How old that document is, in milliseconds.
+    /// The sums of all sources.
+    #[must_use]
+    pub fn sums() -> Status {
+        Status {
+            is_sum: true,
+            ..Status::new("none")
+        }
+    }
+
+    /// How old the document is, in milliseconds.
     #[must_use]
     pub fn document_age(&self) -> Option<u64> {
-        self.document.map(|came| milliseconds(came.elapsed()))
+        self.document.map(|document| milliseconds(document.came.elapsed()))
+    }
+
+    /// Whether it has a document: 1, or 0 after a fetch that has brought none. None before the
+    /// first fetch, and of all sources together.
+    #[must_use]
+    pub fn up(&self) -> Option<u32> {
+        (self.calls > 0 && !self.is_sum).then(|| u32::from(self.document.is_some()))
     }
 
     /// Adds a fetch that has succeeded.
@@ -47,6 +85,15 @@ impl Status {
     /// Adds the parsing of a document.
     pub fn parsed(&mut self, took: Duration) {
         self.parse_time += milliseconds(took);
+    }
+
+    /// Takes note that the source has no values. Returns true if these words are new.
+    pub fn fail(&mut self, text: String, code: u16) -> bool {
+        let is_new = self.status != text;
+        self.status = text;
+        self.code = if code == 0 { NO_ANSWER } else { i32::from(code) };
+        self.document = None;
+        is_new
     }
 }
 
@@ -68,9 +115,26 @@ mod tests {
             status.parsed(Duration::from_micros(2 * micros));
         }
         assert_eq!((status.fetch_time, status.parse_time), (5, 12));
-        status.document = Some(Instant::now());
+        status.document = Some(Shown {
+            came: Instant::now(),
+            samples: 1,
+            lost: 0,
+        });
         assert!(status.document_age().is_some_and(|age| age < 60_000));
         std::thread::sleep(Duration::from_millis(5));
         assert!(status.document_age() >= Some(5));
+    }
+
+    /// OM-83: a failure without a status of HTTP is none of a script that succeeds.
+    #[test]
+    fn failures() {
+        let mut status = Status::new("unknown");
+        assert_eq!(status.up(), None);
+        status.calls = 1;
+        for (code, shown) in [(0, NO_ANSWER), (404, 404)] {
+            assert!(status.fail(format!("no: {code}"), code));
+            assert!(!status.fail(format!("no: {code}"), code));
+            assert_eq!((status.code, status.up()), (shown, Some(0)));
+        }
     }
 }

@@ -15,12 +15,12 @@ use pmda::{Atom, Error, Indom, Labels, Result};
 
 use super::budget::Budget;
 use super::labels::{Fitting, labels_of};
+use super::losses::Loss;
 use super::value::Value;
-use crate::cache::{Files, Full, Table};
+use crate::cache::{Full, Table};
 use crate::exposition::{Excerpt, Sample};
 use crate::filter::Config;
 use crate::generation::Generation;
-use crate::limits;
 use crate::names;
 
 /// What was not there for so many looks is forgotten at the next one.
@@ -131,25 +131,10 @@ pub(super) struct Instances {
     has_other_order: bool,
 }
 
-/// Why a sample has no place.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Refusal {
-    /// It has no label, and the metric has instances.
-    NoLabels,
-    /// The metric has as many instances as there may be.
-    Instances,
-    /// The names of the source take as much memory as they may.
-    Memory,
-    /// The file of numbers is as large as it may be.
-    File,
-}
-
 impl Instances {
-    /// The instances that the file of the domain has, which are charged to the budget.
-    pub(super) fn load(files: &Files, serial: u32, common: &Rc<Common>, budget: &mut Budget) -> Instances {
-        let table = Table::load(files, serial, limits::INSTANCES);
+    /// The instances of a table, whose names are charged.
+    pub(super) fn new(table: Table, common: &Rc<Common>) -> Instances {
         common.has_prefix.set(table.has_prefix());
-        budget.charge(table.names().map(|(_, name)| instance_size(name)).sum());
         let known = table.names().map(|(number, _)| Row::absent(number, common));
         let mut instances = Instances {
             rows: Indom::new().whole_names(),
@@ -204,10 +189,10 @@ impl Instances {
         has_pcp_line: bool,
         common: &Rc<Common>,
         budget: &mut Budget,
-    ) -> std::result::Result<usize, Refusal> {
+    ) -> std::result::Result<usize, Loss> {
         let labels = names::Labels::of(sample, config);
         if labels.is_empty() {
-            return Err(Refusal::NoLabels);
+            return Err(Loss::NoLabels);
         }
         let naming = if common.generation >= Generation::V6_1 && sample.label_text.contains('\\') {
             names::Labels::with_backslashes(sample, config).naming
@@ -222,11 +207,11 @@ impl Instances {
         };
         let size = instance + series_size(sample.label_text);
         if !budget.has_room(size) {
-            return Err(Refusal::Memory);
+            return Err(Loss::Memory);
         }
         let number = self.table.number(&name).map_err(|full| match full {
-            Full::Numbers => Refusal::Instances,
-            Full::File => Refusal::File,
+            Full::Numbers => Loss::Instances,
+            Full::File => Loss::File,
         })?;
         budget.charge(size);
         if is_of_labels {
@@ -239,7 +224,7 @@ impl Instances {
         let place = self.series.len();
         let hasher = &common.hasher;
         let hash_of = |place: &u32| hasher.hash_one(self.series.get(*place as usize).map_or("", |series| &series.text));
-        let short = u32::try_from(place).map_err(|_| Refusal::Instances)?;
+        let short = u32::try_from(place).map_err(|_| Loss::Instances)?;
         self.by_text.insert_unique(hasher.hash_one(&*text), short, hash_of);
         self.series.push(Series {
             text,
@@ -252,10 +237,11 @@ impl Instances {
     }
 
     /// Sets the value of the instance of a series, by the place of the series.
-    pub(super) fn set(&mut self, place: usize, value: Value, document: u64) {
-        let Some(series) = self.series.get_mut(place) else {
-            return;
-        };
+    ///
+    /// # Errors
+    /// The reason why a sample is not shown: this one, or the one before that had the instance.
+    pub(super) fn set(&mut self, place: usize, value: Value, document: u64) -> std::result::Result<(), Loss> {
+        let series = self.series.get_mut(place).ok_or(Loss::SameName)?;
         series.idle = 0;
         let row = match (series.number as usize).checked_sub(self.shown) {
             Some(new) => self.new.get_mut(new),
@@ -263,7 +249,8 @@ impl Instances {
                 .ok()
                 .and_then(|number| self.rows.get_mut(number)),
         };
-        let Some(row) = row else { return };
+        let row = row.ok_or(Loss::SameName)?;
+        let is_repeated = row.document == document;
         row.value = value;
         row.document = document;
         row.idle = 0;
@@ -277,6 +264,12 @@ impl Instances {
             self.has_other_order = true;
         }
         self.same += 1;
+        if is_repeated { Err(Loss::Repeated) } else { Ok(()) }
+    }
+
+    /// The numbers, which outlive the instances.
+    pub(super) fn into_table(self) -> Table {
+        self.table
     }
 
     /// The texts of the series that labels name, if they or their order are others than in the
@@ -378,7 +371,7 @@ pub(super) fn series_size(text: &str) -> usize {
 }
 
 /// Roughly what an instance takes in bytes: its name twice, and its row.
-fn instance_size(name: &str) -> usize {
+pub(super) fn instance_size(name: &str) -> usize {
     2 * name.len() + 250
 }
 
@@ -404,7 +397,9 @@ mod tests {
     use pmda::Type;
 
     use super::*;
+    use crate::cache::Files;
     use crate::exposition::Parser;
+    use crate::limits;
 
     /// What is known of a series.
     struct Known {
@@ -431,7 +426,8 @@ mod tests {
                 let added = instances.add(&sample, &Config::default(), false, common, &mut budget);
                 added.expect("there is room")
             });
-            instances.set(place, Value::read(Type::U32, sample.value), common.document.get());
+            let value = Value::read(Type::U32, sample.value);
+            assert_eq!(instances.set(place, value, common.document.get()), Ok(()));
         }
         instances.show_new(common);
         let changed = instances.ends_in_another_order();
@@ -457,7 +453,7 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let files = Files::new(directory.path(), 144);
         let common = Rc::new(Common::default());
-        let mut instances = Instances::load(&files, 4096, &common, &mut Budget::new(0));
+        let mut instances = Instances::new(Table::load(&files, 4096, limits::INSTANCES), &common);
         let mut known: BTreeMap<char, Known> = BTreeMap::new();
         let mut next = 0;
         let mut last: Vec<char> = Vec::new();

@@ -1,20 +1,29 @@
 //! A metric of a source: its definition, its instances or its value, and its labels.
 
 use std::cell::Cell;
+use std::hash::{BuildHasher, Hasher};
 use std::rc::Rc;
 
 use pmda::{Atom, Error, Indom, Labels, MetricRef, Result, Semantics, Type, Unit};
 
 use super::budget::Budget;
-use super::instances::{Common, Instances, Refusal, Row};
+use super::instances::{Common, Instances, Row};
 use super::labels::{Fitting, Merged};
+use super::losses::Loss;
 use super::value::Value;
-use crate::cache::Files;
+use crate::cache::Table;
 use crate::exposition::{Excerpt, Sample};
 use crate::filter::Config;
 use crate::generation::Generation;
 use crate::limits;
 use crate::names::{self, Definition, LabelSet};
+
+/// The hash of the comments that define the metric of a sample.
+fn hash(common: &Common, sample: &Sample<'_, '_>) -> u64 {
+    let mut hasher = common.hasher.build_hasher();
+    sample.metadata.hash_definition(&mut hasher);
+    hasher.finish()
+}
 
 /// A metric.
 #[derive(Debug)]
@@ -35,6 +44,10 @@ pub struct Metric {
     pub declared: Option<MetricRef>,
     /// Whether clients are to know it.
     pub is_shown: bool,
+    /// Another metric has its name.
+    pub is_refused: bool,
+    /// The hash of the comments that it was defined by.
+    comments: u64,
     /// The number of the last document with a sample of it.
     document: u64,
     has_pcp_line: bool,
@@ -51,18 +64,15 @@ pub struct Metric {
 }
 
 impl Metric {
-    /// A metric with its first sample, which [`Metric::store`] then takes. What its file has of
-    /// instances is charged to the budget.
-    #[expect(clippy::too_many_arguments, reason = "each is one thing of its own")]
+    /// A metric with its first sample, which [`Metric::store`] then takes. `table` makes the one of
+    /// its instances, if it has any.
     pub(super) fn new(
         item: u32,
-        serial: u32,
         definition: Definition,
         sample: &Sample<'_, '_>,
         config: &Rc<Config>,
-        files: &Files,
         generation: Generation,
-        budget: &mut Budget,
+        table: impl FnOnce() -> Table,
     ) -> Metric {
         let labels = names::Labels::of(sample, config);
         let is_singular = definition.is_singular || labels.is_empty();
@@ -71,11 +81,13 @@ impl Metric {
             generation,
             ..Common::default()
         });
-        let instances = (!is_singular).then(|| Instances::load(files, serial, &common, budget));
+        let instances = (!is_singular).then(|| Instances::new(table(), &common));
         // The whole text is the first line itself if there is no other (OM-56).
         let help = definition.help.map(|help| format!("{}\n{}", help.short, help.long));
         Metric {
             item,
+            comments: hash(&common, sample),
+            is_refused: false,
             name: definition.name,
             kind: definition.kind,
             semantics: definition.semantics,
@@ -84,7 +96,8 @@ impl Metric {
             help: help.unwrap_or_else(|| "\n".to_owned()),
             declared: None,
             is_shown: true,
-            document: 0,
+            // Documents are counted from 0.
+            document: u64::MAX,
             has_pcp_line: definition.has_pcp_line,
             common,
             instances,
@@ -108,28 +121,55 @@ impl Metric {
     /// Takes the value of a sample. A new series is charged to the budget.
     ///
     /// # Errors
-    /// The reason why the sample has no place.
+    /// The reason why the sample is not shown, or another one before it.
     pub(super) fn store(
         &mut self,
         sample: &Sample<'_, '_>,
         config: &Config,
         budget: &mut Budget,
-    ) -> std::result::Result<(), Refusal> {
+    ) -> std::result::Result<(), Loss> {
         let value = Value::read(self.kind, sample.value);
         let has_value = value != Value::None;
-        self.document = self.common.document.get();
-        match &mut self.instances {
-            None => self.value = value,
+        let document = self.common.document.get();
+        let is_first = std::mem::replace(&mut self.document, document) != document;
+        let outcome = match &mut self.instances {
+            None => {
+                self.value = value;
+                if is_first { Ok(()) } else { Err(Loss::Repeated) }
+            }
             Some(instances) => {
                 let series = match instances.series(sample.label_text, &self.common) {
                     Some(series) => series,
                     None => instances.add(sample, config, self.has_pcp_line, &self.common, budget)?,
                 };
-                instances.set(series, value, self.common.document.get());
+                instances.set(series, value, document)
             }
-        }
+        };
         self.common.has_values.set(self.common.has_values.get() | has_value);
-        Ok(())
+        if has_value { outcome } else { Err(Loss::NoValue) }
+    }
+
+    /// Whether it would be another metric if this sample were its first one: other comments may
+    /// have come, and it keeps what it was defined by (OM-57).
+    pub(super) fn is_defined_otherwise(&mut self, sample: &Sample<'_, '_>, config: &Config) -> bool {
+        let comments = hash(&self.common, sample);
+        // A second group of its samples may be below other comments.
+        if comments == self.comments || self.is_in_document() {
+            return false;
+        }
+        let new = Definition::of(sample, config);
+        let is_same = (new.kind, new.semantics, new.unit) == (self.kind, self.semantics, self.unit)
+            && new.name == self.name
+            && !(new.is_singular && self.has_instances());
+        if is_same {
+            self.comments = comments;
+        }
+        !is_same
+    }
+
+    /// The numbers of its instances.
+    pub(super) fn into_table(self) -> Option<Table> {
+        self.instances.map(Instances::into_table)
     }
 
     /// Ends the document: shows new instances, and saves their numbers. Tells whether the metric's

@@ -4,11 +4,12 @@ mod budget;
 mod control;
 mod instances;
 mod labels;
+mod losses;
 mod metric;
 mod source;
 mod value;
 
-pub use control::Status;
+pub use control::{Shown, Status};
 pub use instances::Row;
 pub use metric::Metric;
 pub use source::Source;

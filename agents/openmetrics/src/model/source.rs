@@ -1,7 +1,9 @@
 //! A source: where its documents come from, and its metrics.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fs;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -13,7 +15,8 @@ use pmda_core::dir_entry::DirEntry;
 use rustix::io::Errno;
 
 use super::budget::Budget;
-use super::instances::Refusal;
+use super::instances::instance_size;
+use super::losses::{Loss, Losses};
 use super::metric::Metric;
 use crate::cache::{Files, Full, Table};
 use crate::exposition::{Excerpt, Parser, Sample, text};
@@ -41,8 +44,10 @@ const LOOKS: u32 = 4;
 enum Known {
     /// A metric, by its place.
     Metric(usize),
-    /// A name that a filter excludes, or whose instance domain could have no number.
-    Ignored,
+    /// A name that a filter excludes.
+    Excluded,
+    /// A name that is not shown, and why.
+    Lost(Loss),
 }
 
 /// What a document has brought.
@@ -54,8 +59,14 @@ pub struct News {
     pub gone: Vec<usize>,
     /// The places of metrics whose labels have changed.
     pub labels: Vec<usize>,
+    /// The names of metrics that clients are not to know any more, as other ones have their places.
+    pub removed: Vec<String>,
     /// How many samples were read.
     pub samples: usize,
+    /// How many of them are shown.
+    pub shown: usize,
+    /// The page is no document, for this reason.
+    pub no_document: Option<String>,
 }
 
 /// The beginning of a script, as far as whole lines of it are read. A script that cannot be read
@@ -82,11 +93,59 @@ fn excluded_size(name: &str) -> usize {
     name.len() + 64
 }
 
+/// The budget of a source with these numbers of metrics.
+fn budget_of(numbers: &Table) -> Budget {
+    let mut budget = Budget::new(limits::NAMES);
+    budget.charge(numbers.names().map(|(_, name)| metric_size(name)).sum());
+    budget
+}
+
+/// A line that is no sample.
+struct Wrong {
+    number: usize,
+    reason: String,
+    /// Line and reason, for the log.
+    text: String,
+}
+
+impl Wrong {
+    /// The line of a sample whose name cannot be used.
+    fn name(sample: &Sample<'_, '_>, reason: &str) -> Wrong {
+        Wrong {
+            number: sample.number,
+            reason: reason.to_owned(),
+            text: format!("cannot parse name in {}: {reason}", Excerpt(sample.line)),
+        }
+    }
+
+    /// Number and reason, for the status.
+    fn first(&self) -> String {
+        format!("line {}: {}", self.number, self.reason)
+    }
+}
+
+/// Whether most lines of a page are no samples.
+fn is_no_document(text: &str, config: &Config) -> bool {
+    let (mut samples, mut others) = (0_usize, 0_usize);
+    let mut parser = Parser::new(text);
+    while let Some(next) = parser.next_sample() {
+        let is_sample = |sample: Sample<'_, '_>| names::is_valid(&sample.name) || !config.includes_metric(&sample.name);
+        if next.is_ok_and(is_sample) {
+            samples += 1;
+        } else {
+            others += 1;
+        }
+    }
+    others > samples
+}
+
 /// A source.
 #[derive(Debug)]
 pub struct Source {
     /// Its name.
     pub name: String,
+    /// The root of all names.
+    root: Rc<str>,
     /// Its number: the cluster of its metrics.
     pub cluster: u32,
     /// Its file.
@@ -97,8 +156,17 @@ pub struct Source {
     pub config: Rc<Config>,
     /// The time of that file when it was read.
     read: Option<Changed>,
+    /// The hash of what was read of it.
+    text: Option<u64>,
+    /// Another text was read since the metrics were defined: the next document defines them anew.
+    is_rewritten: bool,
+    /// What of the file has no effect, as the log has it.
+    faults: Vec<String>,
     target: Option<Arc<Target>>,
     numbers: Table,
+    /// The numbers of instances of metrics that no document has had since the file was written, by
+    /// their items.
+    tables: HashMap<u32, Table>,
     metrics: Vec<Metric>,
     by_name: HashMap<Box<str>, Known>,
     /// When it was last fetched.
@@ -114,37 +182,37 @@ pub struct Source {
     pub is_unseen: bool,
     /// Its file is not there any more.
     pub is_gone: bool,
-    /// The last document had a fault, which was logged.
-    is_faulty: bool,
     /// The memory that names of metrics and series take.
     budget: Budget,
     /// The memory that names take that filters exclude.
     excluded: Budget,
     /// When series were looked at that have gone.
     looked: Option<Instant>,
-    /// How many names and series of the last document are not shown, as there are too many.
-    beyond: (usize, usize),
-    /// Limits that were met, each logged once.
-    met: Vec<&'static str>,
+    /// What of the last document is not shown.
+    losses: Losses,
     generation: Generation,
 }
 
 impl Source {
     /// A source that was found, with the numbers that its file has.
     #[must_use]
-    pub fn new(found: Found, cluster: u32, files: &Files, generation: Generation) -> Source {
+    pub fn new(found: Found, cluster: u32, root: &Rc<str>, files: &Files, generation: Generation) -> Source {
         let numbers = Table::load(files, cluster, limits::METRICS);
-        let mut budget = Budget::new(limits::NAMES);
-        budget.charge(numbers.names().map(|(_, name)| metric_size(name)).sum());
+        let budget = budget_of(&numbers);
         Source {
             name: found.name,
+            root: Rc::clone(root),
             cluster,
             path: found.path,
             kind: found.kind,
             config: Rc::default(),
             read: None,
+            text: None,
+            is_rewritten: false,
+            faults: Vec::new(),
             target: None,
             numbers,
+            tables: HashMap::new(),
             metrics: Vec::new(),
             by_name: HashMap::new(),
             fetched: None,
@@ -153,12 +221,10 @@ impl Source {
             is_late: false,
             is_unseen: false,
             is_gone: false,
-            is_faulty: false,
             budget,
             excluded: Budget::new(limits::EXCLUDED),
             looked: None,
-            beyond: (0, 0),
-            met: Vec::new(),
+            losses: Losses::default(),
             generation,
         }
     }
@@ -171,6 +237,7 @@ impl Source {
         }
         self.path.clone_from(&found.path);
         (self.kind, self.read, self.config) = (found.kind, None, Rc::default());
+        self.is_rewritten = true;
         true
     }
 
@@ -254,8 +321,10 @@ impl Source {
             }
             Kind::Script => {
                 let name = self.path.display().to_string();
-                let (config, faults) = Config::of_script(&name, &head(&self.path));
-                self.take_config(config, &faults);
+                let head = head(&self.path);
+                let (config, faults) = Config::of_script(&name, &head);
+                self.take_config(config, faults);
+                self.take_text(head.as_bytes());
                 Target::Script(self.path.clone())
             }
             Kind::Url => {
@@ -270,7 +339,8 @@ impl Source {
                     _ => told(error),
                 })?;
                 let (config, faults) = Config::read(&String::from_utf8_lossy(&file));
-                self.take_config(config, &faults);
+                self.take_config(config, faults);
+                self.take_text(&file);
                 match self.config.url.file() {
                     Some(path) => Target::File(path.into()),
                     None => Target::Http {
@@ -288,87 +358,109 @@ impl Source {
         Ok((target, true))
     }
 
-    fn take_config(&mut self, config: Config, faults: &[String]) {
-        for fault in faults {
-            log::error!("{}", Excerpt(fault));
+    /// Takes note of the text of the file.
+    fn take_text(&mut self, text: &[u8]) {
+        let mut hasher = DefaultHasher::new();
+        text.hash(&mut hasher);
+        let before = self.text.replace(hasher.finish());
+        self.is_rewritten |= before.is_some() && before != self.text;
+    }
+
+    /// Takes over what the file says. What of it has no effect is logged, unless it was before.
+    fn take_config(&mut self, config: Config, faults: Vec<String>) {
+        for fault in faults.iter().filter(|fault| !self.faults.contains(fault)) {
+            log::error!("{} (source {})", Excerpt(fault), self.name);
         }
-        // Other filters may include what these have excluded.
-        self.by_name.retain(|_, known| matches!(known, Known::Metric(_)));
-        self.excluded = Budget::new(limits::EXCLUDED);
+        self.faults = faults;
         self.config = Rc::new(config);
     }
 
-    /// Takes the samples of a document.
+    /// Takes the samples of a document. A line that is no sample costs itself; a page most of whose
+    /// lines are none is no document, and has no values.
     pub fn take(&mut self, document: &[u8], files: &Files) -> News {
         let mut news = News::default();
-        self.beyond = (0, 0);
+        if std::mem::take(&mut self.is_rewritten) {
+            self.define_anew(&mut news);
+        }
+        self.losses.begin();
         let text = text(document);
         let mut parser = Parser::new(&text);
-        let mut fault = None;
         // Samples of one metric follow each other.
-        let mut last: Option<(&str, Known)> = None;
+        let mut last = None;
         while let Some(next) = parser.next_sample() {
-            let sample = match next {
-                Ok(sample) => sample,
-                Err(wrong) => {
-                    fault = Some(wrong.to_string());
-                    break;
-                }
+            let outcome = match next {
+                Ok(sample) => self.take_sample(&sample, &mut last, files, &mut news),
+                Err(fault) => Err(Wrong {
+                    number: fault.number,
+                    reason: fault.reason.to_string(),
+                    text: fault.to_string(),
+                }),
             };
-            let known = match last {
-                Some((name, known)) if name == sample.name => Ok(known),
-                _ => match self.by_name.get(sample.name) {
-                    Some(known) => Ok(*known),
-                    None => self.meet(&sample, files, &mut news),
-                },
-            };
-            let stored = known.and_then(|known| {
-                last = Some((sample.name, known));
-                self.store(known, &sample)
-            });
-            if let Err(wrong) = stored {
-                fault = Some(wrong);
+            let Err(wrong) = outcome else { continue };
+            if !self.losses.has(Loss::Line) && is_no_document(&text, &self.config) {
+                news.no_document = Some(wrong.first());
                 break;
             }
-            news.samples += 1;
+            if self.losses.add(Loss::Line, 1, || wrong.first()) {
+                log::error!("{} (source {})", wrong.text, self.name);
+            }
         }
         self.end(&mut news);
-        match fault {
-            Some(fault) if !self.is_faulty => {
-                log::error!("{fault} (source {})", self.name);
-                self.is_faulty = true;
-            }
-            Some(_) => {}
-            None => self.is_faulty = false,
-        }
         news
+    }
+
+    /// Takes a sample. `last` has the name of the sample before.
+    ///
+    /// # Errors
+    /// The line is no sample.
+    fn take_sample<'t>(
+        &mut self,
+        sample: &Sample<'_, 't>,
+        last: &mut Option<(Cow<'t, str>, Known)>,
+        files: &Files,
+        news: &mut News,
+    ) -> Result<(), Wrong> {
+        let known = match last {
+            Some((name, known)) if *name == sample.name => *known,
+            _ => {
+                let known = match self.by_name.get(&*sample.name) {
+                    Some(known) => *known,
+                    None => self.meet(sample, files, news)?,
+                };
+                *last = Some((sample.name.clone(), known));
+                self.begin_metric(known, sample);
+                known
+            }
+        };
+        news.samples += 1;
+        news.shown += usize::from(self.store(known, sample));
+        Ok(())
     }
 
     /// Adds the metric of a name that no sample had before, or ignores the name: if a filter
     /// excludes it, or if it is beyond a limit that costs this metric only.
     ///
     /// # Errors
-    /// What is wrong with the document, which ends here: a name that is not allowed, or one too
-    /// many.
-    fn meet(&mut self, sample: &Sample<'_, '_>, files: &Files, news: &mut News) -> Result<Known, String> {
-        let name = sample.name;
+    /// The name is not allowed.
+    fn meet(&mut self, sample: &Sample<'_, '_>, files: &Files, news: &mut News) -> Result<Known, Wrong> {
+        let name = &*sample.name;
         if !self.config.includes_metric(name) {
             // Beyond the budget names are not remembered: the filters are asked each time.
             let size = excluded_size(name);
             if self.excluded.has_room(size) {
                 self.excluded.charge(size);
                 log::info!(
-                    "Metric openmetrics.{}.{} excluded by config filters",
+                    "Metric {}.{}.{} excluded by config filters",
+                    self.root,
                     self.name,
                     Excerpt(name)
                 );
-                self.by_name.insert(name.into(), Known::Ignored);
+                self.by_name.insert(name.into(), Known::Excluded);
             }
-            return Ok(Known::Ignored);
+            return Ok(Known::Excluded);
         }
-        let wrong = |reason: String| format!("cannot parse name in {}: {reason}", Excerpt(sample.line));
         if !names::is_valid(name) {
-            return Err(wrong(format!("invalid metric name: {}", Excerpt(name))));
+            return Err(Wrong::name(sample, &format!("invalid metric name: {}", Excerpt(name))));
         }
         let is_known = self.numbers.knows(name);
         let has_room = if is_known {
@@ -376,55 +468,39 @@ impl Source {
         } else {
             self.budget.has_room(metric_size(name))
         };
+        // What is lost by a limit is not remembered, so that names that come and go cost nothing.
         if !has_room {
-            self.beyond.0 += 1;
-            self.meet_memory();
-            return Ok(Known::Ignored);
+            return Ok(Known::Lost(Loss::Memory));
         }
         let item = match self.numbers.number(name) {
             Ok(item) => item,
-            Err(full) => {
-                // Not remembered, so that names that come and go cost nothing.
-                self.beyond.0 += 1;
-                if !self.met.contains(&"names") {
-                    let reason = wrong(full.reason(limits::METRICS));
-                    log::error!("{reason} (source {}); this one and others are not shown", self.name);
-                    self.met.push("names");
-                }
-                return Ok(Known::Ignored);
-            }
+            Err(Full::Numbers) => return Ok(Known::Lost(Loss::Names)),
+            Err(Full::File) => return Ok(Known::Lost(Loss::File)),
         };
         if !is_known {
             self.budget.charge(metric_size(name));
         }
         let serial = limits::SOURCES + 1 + self.cluster * limits::METRICS + item;
         if serial >= SERIALS {
-            log::error!(
-                "metric {} of source {} is ignored: its instance domain would have the number {serial}, and the last possible one is {}",
-                Excerpt(name),
-                self.name,
-                SERIALS - 1
-            );
-            self.by_name.insert(name.into(), Known::Ignored);
-            return Ok(Known::Ignored);
+            self.by_name.insert(name.into(), Known::Lost(Loss::Serial));
+            return Ok(Known::Lost(Loss::Serial));
         }
         let mut definition = Definition::of(sample, &self.config);
         for note in definition.notes.drain(..) {
             match note {
-                Note::Info(text) => log::info!("{}", Excerpt(&text)),
-                Note::Error(text) => log::error!("{}", Excerpt(&text)),
+                Note::Info(text) => log::info!("{} (source {})", Excerpt(&text), self.name),
+                Note::Error(text) => log::error!("{} (source {})", Excerpt(&text), self.name),
             }
         }
-        let metric = Metric::new(
-            item,
-            serial,
-            definition,
-            sample,
-            &self.config,
-            files,
-            self.generation,
-            &mut self.budget,
-        );
+        let (tables, budget) = (&mut self.tables, &mut self.budget);
+        let table = || {
+            tables.remove(&item).unwrap_or_else(|| {
+                let table = Table::load(files, serial, limits::INSTANCES);
+                budget.charge(table.names().map(|(_, name)| instance_size(name)).sum());
+                table
+            })
+        };
+        let metric = Metric::new(item, definition, sample, &self.config, self.generation, table);
         let place = self.metrics.len();
         self.metrics.push(metric);
         news.metrics.push(place);
@@ -432,46 +508,122 @@ impl Source {
         Ok(Known::Metric(place))
     }
 
-    /// Stores the value of a sample, unless its name is ignored or a limit is met.
-    ///
-    /// # Errors
-    /// What is wrong with the document, which ends here.
-    fn store(&mut self, known: Known, sample: &Sample<'_, '_>) -> Result<(), String> {
-        let Known::Metric(place) = known else { return Ok(()) };
-        let Some(metric) = self.metrics.get_mut(place) else {
-            return Ok(());
+    /// Begins the samples of a metric: adds what is lost of all of them.
+    fn begin_metric(&mut self, known: Known, sample: &Sample<'_, '_>) {
+        let loss = match known {
+            Known::Excluded => return,
+            Known::Lost(loss) => loss,
+            Known::Metric(place) => {
+                let Some(metric) = self.metrics.get_mut(place) else {
+                    return;
+                };
+                if metric.is_refused {
+                    Loss::NameTaken
+                } else if metric.is_defined_otherwise(sample, &self.config) {
+                    Loss::Definition
+                } else {
+                    return;
+                }
+            }
         };
-        match metric.store(sample, &self.config, &mut self.budget) {
-            Ok(()) => Ok(()),
-            Err(Refusal::NoLabels) => Err(format!(
+        self.lose(loss, 0, sample);
+    }
+
+    /// Adds what is lost, with so many samples, of which this is the first, and logs it unless the
+    /// document before had the same.
+    fn lose(&mut self, loss: Loss, samples: usize, sample: &Sample<'_, '_>) {
+        if !self.losses.add(loss, samples, || format!("line {}", sample.number)) {
+            return;
+        }
+        let wrong = |reason: &str| Wrong::name(sample, reason).text;
+        let (source, name) = (&self.name, Excerpt(&sample.name));
+        let what = match loss {
+            Loss::NoLabels => format!(
                 "cannot parse/store {}: it has no labels, and the metric has instances",
                 Excerpt(sample.line)
-            )),
-            Err(Refusal::Instances) => {
-                self.beyond.1 += 1;
-                self.meet_limit(
-                    &format!(
-                        "a metric has had more than {} instances; new ones are not shown",
-                        limits::INSTANCES
-                    ),
-                    "instances",
-                );
-                Ok(())
+            ),
+            Loss::Names => {
+                let reason = wrong(&Full::Numbers.reason(limits::METRICS));
+                format!("{reason}; this one and others are not shown")
             }
-            Err(Refusal::File) => {
-                self.beyond.1 += 1;
-                self.meet_limit(
-                    &format!("of a metric: {}; new instances are not shown", Full::File.reason(0)),
-                    "file",
-                );
-                Ok(())
+            Loss::File => format!("{}; it and others are not shown", wrong(&Full::File.reason(0))),
+            Loss::Serial => format!(
+                "metric {name} and others are not shown: the number of the instance domain would be beyond {}",
+                SERIALS - 1
+            ),
+            Loss::Instances => format!(
+                "metric {name} has had more than {} instances; new ones are not shown",
+                limits::INSTANCES
+            ),
+            Loss::Memory => format!(
+                "the names of its series take more than {} bytes; new ones are not shown until a line FORGET: makes room",
+                limits::NAMES
+            ),
+            Loss::Definition => format!(
+                "metric {name} would have another type, semantics or unit if it were new; it keeps those that it has until {} changes",
+                self.path.display()
+            ),
+            // The line that cannot be read has told, and names that are taken are told where they are declared.
+            Loss::Line | Loss::Page | Loss::NameTaken => return,
+            Loss::NoValue => format!("{} has no value of the type of its metric", Excerpt(sample.line)),
+            Loss::Repeated => format!(
+                "{} is the instance of another sample before it, which is not shown",
+                Excerpt(sample.line)
+            ),
+            Loss::SameName => format!(
+                "{} has the name of another instance for clients, and is not shown",
+                Excerpt(sample.line)
+            ),
+        };
+        log::error!("{what} (source {source})");
+    }
+
+    /// Stores the value of a sample, unless its name is ignored or a limit is met. Returns whether
+    /// it is shown.
+    fn store(&mut self, known: Known, sample: &Sample<'_, '_>) -> bool {
+        let place = match known {
+            Known::Metric(place) => place,
+            Known::Lost(loss) => {
+                self.losses.add_sample(loss);
+                return false;
             }
-            Err(Refusal::Memory) => {
-                self.beyond.1 += 1;
-                self.meet_memory();
-                Ok(())
+            Known::Excluded => return false,
+        };
+        let Some(metric) = self.metrics.get_mut(place) else {
+            return false;
+        };
+        if metric.is_refused {
+            self.losses.add_sample(Loss::NameTaken);
+            return false;
+        }
+        match metric.store(sample, &self.config, &mut self.budget) {
+            Ok(()) => true,
+            // A filter of labels makes one instance of several.
+            Err(Loss::Repeated) if self.config.filters_labels() => false,
+            Err(loss) => {
+                self.lose(loss, 1, sample);
+                false
             }
         }
+    }
+
+    /// Drops the metrics, so that the next document defines them as after a start of the agent. No
+    /// number changes: those of instances stay with their items.
+    fn define_anew(&mut self, news: &mut News) {
+        self.by_name.clear();
+        self.excluded = Budget::new(limits::EXCLUDED);
+        for metric in self.metrics.drain(..) {
+            if metric.declared.is_some() {
+                news.removed.push(metric.name.clone());
+            }
+            let item = metric.item;
+            if let Some(table) = metric.into_table() {
+                self.tables.insert(item, table);
+            }
+        }
+        self.budget = budget_of(&self.numbers);
+        let names = self.tables.values().flat_map(Table::names);
+        self.budget.charge(names.map(|(_, name)| instance_size(name)).sum());
     }
 
     /// Forgets series that have gone for long, if a line says how long that is.
@@ -488,7 +640,6 @@ impl Source {
         let freed: usize = self.metrics.iter_mut().map(Metric::forget).sum();
         if freed > 0 {
             self.budget.give_back(freed);
-            self.met.retain(|limit| *limit != "memory");
         }
     }
 
@@ -498,51 +649,48 @@ impl Source {
         self.budget.set_limit(bytes);
     }
 
-    /// What of the last document is not shown, and why, for `control.status`.
+    /// What of the last document is not shown, and what of the file has no effect, for
+    /// `control.status`.
     #[must_use]
     pub fn not_shown(&self) -> Option<String> {
-        let (names, series) = self.beyond;
-        let mut parts = Vec::new();
-        if names > 0 {
-            let limit = limits::METRICS;
-            parts.push(format!(
-                "{names} names are not shown (a source has at most {limit}: divide it by filters)"
-            ));
-        }
-        if series > 0 {
-            parts.push(format!(
-                "{series} series are not shown (there are more than a source may have; a line FORGET: makes room)"
-            ));
-        }
-        parts.extend(self.config.unused.iter().cloned());
+        let unused = self
+            .config
+            .unused
+            .iter()
+            .map(|line| format!("{line} ({})", self.path.display()));
+        let parts: Vec<String> = self.losses.words().chain(unused).collect();
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
-    fn meet_memory(&mut self) {
-        self.meet_limit(
-            &format!(
-                "the names of its series take more than {} bytes; new ones are not shown until a line FORGET: makes room",
-                limits::NAMES
-            ),
-            "memory",
-        );
+    /// The number of samples of the last document that are not shown.
+    #[must_use]
+    pub fn lost_samples(&self) -> usize {
+        self.losses.samples()
     }
 
-    /// Logs, once for each limit, that what is beyond it is not shown.
-    fn meet_limit(&mut self, what: &str, limit: &'static str) {
-        if !self.met.contains(&limit) {
-            log::error!("source {}: {what}", self.name);
-            self.met.push(limit);
+    /// Takes note that a metric cannot have its name.
+    pub fn refuse_name(&mut self, place: usize) {
+        if let Some(metric) = self.metrics.get_mut(place) {
+            metric.is_refused = true;
+            self.losses.add(Loss::NameTaken, 1, || metric.name.clone());
         }
     }
 
-    /// Ends a document: saves numbers, and adds what has changed to `news`.
+    /// Ends a document: saves numbers, and adds what has changed to `news`. A page that is no
+    /// document leaves no values, and takes no name away.
     fn end(&mut self, news: &mut News) {
+        if let Some(first) = &news.no_document {
+            if self.losses.add(Loss::Page, 0, || first.clone()) {
+                log::error!("the page is no document: {first} (source {})", self.name);
+            }
+            (news.shown, news.samples) = (0, 0);
+        }
+        let is_document = news.no_document.is_none();
         for (place, metric) in self.metrics.iter_mut().enumerate() {
             if metric.end() {
                 news.labels.push(place);
             }
-            if self.generation.forgets() && metric.is_shown != metric.is_in_document() {
+            if is_document && self.generation.forgets() && metric.is_shown != metric.is_in_document() {
                 metric.is_shown = !metric.is_shown;
                 let places = if metric.is_shown {
                     &mut news.metrics
@@ -556,6 +704,9 @@ impl Source {
         self.forget(Instant::now());
         // The next documents bring the same metrics: the list hardly grows any more.
         self.metrics.shrink_to_fit();
+        if !is_document {
+            self.begin();
+        }
     }
 }
 

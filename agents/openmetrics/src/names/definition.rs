@@ -51,7 +51,7 @@ impl Definition {
     #[must_use]
     pub fn of(sample: &Sample<'_, '_>, config: &Config) -> Definition {
         let mut notes = Vec::new();
-        let line = match config.metadata(sample.name) {
+        let line = match config.metadata(&sample.name) {
             Some((regex, rest)) => {
                 let line = format!("METADATA {} {rest}", sample.name);
                 notes.push(Note::Info(format!(
@@ -63,7 +63,14 @@ impl Definition {
             None => sample.metadata.pcp().map(joined),
         };
         let described = line.as_deref().and_then(|line| described(line, &mut notes));
-        let mut definition = described.unwrap_or_else(|| guessed(sample.name, sample.metadata.kind()));
+        let mut definition = described.unwrap_or_else(|| {
+            let kind = sample.metadata.kind();
+            let mut guessed = guessed(&sample.name, kind);
+            if config.has_types_of_document {
+                guessed.semantics = semantics_of_document(&sample.name, kind).unwrap_or(guessed.semantics);
+            }
+            guessed
+        });
         definition.help = sample.metadata.help().and_then(|text| Help::of(&text));
         definition.notes = notes;
         definition
@@ -147,6 +154,25 @@ fn semantics_of(word: &str) -> Semantics {
         "discrete" => Semantics::Discrete,
         _ => Semantics::Instant,
     }
+}
+
+/// The semantics by the type of the format alone, where it says any (OM-22). A sample `_created` is
+/// a time.
+fn semantics_of_document(name: &str, kind: &str) -> Option<Semantics> {
+    let ends = |ends: &[&str]| ends.iter().any(|end| name.ends_with(end));
+    let is_counter = match kind {
+        "counter" => !ends(&["_created"]),
+        "histogram" => ends(&["_bucket", "_count", "_sum"]),
+        "summary" => ends(&["_count", "_sum"]),
+        "gauge" | "gaugehistogram" | "info" | "stateset" => false,
+        // Without a type the name is all that there is.
+        _ => return None,
+    };
+    Some(if is_counter {
+        Semantics::Counter
+    } else {
+        Semantics::Instant
+    })
 }
 
 /// The definition by the words of the name and the type of the format (OM-54, OM-55).

@@ -31,19 +31,19 @@ impl Labels {
     }
 
     fn with<'t>(sample: &Sample<'_, 't>, config: &Config, value: impl Fn(&Label<'t>) -> Cow<'t, str>) -> Labels {
-        let mut sorted: Vec<&Label<'_>> = sample.labels.iter().collect();
+        let mut sorted: Vec<_> = sample.labels.iter().map(|label| (label.name(), label)).collect();
         // Stable, so that of two with one name the last one is still the last.
-        sorted.sort_by_key(|label| label.name);
+        sorted.sort_by(|(one, _), (other, _)| one.cmp(other));
         let mut labels = Labels::default();
-        for (at, label) in sorted.iter().enumerate() {
-            let is_repeated = sorted.get(at + 1).is_some_and(|next| next.name == label.name);
-            let set = match config.label(label.name) {
+        for (at, (name, label)) in sorted.iter().enumerate() {
+            let is_repeated = sorted.get(at + 1).is_some_and(|(next, _)| next == name);
+            let set = match config.label(name) {
                 _ if is_repeated => continue,
                 Action::Include => &mut labels.naming,
                 Action::Optional => &mut labels.optional,
                 Action::Exclude => continue,
             };
-            set.push((label.name.to_owned(), value(label).into_owned()));
+            set.push((name.clone().into_owned(), value(label).into_owned()));
         }
         labels
     }

@@ -35,7 +35,7 @@ fn changes_are_told() {
     assert!(log.contains("Found source new cluster 71"));
 }
 
-/// OM-93: an address that cannot be read is an error each time, but where a permission lacks once.
+/// OM-93: an address that cannot be read is an error once.
 #[test]
 fn addresses_that_cannot_be_read() {
     let host = Host::new();
@@ -57,12 +57,12 @@ fn addresses_that_cannot_be_read() {
     }
     let log = pmcd.log();
     let refused = |name: &str, why: &str| format!("cannot read {}: {why}", at(name).display());
-    assert_eq!(
-        count(&log, &refused("large", "it has more than 1048576 bytes")),
-        4,
-        "{log}"
-    );
-    assert_eq!(count(&log, &refused("denied", "Permission denied")), 1, "{log}");
+    for (name, why) in [
+        ("large", "it has more than 1048576 bytes"),
+        ("denied", "Permission denied"),
+    ] {
+        assert_eq!(count(&log, &refused(name, why)), 1, "{log}");
+    }
     let status = pmcd.fetch("openmetrics.control.status").expect("values");
     let denied = status.value_of::<String>("denied").expect("a status");
     let begin = format!(
@@ -124,28 +124,81 @@ fn numbers_that_cannot_be_read() {
     assert_eq!(count(&log, &none), 1, "{log}");
 }
 
-/// OM-38, OM-39: what is wrong with documents is told until one has nothing wrong.
+/// OM-38, OM-39: what is wrong with documents is told once for each state: a bad line, lost labels
+/// and a page of HTML are three, and each is told again when it comes back.
 #[test]
 fn wrong_documents() {
     let host = Host::new();
-    host.page("a", "x 1\n");
+    host.page("a", "x 1\nz{l=\"1\"} 1\n");
     let mut pmcd = host.agent();
+    let (good, line, labels) = ("x 1\nz{l=\"1\"} 1\n", "x 1\ny{\n", "x 1\nz 1\n");
+    let page = "<html>\n<p>\n</html>\n";
     for (document, told) in [
-        ("x 1\ny{\n", 1),
-        ("x 1\ny{\n", 1),
-        ("x 1\ny{b}\n", 1),
-        ("x 1\n", 1),
-        ("x 1\ny{\n", 2),
-        ("x 1\ny{\n", 2),
+        (line, [1, 0, 0]),
+        (line, [1, 0, 0]),
+        ("x 1\ny{b}\n", [1, 0, 0]),
+        (labels, [1, 1, 0]),
+        (page, [1, 1, 1]),
+        (page, [1, 1, 1]),
+        (good, [1, 1, 1]),
+        (line, [2, 1, 1]),
+        ("x 1\ny{\nz 1\n", [2, 2, 1]),
+        (page, [2, 2, 2]),
     ] {
         host.page("a", document);
-        assert_eq!(
-            pmcd.fetch("openmetrics.a.x").expect("a value").value::<f64>(),
-            Some(1.0)
-        );
+        let value = pmcd.fetch("openmetrics.a.x").map(|values| values.value::<f64>());
+        assert_eq!(value.ok(), (document != page).then_some(Some(1.0)), "{document}");
         let log = pmcd.log();
-        let fault = "cannot parse/store y{: the labels are not closed by } (source a)";
-        assert_eq!(count(&log, fault), told, "{log}");
+        let faults = [
+            "cannot parse/store y{: the labels are not closed by } (source a)",
+            "cannot parse/store z 1: it has no labels, and the metric has instances (source a)",
+            "the page is no document: line 1: there is no value (source a)",
+        ];
+        assert_eq!(faults.map(|fault| count(&log, fault)), told, "{document}: {log}");
         assert!(!log.contains("y{b}"), "{log}");
     }
+}
+
+/// OM-83: numbers to alarm on: whether a source has a document, how often it had none, and how many
+/// of its samples are shown and lost. A failure without a status of HTTP is no status 0.
+#[test]
+fn numbers_of_sources() {
+    let host = Host::new();
+    host.page("a", "x 1\ny 2\n");
+    let mut pmcd = host.agent();
+    let mut seen = |document: Option<&str>| {
+        match document {
+            Some(document) => host.page("a", document),
+            None => fs::remove_file(host.at("a")).expect("its own"),
+        }
+        drop(pmcd.fetch("openmetrics.a.x"));
+        let metrics = ["up", "failures", "samples", "samples_lost", "status_code"];
+        let mut value = |metric: &str, source: &str| {
+            let values = pmcd.fetch(&format!("openmetrics.control.{metric}")).ok()?;
+            let number = values.value_of::<u64>(source);
+            number
+                .map(|number| number as i64)
+                .or(values.value_of::<u32>(source).map(i64::from))
+                .or(values.value_of::<i32>(source).map(i64::from))
+        };
+        (
+            metrics.map(|metric| value(metric, "a")),
+            value("failures", "control"),
+            value("up", "control"),
+        )
+    };
+    assert_eq!(
+        seen(Some("x 1\ny 2\n")),
+        ([Some(1), Some(0), Some(2), Some(0), Some(0)], Some(0), None)
+    );
+    assert_eq!(
+        seen(Some("x 1\ny what\n{\n")).0,
+        [Some(1), Some(0), Some(1), Some(2), Some(0)]
+    );
+    assert_eq!(
+        seen(Some("<a>\n<b>\n")),
+        ([Some(0), Some(1), None, None, Some(-1)], Some(1), None)
+    );
+    assert_eq!(seen(None).0, [Some(0), Some(2), None, None, Some(-1)]);
+    assert_eq!(seen(Some("x 1\n")).0, [Some(1), Some(2), Some(1), Some(0), Some(0)]);
 }

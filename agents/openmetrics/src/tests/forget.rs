@@ -71,7 +71,7 @@ fn forgetting_makes_room() {
     assert_eq!(shown, 1, "{status}");
     assert_eq!(
         status,
-        "success, but 10 series are not shown (there are more than a source may have; a line FORGET: makes room)"
+        "success, but 10 series are not shown (there are more than a source may have; a line FORGET: makes room) (line 1)"
     );
     let url = host.at("config.d/a.url");
     let text = fs::read_to_string(&url).expect("ours");

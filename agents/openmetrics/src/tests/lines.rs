@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use pmda::testing::Harness;
+use pmda::{Semantics, Type};
 
 use super::Host;
 use crate::OpenMetrics;
@@ -116,7 +117,10 @@ fn a_wrong_line_is_named_once() {
     }
     assert_eq!(
         status(&mut pmcd, "a"),
-        "success, but \"TIMEOUT: soon\" has no effect: no number of seconds from 0.001 to 3600"
+        format!(
+            "success, but line 2 \"TIMEOUT: soon\" has no effect: no number of seconds from 0.001 to 3600 ({})",
+            host.at("config.d/a.url").display()
+        )
     );
     let b = status(&mut pmcd, "b");
     let why = format!("CERT: {missing}: No such file or directory");
@@ -182,8 +186,7 @@ fn lines_change_while_a_fetch_is_on() {
         thread::sleep(Duration::from_millis(20));
         pmcd.advance(Duration::from_secs(11));
     }
-    // What was shown stays: a filter that comes later removes nothing.
-    pmcd.fetch("openmetrics.s.b").expect("it was shown before");
+    pmcd.fetch("openmetrics.s.b").expect_err("the filter takes effect");
     // Without its line the source is as any other.
     host.script("s.sh", "echo a 2");
     pmcd.advance(Duration::from_secs(2));
@@ -194,5 +197,91 @@ fn lines_change_while_a_fetch_is_on() {
     {
         assert!(Instant::now() < deadline, "{}", pmcd.log());
         thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// OM-18, OM-20, OM-22: lines that change take effect with the next document, without a restart and
+/// without another number.
+#[test]
+fn lines_take_effect_at_once() {
+    for version in ["6.3.8", "7.2.2"] {
+        let host = Host::new();
+        host.pcp(version);
+        let document = "# HELP m_total Of m.\n# TYPE m_total gauge\nm_total{l=\"1\",k=\"2\"} 7\ngo_x 1\nn 1\n";
+        host.page("a", document);
+        let settle = || thread::sleep(Duration::from_millis(100));
+        settle();
+        let mut pmcd = host.agent();
+        let url = host.at("config.d/a.url");
+        let address = fs::read_to_string(&url).expect("ours");
+        let (name, help) = ("openmetrics.a.m_total", ("Of m.".to_owned(), "Of m.".to_owned()));
+        let first = pmcd.desc(name).expect("known");
+        assert_eq!(first.semantics, Some(Semantics::Counter));
+        let write = |pmcd: &mut Harness<OpenMetrics>, lines: &str| {
+            fs::write(&url, format!("{address}{lines}")).expect("written");
+            settle();
+            assert_eq!(
+                pmcd.fetch("openmetrics.a.n").expect("a value").value::<f64>(),
+                Some(1.0)
+            );
+            let desc = pmcd.desc(name).expect("known");
+            assert_eq!((desc.id, desc.indom), (first.id, first.indom), "{lines}");
+            assert_eq!(pmcd.text(name), Ok(help.clone()), "{lines}");
+            (desc.kind, desc.semantics, pmcd.instances(name).expect("instances"))
+        };
+        let (double, u32) = (Some(Type::F64), Some(Type::U32));
+        let (instant, counter) = (Some(Semantics::Instant), Some(Semantics::Counter));
+        let all = vec![(0, "0 k:2 l:1".to_owned())];
+        assert_eq!(write(&mut pmcd, "TYPES: document\n"), (double, instant, all.clone()));
+        let some = vec![(0, "0 k:2 l:1".to_owned()), (1, "1 l:1".to_owned())];
+        let lines = "METADATA: m_total u32 x discrete none\nFILTER: EXCLUDE METRIC go_\nFILTER: EXCLUDE LABEL k\n";
+        assert_eq!(write(&mut pmcd, lines), (u32, Some(Semantics::Discrete), some.clone()));
+        pmcd.fetch("openmetrics.a.go_x").expect_err("it is excluded");
+        let values = pmcd.fetch(name).expect("a value");
+        assert_eq!(values.value_of::<u32>("1 l:1"), Some(7));
+        assert_eq!(write(&mut pmcd, ""), (double, counter, some));
+        pmcd.fetch("openmetrics.a.go_x").expect("it is shown again");
+        let numbers = pmcd.numbers();
+        assert!(numbers.contains("openmetrics.a.go_x 144.1.1\n"), "{numbers}");
+        // Touched, a file costs nobody anything.
+        assert_eq!(write(&mut pmcd, "").0, double);
+    }
+}
+
+/// OM-15, OM-19, OM-22: each wrong line is in the status, with its number and its file, and the log
+/// says which source has it: several may have one address.
+#[test]
+fn wrong_lines_are_told_with_their_file() {
+    let host = Host::new();
+    host.page("a", "x 1\n");
+    for name in ["one", "two"] {
+        let url = host.at(&format!("config.d/{name}.url"));
+        let lines = "\nSECRET\nFILTER: EXCLUDE METRIC (\nMETADATA:\n";
+        fs::write(url, format!("file://{}\n{lines}", host.at("a").display())).expect("written");
+    }
+    let mut pmcd = host.agent();
+    for name in ["one", "two"] {
+        let status = status(&mut pmcd, name);
+        let path = host.at(&format!("config.d/{name}.url")).display().to_string();
+        for part in [
+            "line 3 \"...\" has no effect: unrecognised config entry",
+            "line 4 \"FILTER: EXCLUDE METRIC (\" has no effect: not a regular expression",
+            "line 5 \"METADATA:\" has no effect: no regular expression",
+        ] {
+            assert!(status.contains(part), "{status}");
+        }
+        assert!(
+            status.starts_with("success, but ") && status.ends_with(&format!("({path})")),
+            "{status}"
+        );
+        let log = pmcd.log();
+        let source = format!("(source {name})");
+        assert_eq!(
+            log.lines()
+                .filter(|line| line.contains(" ignored ") && line.ends_with(&source))
+                .count(),
+            3,
+            "{log}"
+        );
     }
 }

@@ -100,6 +100,42 @@ fn control_metrics() {
             true,
             "per-end-point source age of the document whose values are served",
         ),
+        (
+            8,
+            "up",
+            Type::U32,
+            Some(Semantics::Instant),
+            Unit::NONE,
+            true,
+            "per-end-point source state: 1 if it has a document, 0 if the most recent fetch has brought none",
+        ),
+        (
+            9,
+            "failures",
+            Type::U64,
+            counter,
+            COUNT,
+            true,
+            "per-end-point source counter of fetches that have brought no document",
+        ),
+        (
+            10,
+            "samples",
+            Type::U64,
+            Some(Semantics::Instant),
+            COUNT,
+            true,
+            "per-end-point source number of samples of the document that are shown",
+        ),
+        (
+            11,
+            "samples_lost",
+            Type::U64,
+            Some(Semantics::Instant),
+            COUNT,
+            true,
+            "per-end-point source number of samples of the document that are not shown, though no filter excludes them",
+        ),
     ] {
         let name = format!("openmetrics.control.{name}");
         let desc = pmcd.desc(&name).expect("known");

@@ -51,6 +51,8 @@ fn outcomes(pmcd: &Pmcd<'_>, ports: &[u16], answers: &mut Answers) {
             } else {
                 "failed"
             };
+            // OM-83: ours for a failure without a status of HTTP.
+            let value = if value == "-1" { "0" } else { value };
             answers.insert((metric.to_owned(), without(ports, source)), without(ports, value));
         }
     }
@@ -203,6 +205,7 @@ fn addresses_and_odd_answers() {
     let server = Server::new(answer);
     let ports = [server.port, other.port];
     let mut rows: Vec<Row> = vec![
+        ("status", "\"twice\"", "OM-83"),
         ("requests", "other: GET /x", "OM-99"),
         ("requests", "other: GET /y", "OM-99"),
         ("requests", "other again: GET /x", "OM-99"),

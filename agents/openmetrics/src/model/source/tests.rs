@@ -2,6 +2,8 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use super::super::instances::series_size;
+use pmda::Semantics;
+
 use super::*;
 
 /// The file may be another one by now than when it was found.
@@ -13,7 +15,13 @@ fn an_address_is_in_a_small_regular_file() {
     let target = |path: &Path| {
         let (name, kind) = ("a".to_owned(), Kind::Url);
         let path = path.to_owned();
-        let mut source = Source::new(Found { path, name, kind }, 1, &files, Generation::V6_1);
+        let mut source = Source::new(
+            Found { path, name, kind },
+            1,
+            &"openmetrics".into(),
+            &files,
+            Generation::V6_1,
+        );
         source.target().map(|(target, _)| target)
     };
     let refused = |why: &str| {
@@ -41,7 +49,13 @@ fn an_address_is_in_a_small_regular_file() {
 fn source(path: &Path, kind: Kind) -> Source {
     let (name, path) = ("a".to_owned(), path.to_owned());
     let files = Files::new(path.parent().expect("a folder"), 144);
-    Source::new(Found { path, name, kind }, 1, &files, Generation::V7)
+    Source::new(
+        Found { path, name, kind },
+        1,
+        &"openmetrics".into(),
+        &files,
+        Generation::V7,
+    )
 }
 
 /// OM-22: the head of a script is searched by whole lines.
@@ -112,7 +126,7 @@ fn samples_are_counted() {
     let directory = tempfile::tempdir().expect("a directory");
     let mut source = source(&directory.path().join("a.url"), Kind::Url);
     let files = Files::new(directory.path(), 144);
-    for (document, samples, metrics) in [("", 0, 0), ("a 1\nb 2\na 3\n", 3, 2), ("a 1\nc 1\nd{\n", 2, 1)] {
+    for (document, samples, metrics) in [("", 0, 0), ("a 1\nb 2\na 3\n", 3, 2), ("a 1\nc 1\nd{\ne 1", 3, 2)] {
         source.begin();
         let news = source.take(document.as_bytes(), &files);
         assert_eq!((news.samples, news.metrics.len()), (samples, metrics), "{document}");
@@ -131,7 +145,7 @@ fn names_take_memory() {
         let metrics = source.take(b"abcdefghij 1\n", &files).metrics.len();
         (metrics, source.budget.used(), source.not_shown())
     };
-    let reason = "1 names are not shown (a source has at most 1024: divide it by filters)";
+    let reason = "1 series are not shown (there are more than a source may have; a line FORGET: makes room) (line 1)";
     assert_eq!(take(419), (0, 0, Some(reason.to_owned())));
     assert_eq!(take(420), (1, 420, None));
 }
@@ -144,7 +158,11 @@ fn a_limit_is_met_once() {
     let files = Files::new(directory.path(), 144);
     let names = (0..limits::METRICS + 2).map(|number| format!("a{number} 1\n"));
     source.take(names.collect::<String>().as_bytes(), &files);
-    assert_eq!((source.beyond, &*source.met), ((2, 0), &["names"][..]));
+    let reason = "2 names are not shown (a source has at most 1024: divide it by filters) (line 1025)";
+    assert_eq!(
+        (source.not_shown().as_deref(), source.lost_samples()),
+        (Some(reason), 2)
+    );
 }
 
 /// OM-72: the numbers of instances are in the file of the metric's own domain.
@@ -172,7 +190,6 @@ fn forgotten_series_give_their_memory_back() {
     source.take(b"a{x=\"1\"} 1\na{x=\"2\"} 1\n", &files);
     assert!(source.budget.used() > before);
     source.config = Rc::new(Config::read("u\nFORGET: 4\n").0);
-    source.met = vec!["names", "memory"];
     let now = Instant::now();
     source.forget(now);
     for second in 1..=6 {
@@ -180,7 +197,7 @@ fn forgotten_series_give_their_memory_back() {
         source.take(b"a{x=\"1\"} 1\n", &files);
         source.forget(now + Duration::from_secs(second));
     }
-    assert_eq!((source.budget.used(), &*source.met), (before, &["names"][..]));
+    assert_eq!(source.budget.used(), before);
 }
 
 /// A document that does not change costs nothing any more: neither names beyond the limit, nor
@@ -191,11 +208,12 @@ fn what_is_kept_is_charged_once() {
     let mut source = source(&directory.path().join("a.url"), Kind::Url);
     let files = Files::new(directory.path(), 144);
     let names = (0..limits::METRICS + 500).map(|number| format!("a{number}{{x=\"1\"}} 1\n"));
-    let document = names.collect::<String>() + &"go_x 1\ngo_y 1\n";
+    let document = names.collect::<String>() + "go_x 1\ngo_y 1\n";
     let mut used = Vec::new();
     for _ in 0..5 {
         let (config, faults) = Config::read("u\nFILTER: EXCLUDE METRIC go_\n");
-        source.take_config(config, &faults);
+        source.take_config(config, faults);
+        source.is_rewritten = true;
         for _ in 0..5 {
             source.begin();
             source.take(document.as_bytes(), &files);
@@ -215,6 +233,7 @@ fn excluded_names_are_bounded() {
     source.config = Rc::new(Config::read("u\nFILTER: EXCLUDE METRIC go_\n").0);
     for document in 0..4 {
         let names = (0..5000).map(|number| format!("go_{document}_{number} 1\n"));
+        source.begin();
         source.take((names.collect::<String>() + "a 1\n").as_bytes(), &files);
     }
     assert!(source.excluded.used() <= limits::EXCLUDED && source.by_name.len() < 16_000);
@@ -277,4 +296,122 @@ fn forgotten_numbers_are_no_instances() {
     let rows = source.metric(0).and_then(Metric::rows).expect("instances");
     let numbers: Vec<i32> = rows.iter().map(|(number, _)| number).collect();
     assert_eq!(numbers, [0, 3, 4]);
+}
+
+/// What a document has that is not shown, and how the agent says so.
+fn lost(source: &mut Source, files: &Files, document: &str) -> (usize, usize, Option<String>) {
+    source.begin();
+    let news = source.take(document.as_bytes(), files);
+    (news.shown, source.lost_samples(), source.not_shown())
+}
+
+/// OM-38, OM-39, OM-40, OM-43, OM-60: each reason is told with its first line, and costs nothing
+/// else.
+#[test]
+fn each_loss_is_told() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut source = source(&directory.path().join("a.url"), Kind::Url);
+    let files = Files::new(directory.path(), 144);
+    let good = "a{x=\"1\"} 1\nb 2\n";
+    assert_eq!(lost(&mut source, &files, good), (3 - 1, 0, None));
+    for (more, shown, lost_samples, told) in [
+        (
+            "c{\n_d 1\n",
+            2,
+            2,
+            "2 lines are no samples (line 3: the labels are not closed by })",
+        ),
+        (
+            "a 1\n",
+            2,
+            1,
+            "1 sample without a label of metrics with instances is not shown (line 3)",
+        ),
+        (
+            "c what\n",
+            2,
+            1,
+            "1 sample without a value of the metric's type is not shown (line 3)",
+        ),
+        (
+            "b{x=\"1\"} 3\n",
+            2,
+            1,
+            "1 sample is not shown, as another one of the same instance follows (line 3)",
+        ),
+        (
+            "a{x=\"1\"} 3\n",
+            2,
+            1,
+            "1 sample is not shown, as another one of the same instance follows (line 3)",
+        ),
+    ] {
+        let told = Some(told.to_owned());
+        assert_eq!(
+            lost(&mut source, &files, &format!("{good}{more}")),
+            (shown, lost_samples, told),
+            "{more}"
+        );
+        assert_eq!(lost(&mut source, &files, good), (2, 0, None));
+    }
+}
+
+/// OM-57: a metric keeps its type; the status says so until its file is written anew, and then it
+/// has the new one.
+#[test]
+fn types_that_change() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut source = source(&directory.path().join("a.url"), Kind::Url);
+    let files = Files::new(directory.path(), 144);
+    let (gauge, counter) = ("# TYPE a gauge\na 1\n", "# TYPE a counter\na 1\n");
+    assert_eq!(lost(&mut source, &files, gauge).2, None);
+    // The same type in other words.
+    assert_eq!(
+        lost(&mut source, &files, "# TYPE a gauge \n# UNIT a s\na 1\na 1\n").1,
+        1
+    );
+    let told = "1 metric would have another type if new: a change of the source's file takes it over (line 2)";
+    for _ in 0..2 {
+        assert_eq!(lost(&mut source, &files, counter), (1, 0, Some(told.to_owned())));
+    }
+    assert_eq!(source.metrics()[0].semantics, Semantics::Instant);
+    source.is_rewritten = true;
+    assert_eq!(lost(&mut source, &files, counter), (1, 0, None));
+    assert_eq!(source.metrics()[0].semantics, Semantics::Counter);
+}
+
+/// OM-38: a page is no document if most of its lines are no samples. It has no values, takes no
+/// names away, and the one before and the one behind it are as if it were not there.
+#[test]
+fn pages_that_are_no_documents() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut source = source(&directory.path().join("a.url"), Kind::Url);
+    let files = Files::new(directory.path(), 144);
+    assert_eq!(lost(&mut source, &files, "a 1\n"), (1, 0, None));
+    for page in [
+        "<html>\n<body>login please</body></html>\n",
+        "{\n  \"status\": \"error\",\n  \"a\": 1\n}\n",
+        "a 1\n<p>\n</p>\n",
+    ] {
+        source.begin();
+        let news = source.take(page.as_bytes(), &files);
+        assert!(
+            news.no_document.is_some_and(|first| first.starts_with("line ")),
+            "{page}"
+        );
+        assert_eq!((news.shown, news.gone.len()), (0, 0), "{page}");
+        assert!(
+            source.metrics()[0].is_shown && source.metrics()[0].atom().is_err(),
+            "{page}"
+        );
+    }
+    assert_eq!(
+        lost(&mut source, &files, "a 1\nb{\n"),
+        (
+            1,
+            1,
+            Some("1 line is no sample (line 2: the labels are not closed by })".to_owned())
+        )
+    );
+    assert_eq!(source.metrics().len(), 1);
 }

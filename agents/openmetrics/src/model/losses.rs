@@ -1,0 +1,203 @@
+//! What of a document is not shown, and why: for the status of its source, for its numbers and, once
+//! for each state, for the log.
+
+use crate::limits;
+
+/// A reason why something of a document is not shown, or not as the document has it now.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Loss {
+    /// A line is no sample.
+    Line,
+    /// Most lines are no samples.
+    Page,
+    /// The sample has no label, and its metric has instances.
+    NoLabels,
+    /// The value is none of the metric's type.
+    NoValue,
+    /// A sample of the same instance follows, which counts.
+    Repeated,
+    /// The metric's type, semantics or unit would be another one if it were new.
+    Definition,
+    /// The source has as many metrics as there may be.
+    Names,
+    /// The number of the instance domain would be too large.
+    Serial,
+    /// Another metric of the agent has the name.
+    NameTaken,
+    /// The metric has as many instances as there may be.
+    Instances,
+    /// For clients another instance of the metric has the name.
+    SameName,
+    /// The names of the source take as much memory as they may.
+    Memory,
+    /// The file of numbers is as large as it may be.
+    File,
+}
+
+impl Loss {
+    /// What it says of so many lines, samples, names or metrics.
+    fn words(self, count: usize) -> String {
+        let lines = if count == 1 {
+            "line is no sample"
+        } else {
+            "lines are no samples"
+        };
+        let samples = if count == 1 { "sample" } else { "samples" };
+        let metrics = if count == 1 { "metric" } else { "metrics" };
+        let are = if count == 1 { "is" } else { "are" };
+        match self {
+            Loss::Line => format!("{count} {lines}"),
+            Loss::Page => "the page is no document".to_owned(),
+            Loss::NoLabels => format!("{count} {samples} without a label of metrics with instances {are} not shown"),
+            Loss::NoValue => format!("{count} {samples} without a value of the metric's type {are} not shown"),
+            Loss::Repeated => format!("{count} {samples} {are} not shown, as another one of the same instance follows"),
+            Loss::Definition => {
+                format!("{count} {metrics} would have another type if new: a change of the source's file takes it over")
+            }
+            Loss::Names => format!(
+                "{count} names are not shown (a source has at most {}: divide it by filters)",
+                limits::METRICS
+            ),
+            Loss::Serial => format!("{count} {metrics} {are} not shown, as there are too many sources"),
+            Loss::NameTaken => format!("{count} {metrics} {are} not shown, as others have their names"),
+            Loss::Instances | Loss::Memory => format!(
+                "{count} series are not shown (there are more than a source may have; a line FORGET: makes room)"
+            ),
+            Loss::SameName => format!("{count} {samples} of instances with the same name {are} not shown"),
+            Loss::File => format!("{count} names are not shown, as a file of numbers is as large as it may be"),
+        }
+    }
+}
+
+/// How much is lost by one reason.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Count {
+    loss: Loss,
+    /// How many lines, samples, names or metrics.
+    count: usize,
+    /// How many samples are not shown.
+    samples: usize,
+    /// The first of them, and its line.
+    first: String,
+}
+
+/// What of a document is not shown.
+#[derive(Clone, Default, Debug)]
+pub struct Losses {
+    counts: Vec<Count>,
+    /// The reasons of the document before: the log has named them.
+    before: Vec<Loss>,
+}
+
+impl Losses {
+    /// Begins a document.
+    pub fn begin(&mut self) {
+        self.before.clear();
+        self.before.extend(self.counts.iter().map(|count| count.loss));
+        self.counts.clear();
+    }
+
+    /// Adds something that is lost, with so many samples. `first` says which, if it is the first by
+    /// this reason. Returns true if the document before had none: then the log says so.
+    pub fn add(&mut self, loss: Loss, samples: usize, first: impl FnOnce() -> String) -> bool {
+        if let Some(known) = self.counts.iter_mut().find(|count| count.loss == loss) {
+            known.count += 1;
+            known.samples += samples;
+            return false;
+        }
+        self.counts.push(Count {
+            loss,
+            count: 1,
+            samples,
+            first: first(),
+        });
+        !self.before.contains(&loss)
+    }
+
+    /// Adds a sample that is lost with what was added before.
+    pub fn add_sample(&mut self, loss: Loss) {
+        if let Some(known) = self.counts.iter_mut().find(|count| count.loss == loss) {
+            known.samples += 1;
+        }
+    }
+
+    /// The number of samples that are not shown.
+    #[must_use]
+    pub fn samples(&self) -> usize {
+        self.counts.iter().map(|count| count.samples).sum()
+    }
+
+    /// Whether something is lost by this reason.
+    #[must_use]
+    pub fn has(&self, loss: Loss) -> bool {
+        self.counts.iter().any(|count| count.loss == loss)
+    }
+
+    /// What is lost, each reason in words.
+    pub fn words(&self) -> impl Iterator<Item = String> {
+        self.counts.iter().map(|count| {
+            let words = count.loss.words(count.count);
+            if count.first.is_empty() {
+                words
+            } else {
+                format!("{words} ({})", count.first)
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each reason is news until a document has none of it.
+    #[test]
+    fn states() {
+        let mut losses = Losses::default();
+        let mut take = |reasons: &[Loss]| {
+            losses.begin();
+            let add = |loss: &Loss| losses.add(*loss, 1, || "line 7".to_owned());
+            let news: Vec<bool> = reasons.iter().map(add).collect();
+            (news, losses.samples(), losses.words().collect::<Vec<_>>())
+        };
+        let line = "2 lines are no samples (line 7)".to_owned();
+        assert_eq!(take(&[]), (vec![], 0, vec![]));
+        assert_eq!(
+            take(&[Loss::Line, Loss::Line]),
+            (vec![true, false], 2, vec![line.clone()])
+        );
+        assert_eq!(take(&[Loss::Line, Loss::Line]), (vec![false, false], 2, vec![line]));
+        assert_eq!(take(&[Loss::NoLabels, Loss::Line]).0, [true, false]);
+        assert_eq!(take(&[]).0, [false; 0]);
+        assert_eq!(take(&[Loss::Line]).0, [true]);
+    }
+
+    #[test]
+    fn all_reasons_are_told_apart() {
+        let mut losses = Losses::default();
+        for loss in [
+            Loss::Line,
+            Loss::Page,
+            Loss::NoLabels,
+            Loss::NoValue,
+            Loss::Repeated,
+            Loss::Definition,
+            Loss::Names,
+            Loss::Serial,
+            Loss::NameTaken,
+            Loss::Instances,
+            Loss::SameName,
+            Loss::File,
+        ] {
+            losses.add(loss, 1, String::new);
+            losses.add_sample(loss);
+            assert!(losses.has(loss));
+        }
+        let mut words: Vec<String> = losses.words().collect();
+        assert_eq!((losses.samples(), words.len()), (24, 12));
+        words.sort_unstable();
+        words.dedup();
+        assert_eq!(words.len(), 12);
+        assert!(!losses.has(Loss::Memory));
+    }
+}
