@@ -72,9 +72,13 @@ impl Constants {
 macro_rules! numbers {
     ($m:ident, $($name:literal $field:ident: $type:ty, $words:literal, $first:literal, $written:literal;)*) => {$(
         for (place, (name, value)) in [("one", 1), ("ten", 10), ("hundred", 100), ("million", 1_000_000)].into_iter().enumerate() {
-            $m.value(&format!("{}.{name}", $name), move |_| value as $type)
+            let def = $m
+                .value(format!("{}.{name}", $name), move |_| value as $type)
                 .item($first + place as u32)
-                .help(&format!("{value} as {}", $words));
+                .help(format!("{value} as {}", $words));
+            if matches!(($name, name), ("float" | "double", "ten")) {
+                def.alias(format!("dupnames.two.{}.ten", $name));
+            }
         }
         $m.value(concat!($name, ".write_me"), |s| s.constants.$field)
             .item($written)
@@ -105,10 +109,10 @@ pub fn declare(m: &mut Metrics<Sample>) {
         (118, "kilo", 3, 42_000),
         (119, "mega", 6, 42),
     ] {
-        m.value(&format!("ulong.count.{name}"), move |_| value)
+        m.value(format!("ulong.count.{name}"), move |_| value)
             .item(item)
             .unit(Unit::counts(exponent).per(MBYTE))
-            .help(&format!("42,000,000 in powers of ten: 10^{exponent}"));
+            .help(format!("42,000,000 in powers of ten: 10^{exponent}"));
     }
     m.text("string.null", |_| "").item(30).help("A text without characters");
     m.text("string.hullo", |_| "hullo world!").item(31).help("A text");
@@ -133,6 +137,8 @@ pub fn declare(m: &mut Metrics<Sample>) {
             Ok(())
         });
     m.value("write_me", |s| s.constants.rate)
+        .alias("dupnames.two.write_me")
+        .alias("dupnames.three.write_me")
         .item(36)
         .unit(COUNT.per(SEC))
         .help("A rate that clients may change")
@@ -153,6 +159,9 @@ pub fn declare(m: &mut Metrics<Sample>) {
     m.value("bad.novalues", |_| None::<i32>)
         .item(138)
         .help("Another metric without a value");
+    m.unsupported("bad.nosupport")
+        .item(55)
+        .help("A metric that is not supported");
     m.value("bad.fetch.again", |_| Err::<i32, _>(Error::AGAIN))
         .item(154)
         .discrete()

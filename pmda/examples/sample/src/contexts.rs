@@ -56,6 +56,9 @@ impl Contexts {
     }
 }
 
+/// The item, the name and the help text of a metric, and its value.
+type Row<T> = (u32, &'static str, fn(&T) -> i32, &'static str);
+
 /// Declares the metrics.
 pub fn declare(m: &mut Metrics<Sample>) {
     m.value("pdu", |s| {
@@ -90,27 +93,32 @@ pub fn declare(m: &mut Metrics<Sample>) {
             s.contexts.clear(|of| of.sent = 0);
             Ok(())
         });
-    let of_client: [(u32, &str, fn(&Traffic) -> u32, &str); 3] = [
+    let of_client: [Row<Traffic>; 3] = [
         (
             43,
             "pdu",
-            |of| of.received + of.sent,
+            |of| (of.received + of.sent) as i32,
             "Requests and replies of the client that asks",
         ),
-        (44, "recv_pdu", |of| of.received, "Requests of the client that asks"),
-        (45, "xmit_pdu", |of| of.sent, "Replies to the client that asks"),
+        (
+            44,
+            "recv_pdu",
+            |of| of.received as i32,
+            "Requests of the client that asks",
+        ),
+        (45, "xmit_pdu", |of| of.sent as i32, "Replies to the client that asks"),
     ];
     for (item, name, of, help) in of_client {
-        m.value_as(&format!("percontext.{name}"), Type::I32, move |s, client| {
+        m.value_as(format!("percontext.{name}"), Type::I32, move |s, client| {
             let traffic = s.contexts.active.get(&client.id().number()).ok_or(Error::NOCONTEXT)?;
-            Ok((of(traffic) as i32).into())
+            Ok(of(traffic).into())
         })
         .item(item)
         .counter()
         .unit(COUNT)
         .help(help);
     }
-    let control: [(u32, &str, fn(&Contexts) -> i32, &str); 4] = [
+    let control: [Row<Contexts>; 4] = [
         (
             122,
             "ctx",
@@ -122,7 +130,7 @@ pub fn declare(m: &mut Metrics<Sample>) {
         (125, "end", |of| of.ended, "Clients that have ended"),
     ];
     for (item, name, of, help) in control {
-        m.value(&format!("percontext.control.{name}"), move |s| of(&s.contexts))
+        m.value(format!("percontext.control.{name}"), move |s| of(&s.contexts))
             .item(item)
             .unit(COUNT)
             .help(help);

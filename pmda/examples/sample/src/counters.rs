@@ -220,6 +220,7 @@ impl Counters {
 /// Declares the metrics.
 pub fn declare(m: &mut Metrics<Sample>) {
     m.value("seconds", |s| s.shared.seconds())
+        .alias("dupnames.two.seconds")
         .item(2)
         .counter()
         .unit(SEC)
@@ -253,7 +254,8 @@ pub fn declare(m: &mut Metrics<Sample>) {
         .counter()
         .unit(COUNT)
         .help("The same number as a counter");
-    m.value("lights", |s| s.counters.light(&s.shared.random).to_owned())
+    m.text("lights", |s| s.counters.light(&s.shared.random))
+        .alias("dupnames.two.lights")
         .item(46)
         .discrete()
         .help("A traffic light");
@@ -313,7 +315,7 @@ fn declare_scales(m: &mut Metrics<Sample>) {
         ("none_up", Unit::NONE),
     ];
     for (place, (name, unit)) in scales.into_iter().enumerate() {
-        m.value(&format!("scale_step.{name}"), move |s| s.counters.scales[place].next())
+        m.value(format!("scale_step.{name}"), move |s| s.counters.scales[place].next())
             .item(65 + place as u32)
             .unit(unit)
             .help("A number that is multiplied or divided at each fifth fetch");
@@ -367,9 +369,9 @@ fn declare_negative(m: &mut Metrics<Sample>) {
     for (place, name) in ["ctr", "instant", "discrete"].into_iter().enumerate() {
         macro_rules! negative {
             ($($field:ident: $type:ty, $first:literal, $one:literal;)*) => {$(
-                let name = format!("negative.{name}.{}", stringify!($field));
+                let full = format!("negative.{name}.{}", stringify!($field));
                 let def = m
-                    .value(&name, |s| change(&s.counters.negative.$field, |value| value + $one))
+                    .value(full, |s| change(&s.counters.negative.$field, |value| value + $one))
                     .item($first + 4 * place as u32)
                     .help("A number below zero that grows by one a fetch")
                     .writable_by(anybody)

@@ -160,6 +160,7 @@ pub fn declare(m: &mut Metrics<Sample>) {
     let colours = m.indom(COLOUR, "Colours\nRed, green and blue.", |s| &mut s.domains.colours);
     m.indom_label(colours, "model", "RGB");
     m.each("colour", colours, |colour| colour.shared.next_saw() + colour.base)
+        .alias("dupnames.four.colour")
         .item(5)
         .help("A saw-tooth for each colour\nClients may change the counter behind it.")
         .writable_by(anybody)
@@ -215,6 +216,10 @@ fn declare_bins(m: &mut Metrics<Sample>) {
         m.instance_labels(domain, |_, bin| Labels::new().add("bin", bin.inst));
     }
     m.each("bin", bins, |bin| bin.value.get())
+        .alias("dupnames.two.bin")
+        .alias("dupnames.three.bin")
+        .alias("dupnames.four.bin")
+        .alias("dupnames.five.bin")
         .item(6)
         .help("The number of each bin, which clients may change")
         .writable_by(anybody)
@@ -223,9 +228,11 @@ fn declare_bins(m: &mut Metrics<Sample>) {
             Ok(())
         });
     m.each("bucket", bins, |bin| bin.value.get())
+        .alias("dupnames.five.bucket")
         .item(48)
         .help("The same values under another number");
     m.each("part_bin", bins, |bin| (bin.inst % 200 != 0).then(|| bin.value.get()))
+        .alias("dupnames.five.part_bin")
         .item(50)
         .help("The same values, every other one missing");
     // An instance that is not in the domain cannot be shown: this metric has the value of `bin-250`
@@ -250,9 +257,10 @@ fn declare_bins(m: &mut Metrics<Sample>) {
         .item(153)
         .help("The values as texts");
     macro_rules! typed {
-        ($($name:literal: $first:literal, $value:expr;)*) => {$(
+        ($($name:literal $(and $alias:literal)?: $first:literal, $value:expr;)*) => {$(
             m.each(concat!($name, ".bin"), bins, $value)
                 .item($first)
+                $(.alias($alias))?
                 .help(concat!("The values as type ", $name));
             m.each(concat!($name, ".bin_ctr"), bins, $value)
                 .item($first + 1)
@@ -262,7 +270,7 @@ fn declare_bins(m: &mut Metrics<Sample>) {
         )*};
     }
     typed! {
-        "long": 103, |bin| bin.value.get();
+        "long" and "dupnames.five.long_bin": 103, |bin| bin.value.get();
         "ulong": 105, |bin| bin.value.get() as u32;
         "float": 107, |bin| bin.value.get() as f32;
         "longlong": 109, |bin| i64::from(bin.value.get());

@@ -135,6 +135,9 @@ impl Fetches {
     }
 }
 
+/// Finds the numbers of fetches of one resolution.
+type Find = fn(&Sample) -> &Fetches;
+
 /// Declares the metrics.
 pub fn declare(m: &mut Metrics<Sample>) {
     macro_rules! parameter {
@@ -179,12 +182,12 @@ pub fn declare(m: &mut Metrics<Sample>) {
     })
     .item(137)
     .help("Records without an instance");
-    let resets: [(u32, &str, fn(&Sample) -> &Fetches); 2] = [
+    let resets: [(u32, &str, Find); 2] = [
         (126, "reset", |s| &s.events.low),
         (140, "reset_highres", |s| &s.events.high),
     ];
     for (item, name, fetches) in resets {
-        m.value(&format!("event.{name}"), move |s| fetches(s).of_fungus.get() % 4)
+        m.value(format!("event.{name}"), move |s| fetches(s).of_fungus.get() % 4)
             .item(item)
             .help("The place in the cycle of records, which clients may change")
             .writable_by(anybody)

@@ -99,7 +99,7 @@ pub fn declare(m: &mut Metrics<Sample>) {
         (77, "discrete", Semantics::Discrete),
         (78, "instant", Semantics::Instant),
     ] {
-        m.each(&format!("dynamic.{name}"), rows, |count| *count)
+        m.each(format!("dynamic.{name}"), rows, |count| *count)
             .item(item)
             .semantics(semantics)
             .unit(COUNT)

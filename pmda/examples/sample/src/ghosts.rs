@@ -136,7 +136,7 @@ pub fn declare_secrets(m: &mut Metrics<Sample>) {
         (6, "bar.grunt.snort.six"),
         (7, "bar.grunt.snort.huff.puff.seven"),
     ] {
-        m.value(&format!("secret.foo.{name}"), move |_| item)
+        m.value(format!("secret.foo.{name}"), move |_| item)
             .item(1000 + item as u32)
             .unit(COUNT)
             .help("A number");

@@ -34,6 +34,8 @@ pub fn declare(m: &mut Metrics<Sample>) {
             }
         });
     m.value("daemon_pid", |_| std::process::id())
+        .alias("dupnames.daemon_pid")
+        .alias("dupnames.pid_daemon")
         .item(1)
         .help("The process of the agent");
     m.value("datasize", |_| data_size())
