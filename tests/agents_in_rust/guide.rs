@@ -54,7 +54,7 @@ fn script() -> String {
 }
 
 /// Where cargo is, with what it has downloaded.
-fn cargo_home() -> OsString {
+pub fn cargo_home() -> OsString {
     let home = || Some(Path::new(&std::env::var_os("HOME")?).join(".cargo").into_os_string());
     std::env::var_os("CARGO_HOME").or_else(home).expect("a home")
 }

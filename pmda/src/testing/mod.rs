@@ -28,6 +28,8 @@
 
 mod builder;
 mod folder;
+#[cfg(feature = "pmcd")]
+mod pmcd;
 mod reply;
 mod request;
 
@@ -43,6 +45,8 @@ use pmda_core::wire::client::{self as wire, ClientRequest, InDomProfile};
 use pmda_core::wire::{Kind, decode};
 
 pub use builder::Builder;
+#[cfg(feature = "pmcd")]
+pub use pmcd::Pmcd;
 pub use pmda_core::ident::{InDom, MetricId};
 pub use reply::{Desc, EventRecord, Fetched};
 pub use request::StoreValue;

@@ -1,0 +1,90 @@
+//! The folder that `pmda/template/new` writes: its tests, those under a private pmcd, and its Debian
+//! package.
+
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+use pcp_pmda_test::run::bounded;
+use pcp_pmda_test::{Library, root};
+
+use crate::agents::{environment_on, text};
+use crate::guide::cargo_home;
+
+/// Time for a compilation of the agent and the crates that it needs.
+const COMPILED: Duration = Duration::from_secs(550);
+
+#[test]
+fn a_new_agent() {
+    let (environment, _) = environment_on(Library::Ours, "template", &[]);
+    // Outside of the workspace.
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let folder = directory.path().join("traffic");
+    let new = root().join("pmda/template/new");
+    let made = environment.run(&new, &["traffic", "450", &folder.display().to_string()]);
+    assert!(text(&made).ends_with("[exit 0]\n"), "{}", text(&made));
+    for wrong in [
+        &["Traffic", "450", "x"][..],
+        &["traffic", "511", "x"],
+        &["traffic", "450"],
+    ] {
+        assert!(text(&environment.run(&new, wrong)).contains("usage: "), "{wrong:?}");
+    }
+    let again = environment.run(&new, &["traffic", "450", &folder.display().to_string()]);
+    assert!(text(&again).contains("exists"), "{}", text(&again));
+    fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).expect("target is writable");
+    let run = |program: &str, arguments: &[&str]| {
+        let mut command: Command = environment.command(program);
+        command.args(arguments).current_dir(&folder);
+        command.env("CARGO_HOME", cargo_home()).env("CARGO_NET_OFFLINE", "true");
+        // Dependencies are compiled without optimization, as nothing is measured.
+        command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
+        command.env_remove("CARGO_TARGET_DIR").env_remove("PCP_PMDAS_DIR");
+        if let Some(toolchains) = std::env::var_os("RUSTUP_HOME").or_else(rustup_home) {
+            command.env("RUSTUP_HOME", toolchains);
+        }
+        text(&bounded(command, COMPILED))
+    };
+    let tests = run(env!("CARGO"), &["test", "--features", "pmcd"]);
+    for line in ["3 passed; 0 failed", "pminfo_shows_values ... ok", "[exit 0]"] {
+        assert!(tests.contains(line), "{line}: {tests}");
+    }
+    if fs::metadata("/usr/bin/dpkg-deb").is_err() {
+        eprintln!("skipped: a Debian package needs dpkg-deb");
+        return;
+    }
+    let built = run("packaging/deb.sh", &[]);
+    assert!(built.ends_with("[exit 0]\n"), "{built}");
+    let package = fs::read_dir(folder.join("target/deb")).expect("built").flatten();
+    let mut packages = package
+        .map(|file| file.path())
+        .filter(|path| path.extension().is_some_and(|end| end == "deb"));
+    let package = packages.next().expect("a package").display().to_string();
+    let unpacked = folder.join("unpacked");
+    let unpacked = unpacked.display().to_string();
+    assert!(run("dpkg-deb", &["--raw-extract", &package, &unpacked]).ends_with("[exit 0]\n"));
+    let files = run("find", &[&unpacked, "-type", "f", "-printf", "%m %P\\n"]);
+    let mut files: Vec<&str> = files.lines().collect();
+    files.sort_unstable();
+    let agent = "var/lib/pcp/pmdas/traffic";
+    let expected = [
+        "644 DEBIAN/control".to_owned(),
+        format!("644 {agent}/domain.h"),
+        format!("644 {agent}/help"),
+        format!("644 {agent}/pmns"),
+        format!("644 {agent}/root"),
+        "755 DEBIAN/postinst".to_owned(),
+        "755 DEBIAN/prerm".to_owned(),
+        format!("755 {agent}/Install"),
+        format!("755 {agent}/Remove"),
+        format!("755 {agent}/pmdatraffic"),
+        "[exit 0]".to_owned(),
+    ];
+    assert_eq!(files, expected);
+}
+
+/// Where rustup has its toolchains, as the home of the test is another one.
+fn rustup_home() -> Option<std::ffi::OsString> {
+    let home = std::path::Path::new(&std::env::var_os("HOME")?).join(".rustup");
+    home.exists().then(|| home.into_os_string())
+}
