@@ -1,7 +1,8 @@
-//! `--check`: what is wrong with an agent's declarations.
+//! `--check`: what is wrong with an agent's declarations. `--write` says the same.
 
 use std::process::ExitCode;
 
+use crate::env::pcp_setting;
 use crate::metrics::{help_parts, is_name};
 use crate::{Agent, Declared, Env, Metrics, Semantics, Type, Unit};
 
@@ -10,42 +11,50 @@ const LINE_MAX: usize = 120;
 
 /// What is wrong with declarations, in words.
 #[derive(Default, PartialEq, Eq, Debug)]
-struct Findings {
+pub(crate) struct Findings {
+    /// The number of metrics that are declared.
+    metrics: usize,
     /// The agent does not start, or its metrics are not what they say.
-    errors: Vec<String>,
+    pub errors: Vec<String>,
     /// People miss something, or tools do not show it well.
     warnings: Vec<String>,
+    /// Other agents have the domain in the PCP that is installed.
+    pub others: Vec<String>,
 }
 
 /// Prints what is wrong, one a line, and fails if there are errors.
 pub(crate) fn check<A: Agent>() -> ExitCode {
-    let Findings { errors, warnings } = findings::<A>();
-    for line in &errors {
+    let env = Env::installed(A::NAME, A::DOMAIN, false);
+    let found = findings::<A>(&env);
+    for line in &found.errors {
         println!("{}: {line}", A::NAME);
     }
-    for line in warnings {
+    for line in found.warnings.iter().chain(&found.others) {
         println!("{}: warning: {line}", A::NAME);
     }
-    if errors.is_empty() {
-        ExitCode::SUCCESS
-    } else {
-        ExitCode::FAILURE
+    if !found.errors.is_empty() {
+        return ExitCode::FAILURE;
     }
+    if found.warnings.is_empty() && found.others.is_empty() {
+        println!("{}: {} metrics, nothing is wrong", A::NAME, found.metrics);
+    }
+    ExitCode::SUCCESS
 }
 
-fn findings<A: Agent>() -> Findings {
-    let env = Env::installed(A::NAME, A::DOMAIN, false).without_files();
-    let root = A::root(&env);
+/// What is wrong with an agent's declarations, and with its domain in an installed PCP.
+pub(crate) fn findings<A: Agent>(env: &Env) -> Findings {
+    let root = A::root(env);
     let is_root = root.is_empty() || is_name(&root);
     let problem = (!is_root).then(|| format!("\"{root}\" is not a name that metrics can be below"));
-    let metrics = Metrics::of(&env.with_root(root), A::metrics);
+    let domain = env.domain();
+    let metrics = Metrics::of(&env.clone().with_root(root).without_files(), A::metrics);
     let mut errors = metrics.problems().to_vec();
     errors.extend(problem);
     if A::NAME.contains('.') || !is_name(A::NAME) {
         errors.push(format!("\"{}\" is not a name for an agent", A::NAME));
     }
-    if !(1..=510).contains(&A::DOMAIN) {
-        errors.push(format!("domain {} is not between 1 and 510", A::DOMAIN));
+    if !(1..=510).contains(&domain) {
+        errors.push(format!("domain {domain} is not between 1 and 510"));
     }
     let mut warnings = Vec::new();
     for metric in metrics.declared() {
@@ -55,7 +64,48 @@ fn findings<A: Agent>() -> Findings {
     for indom in metrics.declared_indoms() {
         warnings.extend(texts(indom.help).map(|what| format!("instance domain {}: {what}", indom.serial)));
     }
-    Findings { errors, warnings }
+    Findings {
+        metrics: metrics.declared().count(),
+        errors,
+        warnings,
+        others: other_agents(A::NAME, domain),
+    }
+}
+
+/// The agents of the installed PCP that have this domain already, by the files that say so.
+fn other_agents(name: &str, domain: u32) -> Vec<String> {
+    let setting = |setting: &str, default: &str| pcp_setting(setting).unwrap_or_else(|| default.to_owned());
+    let configuration = setting("PCP_PMCDCONF_PATH", "/etc/pcp/pmcd/pmcd.conf");
+    let numbers = setting("PCP_VAR_DIR", "/var/lib/pcp") + "/pmns/stdpmid";
+    let mut found = Vec::new();
+    for (path, number_of) in [
+        (configuration, configured as fn(&str) -> Option<(&str, &str)>),
+        (numbers, defined),
+    ] {
+        // Without PCP there is no file, and no other agent.
+        let text = std::fs::read_to_string(&path).unwrap_or_default();
+        let other = text
+            .lines()
+            .filter_map(number_of)
+            .find(|(other, number)| number.parse() == Ok(domain) && !other.eq_ignore_ascii_case(name));
+        found.extend(other.map(|(other, _)| {
+            format!("domain {domain} is that of the agent {other} in {path}: ./Install would take its place")
+        }));
+    }
+    found
+}
+
+/// Name and domain in a line of `pmcd.conf`.
+fn configured(line: &str) -> Option<(&str, &str)> {
+    let mut words = line.split_whitespace();
+    let name = words.next().filter(|name| !name.starts_with('#'))?;
+    Some((name, words.next()?))
+}
+
+/// Name and domain in a line of `stdpmid`, `#define NAME 60`.
+fn defined(line: &str) -> Option<(&str, &str)> {
+    let mut words = line.strip_prefix("#define")?.split_whitespace();
+    Some((words.next()?, words.next()?))
 }
 
 /// Checks a help text.
@@ -87,6 +137,21 @@ mod tests {
     use super::*;
     use crate::prelude::*;
 
+    fn found<A: Agent>() -> Findings {
+        findings::<A>(&Env::installed(A::NAME, A::DOMAIN, false))
+    }
+
+    /// Lines of PCP's files with a name and a domain.
+    #[test]
+    fn domains_of_others() {
+        assert_eq!(configured("linux\t60\tpipe\tbinary /a"), Some(("linux", "60")));
+        assert_eq!(configured("# linux 60"), None);
+        assert_eq!(configured("[access]"), None);
+        assert_eq!(configured("allow \"local:*\" : all;"), Some(("allow", "\"local:*\"")));
+        assert_eq!(defined("#define LINUX\t60"), Some(("LINUX", "60")));
+        assert_eq!(defined("#ifndef _STDPMID"), None);
+    }
+
     struct Wrong(Indom<u32>);
 
     impl Agent for Wrong {
@@ -109,7 +174,7 @@ mod tests {
 
     #[test]
     fn each_mistake_has_a_line() {
-        let found = findings::<Wrong>();
+        let found = found::<Wrong>();
         assert_eq!(
             found.errors,
             [
@@ -143,7 +208,8 @@ mod tests {
 
     #[test]
     fn nothing_is_wrong() {
-        assert_eq!(findings::<Right>(), Findings::default());
+        let found = found::<Right>();
+        assert_eq!((found.metrics, found.errors, found.warnings), (1, vec![], vec![]));
         assert_eq!(check::<Right>(), ExitCode::SUCCESS);
     }
 
@@ -163,7 +229,7 @@ mod tests {
 
     #[test]
     fn warnings() {
-        assert_eq!(findings::<Silent>().warnings, ["one: no help text"]);
+        assert_eq!(found::<Silent>().warnings, ["one: no help text"]);
         assert_eq!(check::<Silent>(), ExitCode::SUCCESS);
     }
 
@@ -186,7 +252,7 @@ mod tests {
 
     #[test]
     fn names_without_a_root() {
-        let found = findings::<Rootless>();
+        let found = found::<Rootless>();
         assert_eq!(
             found.errors,
             ["metric alone: the agent has several roots, so a name is a root, a dot and the rest"]
@@ -212,7 +278,7 @@ mod tests {
 
     #[test]
     fn a_root_that_is_no_name() {
-        let found = findings::<Misrooted>();
+        let found = found::<Misrooted>();
         assert_eq!(found.errors, ["\"a..b\" is not a name that metrics can be below"]);
     }
 }

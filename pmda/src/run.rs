@@ -1,5 +1,6 @@
 //! The program of an agent.
 
+use std::io::{IsTerminal, stdin};
 use std::process::ExitCode;
 
 use pmda_core::log::Bytes;
@@ -7,7 +8,8 @@ use pmda_core::log::Bytes;
 use crate::options::{self, Command};
 use crate::{Agent, Env, check, daemon, logger, write};
 
-/// Runs an agent's program: as a daemon, or what `--help`, `--write` or `--check` asks for.
+/// Runs an agent's program: as a daemon, or what `--help`, `--version`, `--write` or `--check` asks
+/// for. On a terminal, where no pmcd is at the other end, it only says so.
 #[must_use]
 pub fn run<A: Agent>() -> ExitCode {
     let mut arguments = std::env::args_os();
@@ -15,9 +17,17 @@ pub fn run<A: Agent>() -> ExitCode {
     let program = std::path::Path::new(&program).file_name().unwrap_or_default();
     let program = program.to_string_lossy();
     match options::parse(arguments, A::OPTIONS) {
+        Ok(Command::Serve(settings)) if settings.is_piped() && stdin().is_terminal() => {
+            eprintln!("{program}: pmcd starts this program; see {program} --help");
+            ExitCode::FAILURE
+        }
         Ok(Command::Serve(settings)) => daemon::serve::<A>(&program, &settings),
         // PCP's agents end with 1 here, too.
         Ok(Command::Help) => usage::<A>(&program),
+        Ok(Command::Version) => {
+            println!("{program}: an agent with the crate pmda {}", env!("CARGO_PKG_VERSION"));
+            ExitCode::SUCCESS
+        }
         Ok(Command::Write(directory, settings)) => {
             let env = Env::installed(A::NAME, settings.domain.unwrap_or(A::DOMAIN), false);
             write::write::<A>(&directory, &env.with_options(settings.own, settings.arguments))

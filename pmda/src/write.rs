@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use pmda_core::dir_entry::DirEntry;
 use pmda_core::log::Bytes;
 
+use crate::check::findings;
 use crate::metrics::{help_parts, is_name};
 use crate::{Agent, Env, Metrics, logger};
 
@@ -28,6 +29,17 @@ pub(crate) fn write<A: Agent>(directory: &Path, env: &Env) -> ExitCode {
         ));
         return ExitCode::FAILURE;
     }
+    let found = findings::<A>(env);
+    for line in &found.others {
+        logger::write(format_args!("{}: warning: {}\n", A::NAME, Bytes(line.as_bytes())));
+    }
+    if !found.errors.is_empty() {
+        for line in &found.errors {
+            logger::write(format_args!("{}: {}\n", A::NAME, Bytes(line.as_bytes())));
+        }
+        logger::write(format_args!("{}: nothing is written\n", A::NAME));
+        return ExitCode::FAILURE;
+    }
     let env = env.clone().with_root(root_name);
     let metrics = Metrics::of(&env.without_files(), A::metrics);
     let tree = tree(&metrics, A::NAME);
@@ -39,8 +51,8 @@ pub(crate) fn write<A: Agent>(directory: &Path, env: &Env) -> ExitCode {
         ("domain.h".to_owned(), domain(&metrics, A::NAME), 0o644),
         ("root".to_owned(), root(&tree, A::NAME), 0o644),
         ("help".to_owned(), help(&metrics, A::NAME), 0o644),
-        ("Install".to_owned(), script::<A>(&tree, "pmdaInstall"), 0o755),
-        ("Remove".to_owned(), script::<A>(&tree, "pmdaRemove"), 0o755),
+        ("Install".to_owned(), script::<A>(&tree, "pmdaInstall"), SCRIPT),
+        ("Remove".to_owned(), script::<A>(&tree, "pmdaRemove"), SCRIPT),
     ];
     let names = tree.children().map(|(name, node)| {
         let mut text = String::new();
@@ -53,7 +65,11 @@ pub(crate) fn write<A: Agent>(directory: &Path, env: &Env) -> ExitCode {
     files.extend(names);
     let one = |(name, text, mode): (String, String, u32)| -> io::Result<()> {
         // Root may be told to write to another user's directory: no link there is followed.
-        let mut file = entry(&directory.join(name))?.replace(mode)?;
+        let place = entry(&directory.join(&name))?;
+        if mode == SCRIPT {
+            keep_changed(&place, &text)?;
+        }
+        let mut file = place.replace(mode)?;
         file.write_all(text.as_bytes())?;
         file.set_permissions(Permissions::from_mode(mode))
     };
@@ -65,6 +81,26 @@ pub(crate) fn write<A: Agent>(directory: &Path, env: &Env) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The mode of a script.
+const SCRIPT: u32 = 0o755;
+
+/// Largest script that is compared with the new one, in bytes.
+const SCRIPT_MAX: usize = 1 << 20;
+
+/// Keeps a script that is not the one to be written, since its owner has changed it, under another
+/// name, and says so.
+fn keep_changed(place: &DirEntry, text: &str) -> io::Result<()> {
+    match place.content(SCRIPT_MAX) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Ok(content) if content == text.as_bytes() => return Ok(()),
+        _ => {}
+    }
+    let kept = place.keep_aside("old")?;
+    let (name, kept) = (Bytes(place.name().bytes()), Bytes(kept.bytes()));
+    logger::write(format_args!("{name} was changed: the old one is {kept} now\n"));
+    Ok(())
 }
 
 fn entry(path: &Path) -> io::Result<DirEntry> {
@@ -323,6 +359,30 @@ mod tests {
             .permissions()
             .mode();
         assert_eq!(mode & 0o777, 0o755);
+    }
+
+    struct Refused;
+
+    impl Agent for Refused {
+        const NAME: &'static str = "refused";
+        const DOMAIN: u32 = 76;
+        fn start(_: &Env) -> Result<Refused> {
+            Ok(Refused)
+        }
+        fn metrics(m: &mut Metrics<Refused>) {
+            m.value("one", |_| 1).help("One");
+            m.value("again", |_| 1).item(0).help("The number of another one");
+        }
+    }
+
+    /// What `--check` refuses is not written: a file without one of the metrics would hide the mistake.
+    #[test]
+    fn what_is_wrong_is_not_written() {
+        let directory = tempfile::tempdir().expect("a directory");
+        let place = directory.path().join("refused");
+        let env = Env::in_folder(Refused::NAME, Refused::DOMAIN, directory.path());
+        assert_eq!(write::<Refused>(&place, &env), ExitCode::FAILURE);
+        assert!(!place.exists());
     }
 
     /// In another user's directory root follows no links, neither in the place of a file nor of a

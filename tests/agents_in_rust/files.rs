@@ -49,10 +49,87 @@ fn written_files() {
 fn examples_have_nothing_wrong() {
     let (environment, _) = environment("examples_have_nothing_wrong", &[]);
     for name in ["load", "mounts", "simple", "ticking"] {
-        assert_eq!(
-            text(&environment.run(daemon(name), &["--check"])),
-            "[exit 0]\n",
-            "{name}"
+        let said = text(&environment.run(daemon(name), &["--check"]));
+        let said: Vec<&str> = said.lines().collect();
+        let is_all_well =
+            |line: &str| line.starts_with(&format!("{name}: ")) && line.ends_with(" metrics, nothing is wrong");
+        assert!(
+            said.len() == 2 && is_all_well(said[0]) && said[1] == "[exit 0]",
+            "{name}: {said:?}"
         );
     }
+}
+
+/// A domain that another agent has, by `pmcd.conf` or by the table of all domains: with it
+/// `./Install` takes that agent out of pmcd.
+#[test]
+fn a_domain_of_another_agent() {
+    let (environment, _) = environment("a_domain_of_another_agent", &[]);
+    let configuration = environment.directory.join("others.conf");
+    fs::write(&configuration, "Simple 253 pipe\nmine\t253\tpipe\tbinary\t/a\n").expect("ours");
+    let var = environment.directory.join("others");
+    fs::create_dir_all(var.join("pmns")).expect("ours");
+    fs::write(var.join("pmns/stdpmid"), "#define SIMPLE 253\n#define THEIRS 253\n").expect("ours");
+    let run = |arguments: &[&str]| {
+        let mut command = environment.command(daemon("simple"));
+        command.args(arguments);
+        command
+            .env("PCP_PMCDCONF_PATH", &configuration)
+            .env("PCP_VAR_DIR", &var);
+        text(&bounded(command, Duration::from_secs(60)))
+    };
+    let expected = |other: &str, path: &std::path::Path| {
+        format!(
+            "simple: warning: domain 253 is that of the agent {other} in {}: ./Install would take its place\n",
+            path.display()
+        )
+    };
+    let warnings = expected("mine", &configuration) + &expected("THEIRS", &var.join("pmns/stdpmid"));
+    assert_eq!(run(&["--check"]), format!("{warnings}[exit 0]\n"));
+    let folder = environment.directory.join("written").display().to_string();
+    assert_eq!(run(&["--write", &folder]), format!("{warnings}[exit 0]\n"));
+    assert_eq!(run(&["-d", "254", "--write", &folder]), "[exit 0]\n");
+    // A script that its owner has changed is not lost.
+    let install = format!("{folder}/Install");
+    fs::write(&install, "mine").expect("ours");
+    let kept = "Install was changed: the old one is Install.old now\n";
+    assert_eq!(run(&["-d", "254", "--write", &folder]), format!("{kept}[exit 0]\n"));
+    assert_eq!(fs::read_to_string(install + ".old").expect("kept"), "mine");
+}
+
+/// Whoever starts an agent by hand reads what starts it, and no file is left; what it is made with
+/// is for bug reports.
+#[test]
+fn an_agent_started_by_hand() {
+    let (environment, _) = environment("an_agent_started_by_hand", &[]);
+    let folder = environment.directory.join("by_hand");
+    fs::create_dir_all(&folder).expect("ours");
+    let mut script = environment.command("script");
+    let program = daemon("simple");
+    script
+        .args([
+            "--quiet",
+            "--return",
+            "--command",
+            &program.display().to_string(),
+            "/dev/null",
+        ])
+        .current_dir(&folder)
+        .stdin(std::process::Stdio::null());
+    let outcome = bounded(script, Duration::from_secs(60));
+    let said = String::from_utf8_lossy(&outcome.stdout).into_owned();
+    assert_eq!(outcome.end, "exit 1", "{said}");
+    assert!(
+        said.contains("pmdasimple: pmcd starts this program; see pmdasimple --help"),
+        "{said}"
+    );
+    assert_eq!(fs::read_dir(&folder).expect("ours").count(), 0);
+    let version = text(&environment.run(program, &["--version"]));
+    assert_eq!(
+        version,
+        format!(
+            "pmdasimple: an agent with the crate pmda {}\n[exit 0]\n",
+            env!("CARGO_PKG_VERSION")
+        )
+    );
 }

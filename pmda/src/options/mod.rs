@@ -66,7 +66,7 @@ pub(crate) const CONNECTIONS: [Opt; 4] = [
 ];
 
 /// Options that agents in C do not have.
-pub(crate) const OTHERS: [Opt; 3] = [
+pub(crate) const OTHERS: [Opt; 4] = [
     long(
         "notready",
         None,
@@ -82,6 +82,7 @@ pub(crate) const OTHERS: [Opt; 3] = [
         None,
         "check the names, numbers, units and texts of the metrics",
     ),
+    long("version", None, "show the version of the crate pmda, and exit"),
 ];
 
 const fn option(short: char, long: &'static str, argument: Option<&'static str>, help: &'static str) -> Opt {
@@ -134,6 +135,8 @@ pub(crate) enum Command {
     Serve(Settings),
     /// `--help`.
     Help,
+    /// `--version`.
+    Version,
     /// `--write DIR`, with what else was said.
     Write(PathBuf, Settings),
     /// `--check`.
@@ -219,6 +222,8 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>, own: &'static
         };
         match option.long {
             "help" => instead = Some(Command::Help),
+            // An agent may have replaced it by one of its own.
+            "version" if !own.iter().any(|own| own.long == "version") => instead = Some(Command::Version),
             "write" => instead = Some(Command::Write(value.into(), Settings::default())),
             "check" => instead = Some(Command::Check),
             _ => settings.set(&option, value)?,
@@ -231,6 +236,11 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>, own: &'static
 }
 
 impl Settings {
+    /// Returns whether pmcd is at the other end of standard input and output.
+    pub(crate) fn is_piped(&self) -> bool {
+        matches!(self.connection, None | Some(Connection::Pipe))
+    }
+
     fn set(&mut self, option: &Opt, value: OsString) -> Result<(), Mistake> {
         match option.long {
             "domain" => {
@@ -395,6 +405,7 @@ mod tests {
         assert_eq!(parsed("--help -d 4"), Ok(Command::Help));
         assert_eq!(parsed("--write x"), Ok(Command::Write("x".into(), Settings::default())));
         assert_eq!(parsed("--check"), Ok(Command::Check));
+        assert_eq!(parsed("--version -d 4"), Ok(Command::Version));
     }
 
     /// INIT-21, INIT-22: mistakes in the words of PCP's agents.
@@ -413,7 +424,7 @@ mod tests {
                 "--d 5",
                 "option '--d' is ambiguous; possibilities: '--debug' '--domain'",
             ),
-            ("--version", "unrecognized option '--version'"),
+            ("--versions", "unrecognized option '--versions'"),
         ];
         for (line, expected) in cases {
             assert_eq!(parsed(line), Err(expected.to_owned()), "{line}");

@@ -17,7 +17,7 @@ impl Unit {
     /// ```
     ///
     /// # Errors
-    /// `PM_ERR_CONV` for anything else, for a dimension that is named twice, and for powers outside
+    /// `PM_ERR_CONV` for anything else, with the word that is no unit, for a dimension that is named twice, and for powers outside
     /// of -8 to 7.
     pub fn parse(text: &str) -> Result<(Unit, f64)> {
         let mut sides = text.split('/');
@@ -76,6 +76,9 @@ fn size(dimension: usize, scale: i8) -> f64 {
     }
 }
 
+/// Characters of a wrong word that an error shows.
+const SHOWN: usize = 40;
+
 /// One side of the slash: words and numbers.
 ///
 /// # Errors
@@ -89,7 +92,12 @@ fn side(text: &str) -> Result<(Unit, f64)> {
             rest = trim(behind);
             continue;
         }
-        let (dimension, scale, behind) = word(rest).ok_or(Error::CONV)?;
+        let unknown = || {
+            let end = rest.find(|next| is_space(next) || next == '^').unwrap_or(rest.len());
+            let shown: String = rest[..end].chars().take(SHOWN).collect();
+            Error::CONV.text(format_args!("{shown:?} is no unit of space, time or count"))
+        };
+        let (dimension, scale, behind) = word(rest).ok_or_else(unknown)?;
         let (power, behind) = power(behind).ok_or(Error::CONV)?;
         // What follows a word or a power is separated from it.
         if behind.starts_with(|next| !is_space(next)) || unit.parts[dimension].power != 0 {
@@ -277,5 +285,18 @@ mod tests {
         ] {
             assert_eq!(bad.parse::<Unit>(), Err(Error::CONV), "{bad}");
         }
+    }
+
+    /// The word that is no unit is named, and not more of it than a line holds.
+    #[test]
+    fn unknown_words() {
+        let error = |text: &str| text.parse::<Unit>().unwrap_err().to_string();
+        let expected = "\"parsec\" is no unit of space, time or count: ";
+        assert!(
+            error("Kbyte / parsec^2").starts_with(expected),
+            "{}",
+            error("Kbyte / parsec^2")
+        );
+        assert!(error(&"\u{1b}".repeat(5000)).len() < 500);
     }
 }
