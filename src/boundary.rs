@@ -15,8 +15,10 @@ use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
-use crate::sys::libpcp::{fit, log};
+use crate::sys::libpcp::fit;
+use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::lock::{Step, Token};
+use crate::sys::refusal::take_refused;
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;
 
@@ -126,7 +128,13 @@ pub(crate) fn guarded<T>(body: impl FnOnce(&mut Token) -> T) -> Guarded<T> {
 /// # Errors
 /// As [`guarded`]; the code of the step's error.
 pub(crate) fn try_guarded<T>(body: impl FnOnce(&mut Token) -> Result<T>) -> Guarded<T> {
-    guarded(body)?.map_err(Error::code)
+    let function = std::any::type_name_of_val(&body);
+    guarded(body)?.map_err(|error| {
+        if let Some(argument) = take_refused() {
+            let _ = guarded(|token| tell_refused(token, function, argument));
+        }
+        error.code()
+    })
 }
 
 /// The return value of an exported function that consists of steps.
@@ -137,14 +145,36 @@ pub(crate) fn returned(outcome: Guarded<c_int>) -> c_int {
 /// [`guard`] for code that is already inside of the library: it catches panics, and does nothing
 /// else.
 pub(crate) fn inner<R: CReturn>(token: &mut Token, body: impl FnOnce(&mut Token) -> R) -> R::C {
+    let function = std::any::type_name_of_val(&body);
     // Unwind safety: the caller gives the lock back, and every core module keeps its invariants at
     // each point where it can panic.
     match catch_unwind(AssertUnwindSafe(|| run_body(token, body))) {
-        Ok(value) => value.into_c(),
+        Ok(value) => {
+            if value.has_failed() {
+                if let Some(argument) = take_refused() {
+                    tell_refused(token, function, argument);
+                }
+            }
+            value.into_c()
+        }
         Err(panic) => {
             caught(token, panic);
             R::FAILED
         }
+    }
+}
+
+/// Says under `-Dlibpmda` which argument of which function was refused (MAIN-59). `body` is the name of the
+/// body's type, which has the exported function's name behind that of its module, `exports`.
+#[cold]
+fn tell_refused(token: &mut Token, body: &str, argument: &str) {
+    if log::debug(Debug::Libpmda) {
+        let function = body.split("::").skip_while(|part| *part != "exports").nth(1);
+        log::trace!(
+            token,
+            "{}: argument {argument} must not be NULL\n",
+            function.unwrap_or(body)
+        );
     }
 }
 
@@ -201,6 +231,11 @@ pub(crate) trait CReturn {
     /// `-EAGAIN`, after which callers try again: in the handler that would not end.
     const BUSY: Self::C;
 
+    /// Returns whether this is an error. Only then an argument may have been refused.
+    fn has_failed(&self) -> bool {
+        false
+    }
+
     /// The value that C sees.
     fn into_c(self) -> Self::C;
 }
@@ -210,6 +245,10 @@ impl CReturn for Result<c_int> {
     type C = c_int;
     const FAILED: c_int = Error::GENERIC.code();
     const BUSY: c_int = BUSY;
+
+    fn has_failed(&self) -> bool {
+        self.is_err()
+    }
 
     fn into_c(self) -> c_int {
         self.unwrap_or_else(Error::code)
@@ -221,6 +260,10 @@ impl CReturn for Result<()> {
     type C = c_int;
     const FAILED: c_int = Error::GENERIC.code();
     const BUSY: c_int = BUSY;
+
+    fn has_failed(&self) -> bool {
+        self.is_err()
+    }
 
     fn into_c(self) -> c_int {
         self.map_or_else(Error::code, |()| 0)

@@ -7,7 +7,7 @@ use std::ffi::{c_char, c_int, c_void};
 use crate::boundary::{Guarded, guard, guarded, returned, try_guarded};
 use crate::cache::{self, Purge, open, with};
 use crate::sys::CFile;
-use crate::view::arg::{CText, Out, Private};
+use crate::view::arg::{CText, Needed, Out, Private};
 use crate::view::buffer::CBytes;
 use crate::view::types::{pmInDom, time_t, wide};
 use pmda_core::cache::Entry;
@@ -127,7 +127,7 @@ pub unsafe extern "C" fn pmdaCacheLookupName(
 ) -> c_int {
     guard(|token| {
         open(token, InDom(indom), |cache| {
-            let entry = cache.lookup_name(name.ok_or(Error::INST)?.bytes())?;
+            let entry = cache.lookup_name(name.needed_or(&"name", Error::INST)?.bytes())?;
             // SAFETY: `open` works on a cache of the state.
             Ok(unsafe { give(entry, Out::NONE, inst, private_) })
         })

@@ -12,7 +12,7 @@ use crate::dynamic::{Copies, NewTable};
 use crate::state;
 use crate::sys::libpcp::log;
 use crate::sys::lock::Token;
-use crate::view::arg::{CText, Out};
+use crate::view::arg::{CText, Needed, Out};
 use crate::view::interface::Ext;
 use crate::view::memory::Lasting;
 use crate::view::names::{Tree, TreePlace};
@@ -228,7 +228,7 @@ fn callbacks(
 pub unsafe extern "C" fn pmdaDynamicSetClusterMask(prefix: Option<CText<'_>>, mask: c_uint) -> c_int {
     let _ = mask;
     guard(|token| {
-        let prefix = prefix.ok_or(Error::EINVAL)?;
+        let prefix = prefix.needed(&"prefix")?;
         match state::peek(token) {
             Some(globals) if globals.dynamic.has(prefix.bytes()) => Ok(()),
             _ => Err(Error::EINVAL),

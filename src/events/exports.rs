@@ -9,7 +9,7 @@ use std::ptr;
 use crate::boundary::guard;
 use crate::events::{add_record, address, create, high, low, release, with};
 use crate::sys::libpcp::bindings as pcp;
-use crate::view::arg::In;
+use crate::view::arg::{In, Needed};
 use crate::view::buffer::{CBuffer, CBytes, Parameter};
 use crate::view::types::{pmEventArray, pmHighResEventArray, pmID, timespec, timeval};
 use pmda_core::error::{Error, Result};
@@ -130,7 +130,7 @@ pub unsafe extern "C" fn pmdaEventAddHighResMissedRecord(idx: c_int, ts: In<'_, 
 /// `PM_ERR_TYPE` for a type that no parameter has, `-EINVAL` without a value; errors of
 /// [`EventArray::add_parameter`].
 fn add_parameter(array: &mut EventArray, metric: pmID, kind: c_int, atom: Option<Parameter<'_>>) -> Result<()> {
-    let atom = || atom.ok_or(Error::EINVAL);
+    let atom = || atom.needed(&"avp");
     // Known types are small numbers.
     let code = kind as u8;
     match kind as u32 {
@@ -143,7 +143,7 @@ fn add_parameter(array: &mut EventArray, metric: pmID, kind: c_int, atom: Option
         pcp::PM_TYPE_STRING => {
             // SAFETY: the type is that of a string. The atom came with it: the callers of the
             // exported functions promise that they fit.
-            let text = unsafe { atom()?.text() }.ok_or(Error::EINVAL)?;
+            let text = unsafe { atom()?.text() }.needed(&"avp->cp")?;
             array.add_parameter(metric, code, ParameterValue::Bytes(text.bytes()))
         }
         pcp::PM_TYPE_AGGREGATE => {

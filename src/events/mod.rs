@@ -7,7 +7,7 @@ use std::ptr;
 
 use crate::state;
 use crate::sys::lock::Token;
-use crate::view::arg::In;
+use crate::view::arg::{In, Needed};
 use crate::view::types::{timespec, timeval, wide};
 use pmda_core::error::{Error, Result};
 use pmda_core::events::{self, EventArray, Form, Stamp};
@@ -47,7 +47,7 @@ pub(crate) fn address(token: &mut Token, handle: c_int, form: Form) -> *mut c_vo
 /// # Errors
 /// `-EINVAL` without a time.
 pub(crate) fn low(when: In<'_, timeval>) -> Result<Stamp> {
-    let when = when.get().ok_or(Error::EINVAL)?;
+    let when = when.get().needed(&"tv")?;
     Ok(Stamp::Low(wide(when.tv_sec), wide(when.tv_usec)))
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn low(when: In<'_, timeval>) -> Result<Stamp> {
 /// # Errors
 /// `-EINVAL` without a time.
 pub(crate) fn high(when: In<'_, timespec>) -> Result<Stamp> {
-    let when = when.get().ok_or(Error::EINVAL)?;
+    let when = when.get().needed(&"ts")?;
     Ok(Stamp::High(wide(when.tv_sec), wide(when.tv_nsec)))
 }
 

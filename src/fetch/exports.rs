@@ -5,10 +5,11 @@
 
 use std::ffi::{c_int, c_uint};
 
-use crate::boundary::{CReturn, Guarded, guarded, returned, try_guarded};
+use crate::boundary::{CReturn, Guarded, guard, guarded, returned, try_guarded};
 use crate::fetch::{Fetch, FetchAnswer, PendingCallback};
 use crate::state;
-use crate::view::arg::Out;
+use crate::sys::refusal::refuse;
+use crate::view::arg::{Needed, Out};
 use crate::view::interface::Ext;
 use crate::view::memory::{AnyBytes, Array};
 use crate::view::result_block::Arena;
@@ -16,7 +17,7 @@ use crate::view::result_block::ResultMemory;
 use crate::view::table::Metric;
 use crate::view::types::{pmAtomValue, pmID, pmdaMetric, pmdaResult};
 use crate::view::value::Atom;
-use pmda_core::error::Error;
+use pmda_core::error::{Error, Result};
 
 /// Makes the next call of a fetch: of the fetch callback for a value, or of the `desc` method for a
 /// description, which goes into `spare`.
@@ -60,18 +61,27 @@ pub unsafe extern "C-unwind" fn pmdaFetch(
 ) -> c_int {
     // SAFETY: a list of that length for the time of the call, as the caller promises.
     let list = unsafe { Array::new(pmidlist, numpmid) };
-    returned(fetch(list, resp, pmda, None))
+    let is_whole = !resp.is_null() && (numpmid <= 0 || !pmidlist.is_null());
+    let Some(ext) = pmda.filter(|_| is_whole) else {
+        // A step of its own, which has the name of this function for the line about the argument.
+        return guard(|_| -> Result<c_int> {
+            resp.needed(&"resp")?;
+            pmda.needed(&"pmda")?;
+            Err(refuse(&"pmidlist", Error::EINVAL))
+        });
+    };
+    returned(fetch(list, resp, ext, None))
 }
 
 /// The body of `pmdaFetch`: the steps of a fetch, and the calls between them. With an arena, the
 /// result and all its parts are in that.
 ///
 /// # Errors
-/// Those of [`guarded`], `-EINVAL` for a bad argument, `-ENOMEM`.
+/// Those of [`guarded`], `-EINVAL` for a negative number of metrics, `-ENOMEM`.
 pub(crate) fn fetch(
     list: Array<'_, pmID>,
     resp: Out<'_, *mut pmdaResult>,
-    pmda: Option<Ext<'_>>,
+    ext: Ext<'_>,
     arena: Option<&mut Arena>,
 ) -> Guarded<c_int> {
     // A callback may leave by longjmp.
@@ -80,10 +90,9 @@ pub(crate) fn fetch(
     let spare = Metric::in_frame(&mut spare);
     let mut place = None;
     let (fetch, mut is_asking) = try_guarded(|token| {
-        let is_list = list.count() == 0 || (list.count() > 0 && !list.first().is_null());
-        let (true, Some(ext), false) = (is_list, pmda, resp.is_null()) else {
+        if list.count() < 0 {
             return Err(Error::EINVAL);
-        };
+        }
         let agent = state::any_agent(token, ext)?;
         let memory = arena.map_or(ResultMemory::Malloc(&agent.results), ResultMemory::Arena);
         let fetch = place.insert(Fetch::new(token, ext, agent, list, resp, memory, spare)?);
@@ -91,7 +100,7 @@ pub(crate) fn fetch(
         Ok((fetch, is_asking))
     })?;
     while is_asking {
-        let answer = make(fetch.asked(), spare, pmda);
+        let answer = make(fetch.asked(), spare, Some(ext));
         is_asking = guarded(|token| fetch.resume(token, answer))?;
     }
     Ok(fetch.outcome.into_c())

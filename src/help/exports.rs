@@ -6,7 +6,7 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use crate::boundary::guard;
-use crate::view::arg::{CText, Out};
+use crate::view::arg::{CText, Needed, Out};
 use crate::view::interface::Ext;
 use crate::view::types::{pmID, pmInDom};
 use crate::{fetch, help, state};
@@ -25,7 +25,7 @@ use pmda_core::ident::{InDom, MetricId};
 /// `fname` is NULL or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaOpenHelp(fname: Option<CText<'_>>) -> c_int {
-    guard(|token| help::open(token, fname.ok_or(Error::EINVAL)?.bytes()))
+    guard(|token| help::open(token, fname.needed(&"fname")?.bytes()))
 }
 
 /// Closes a help database and releases its texts; other handles do nothing (HELP-12).
@@ -94,7 +94,7 @@ pub unsafe extern "C-unwind" fn pmdaText(
     pmda: Option<Ext<'_>>,
 ) -> c_int {
     guard(|token| -> Result<()> {
-        let ext = pmda.ok_or(Error::EINVAL)?;
+        let ext = pmda.needed(&"pmda")?;
         fetch::enter_context(ext, state::interface(token, ext));
         let text = help::text(token, ext.help(), key(ident, kind), kind);
         // SAFETY: NULL, or the address of a text that ends in a NUL (`help::text`), in the memory of

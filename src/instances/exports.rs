@@ -8,10 +8,9 @@ use std::ffi::c_int;
 use crate::boundary::{Plain, guard};
 use crate::instances::{iterate, list};
 use crate::state;
-use crate::view::arg::{CText, MutableText, Out};
+use crate::view::arg::{CText, MutableText, Needed, Out};
 use crate::view::interface::Ext;
 use crate::view::types::{pmInDom, pmInResult};
-use pmda_core::error::Error;
 use pmda_core::ident::InDom;
 
 /// Returns all instances of a domain, the name of an instance, or the instance of a name (INST-60):
@@ -37,9 +36,7 @@ pub unsafe extern "C-unwind" fn pmdaInstance(
     guard(|token| {
         let indom = InDom(indom);
         let name = name.as_ref().map(CText::bytes);
-        if result.is_null() {
-            return Err(Error::EINVAL);
-        }
+        let result = result.needed(&"result")?;
         list(token, indom, inst, name, pmda)?.hand_over(result);
         Ok(())
     })

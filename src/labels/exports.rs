@@ -5,7 +5,7 @@
 
 use std::ffi::{c_char, c_int};
 
-use crate::boundary::{Guarded, guard, guarded, returned, try_guarded};
+use crate::boundary::{Guarded, guard, returned, try_guarded};
 use crate::labels::{InstanceLabels, LabelAnswer, add};
 use crate::view::buffer::CBytes;
 use crate::view::interface::Ext;
@@ -61,9 +61,15 @@ pub unsafe extern "C-unwind" fn pmdaLabel(
     pmda: Option<Ext<'_>>,
 ) -> c_int {
     let label = || -> Guarded<c_int> {
-        let mut labels = match guarded(|token| InstanceLabels::new(token, ident as u32, kind, lpp, pmda))? {
+        let begun = try_guarded(
+            |token| match InstanceLabels::new(token, ident as u32, kind, lpp, pmda) {
+                Ok(labels) => Ok(Ok(labels)),
+                Err(outcome) => outcome.map(Err),
+            },
+        )?;
+        let mut labels = match begun {
             Ok(labels) => labels,
-            Err(outcome) => return outcome.map_err(Error::code),
+            Err(count) => return Ok(count),
         };
         let mut answer = None;
         while let Some(call) = try_guarded(|token| labels.step(token, answer))? {

@@ -13,7 +13,7 @@ use crate::fetch;
 use crate::instances::iterate;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::{SINCE_6_0_5, SINCE_7_2};
-use crate::view::arg::Shown;
+use crate::view::arg::{Needed, Shown};
 use crate::view::interface::{Ext, Function};
 use crate::view::label_set::{LabelSet, LabelSets, OwnedSets};
 use crate::view::types::{pmLabelSet, pmdaLabelCallBack};
@@ -179,9 +179,8 @@ impl<'call> InstanceLabels<'call> {
         sets: Option<LabelSets<'call>>,
         ext: Option<Ext<'call>>,
     ) -> Begun<'call> {
-        let (Some(sets), Some(ext)) = (sets, ext) else {
-            return Err(Err(Error::EINVAL));
-        };
+        let sets = sets.needed(&"lpp").map_err(Err)?;
+        let ext = ext.needed(&"pmda").map_err(Err)?;
         let interface = state::interface(token, ext);
         fetch::enter_context(ext, interface);
         let kind = kind_of(kind).map_err(Err)?;

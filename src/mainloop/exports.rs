@@ -296,7 +296,7 @@ fn fetch<'call>(main: &mut MainLoop<'call>) -> Guarded<Option<MethodResult<'call
     let Some((method, count, list)) = found else {
         return Ok(None);
     };
-    let (mut values, ext) = (ptr::null_mut(), Some(main.agent.ext));
+    let (mut values, ext) = (ptr::null_mut(), main.agent.ext);
     let place = Out::to(&mut values);
     let status = if let Some(arena) = arena.get() {
         // SAFETY: `metrics` keeps the list until the next step.
@@ -305,7 +305,7 @@ fn fetch<'call>(main: &mut MainLoop<'call>) -> Guarded<Option<MethodResult<'call
     } else {
         // SAFETY: the fetch method of the agent, see `serve_next`. `metrics` keeps the list until
         // the next step.
-        unsafe { method(count, list, place, ext) }
+        unsafe { method(count, list, place, Some(ext)) }
     };
     let status = Error::check(status);
     // SAFETY: a method that has succeeded has stored NULL or a result, which is valid until the

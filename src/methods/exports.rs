@@ -12,7 +12,7 @@ use crate::instances::iterate;
 use crate::state;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::lock::Token;
-use crate::view::arg::{CText, Out};
+use crate::view::arg::{CText, Needed, Out};
 use crate::view::interface::Ext;
 use crate::view::table::Metric;
 use crate::view::types::{pmDesc, pmID, pmProfile, pmdaResult};
@@ -32,7 +32,7 @@ use pmda_core::log::Level;
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaProfile(prof: *mut pmProfile, pmda: Option<Ext<'_>>) -> c_int {
     guard(|token| {
-        let ext = pmda.ok_or(Error::EINVAL)?;
+        let ext = pmda.needed(&"pmda")?;
         // SAFETY: NULL, or a valid profile that stays until the agent gets another one, as the
         // caller promises.
         unsafe { ext.set_profile(prof) };
@@ -130,7 +130,7 @@ pub unsafe extern "C-unwind" fn pmdaAttribute(
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaDesc(pmid: pmID, desc: Out<'_, pmDesc>, pmda: Option<Ext<'_>>) -> c_int {
     guard(|token| {
-        desc.set(describe(token, MetricId(pmid), pmda.ok_or(Error::EINVAL)?)?);
+        desc.set(describe(token, MetricId(pmid), pmda.needed(&"pmda")?)?);
         Ok(())
     })
 }

@@ -14,7 +14,7 @@ use crate::state::{self, Globals};
 use crate::sys::libpcp::SINCE_6_0_5;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::lock::Token;
-use crate::view::arg::{Cookie, Number, Out};
+use crate::view::arg::{Cookie, Needed, Number, Out};
 use crate::view::event_block::{EventBlock, EventView, NewEvent};
 use crate::view::interface::Function;
 use crate::view::types::pmdaEventReleaseFilterCallBack;
@@ -94,10 +94,7 @@ pub(crate) fn counter<T: Number>(
 /// # Errors
 /// `-EINVAL` for NULL.
 fn store<T: Number>(atom: Out<'_, T>, value: T) -> Result<c_int> {
-    if atom.is_null() {
-        return Err(Error::EINVAL);
-    }
-    atom.set(value);
+    atom.needed(&"avp")?.set(value);
     Ok(PMDA_FETCH_STATIC)
 }
 

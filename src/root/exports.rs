@@ -10,7 +10,7 @@ use crate::boundary::{Guarded, NoDropCell, guard, guarded, returned, try_guarded
 use crate::root as client;
 use crate::root::{Connecting, Expected, RootAnswer};
 use crate::sys::root_socket::{self, NONE};
-use crate::view::arg::{CText, In, Out};
+use crate::view::arg::{CText, In, Needed, Out};
 use crate::view::buffer::{CBuffer, CBytes, CField};
 use pmda_core::error::{Error, Result};
 use pmda_core::root::{self, ContainerPdu, StartPdu, StopPdu, kind};
@@ -504,7 +504,7 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUStop(
     force: Out<'_, c_int>,
 ) -> c_int {
     guard(|_| {
-        let pdu = StopPdu::decode(&buf.get().ok_or(Error::EINVAL)?)?;
+        let pdu = StopPdu::decode(&buf.get().needed(&"buf")?)?;
         for (place, value) in [pid, code, force].into_iter().zip([pdu.pid, pdu.code, pdu.force]) {
             place.set(value);
         }

@@ -5,6 +5,7 @@
 
 pub(crate) mod libpcp;
 pub mod lock;
+pub(crate) mod refusal;
 pub(crate) mod root_socket;
 pub(crate) mod socket;
 

@@ -11,7 +11,7 @@ use std::ptr;
 use crate::boundary::guard;
 use crate::sys::libpcp::bindings::__pmnsNode;
 use crate::sys::libpcp::pmns::{self, NodeRef};
-use crate::view::arg::{CText, Out};
+use crate::view::arg::{CText, Needed, Out};
 use crate::view::names::{self, Tree};
 use crate::view::types::{pmID, pmdaNameSpace};
 use pmda_core::error::Error;
@@ -34,9 +34,7 @@ fn count(names: usize) -> c_int {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreeCreate(tree: Out<'_, *mut pmdaNameSpace>) -> c_int {
     guard(|_| {
-        if tree.is_null() {
-            return Err(Error::EINVAL);
-        }
+        let tree = tree.needed(&"tree")?;
         let new = pmns::create()?;
         // SAFETY: a tree that libpcp has just made. It belongs to the caller now, who releases it.
         unsafe { tree.put(new) };
@@ -59,7 +57,7 @@ pub unsafe extern "C" fn pmdaTreeCreate(tree: Out<'_, *mut pmdaNameSpace>) -> c_
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreeInsert(tree: Option<Tree<'_>>, pmid: pmID, name: Option<CText<'_>>) -> c_int {
     guard(|token| {
-        let (tree, name) = tree.zip(name).ok_or(Error::EINVAL)?;
+        let (tree, name) = (tree.needed(&"tree")?, name.needed(&"name")?);
         tree.insert(token, MetricId(pmid), name)
     })
 }
@@ -137,7 +135,8 @@ pub unsafe extern "C" fn pmdaNodeLookup(node: Option<NodeRef<'_>>, name: Option<
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreePMID(tree: Option<Tree<'_>>, name: Option<CText<'_>>, pmid: Out<'_, pmID>) -> c_int {
     guard(|_| {
-        let (tree, name) = tree.zip(name).ok_or(Error::NAME)?;
+        let tree = tree.needed_or(&"tree", Error::NAME)?;
+        let name = name.needed_or(&"name", Error::NAME)?;
         let node = tree.find(name.bytes()).filter(|node| !node.is_branch());
         pmid.set(node.ok_or(Error::NAME)?.pmid().0);
         Ok(())
@@ -156,10 +155,9 @@ pub unsafe extern "C" fn pmdaTreePMID(tree: Option<Tree<'_>>, name: Option<CText
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreeName(tree: Option<Tree<'_>>, pmid: pmID, nameset: Out<'_, *mut *mut c_char>) -> c_int {
     guard(|_| {
-        if nameset.is_null() {
-            return Err(Error::EINVAL);
-        }
-        let head = tree.as_ref().and_then(|tree| tree.chain(MetricId(pmid)));
+        let nameset = nameset.needed(&"nameset")?;
+        let tree = tree.needed_or(&"tree", Error::PMID)?;
+        let head = tree.chain(MetricId(pmid));
         let paths = namespace::names_of(head, MetricId(pmid))?;
         if paths.size.count == 0 {
             return Err(Error::PMID);
@@ -192,11 +190,10 @@ pub unsafe extern "C" fn pmdaTreeChildren(
     status: Out<'_, *mut c_int>,
 ) -> c_int {
     guard(|_| {
-        let (tree, name) = tree.zip(name).ok_or(Error::NAME)?;
+        let tree = tree.needed_or(&"tree", Error::NAME)?;
+        let name = name.needed_or(&"name", Error::NAME)?;
         let node = tree.find(name.bytes()).ok_or(Error::NAME)?;
-        if offspring.is_null() || status.is_null() {
-            return Err(Error::EINVAL);
-        }
+        let (offspring, status) = (offspring.needed(&"offspring")?, status.needed(&"status")?);
         let found = match traverse {
             0 => names::children(node)?,
             _ => names::leaves(node, name.bytes())?,

@@ -88,6 +88,7 @@ use std::fmt::{self, Display};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
+use crate::sys::refusal::refuse;
 use crate::view::memory::{self, Block};
 use crate::view::types::{pmAtomValue, pmDesc};
 use pmda_core::error::{Error, Result};
@@ -342,6 +343,45 @@ impl<'call, T: Copy> Out<'call, T> {
             // `Copy`, so nothing is dropped. The caller answers for what the new one leads to.
             unsafe { self.0.write(value) };
         }
+    }
+}
+
+/// An argument that C may leave NULL, where a function needs one. The name is that of the header.
+pub(crate) trait Needed: Sized {
+    /// The argument that is not NULL.
+    type Given;
+
+    /// The argument.
+    ///
+    /// # Errors
+    /// `error` for NULL.
+    fn needed_or(self, argument: &'static &'static str, error: Error) -> Result<Self::Given>;
+
+    /// The argument.
+    ///
+    /// # Errors
+    /// `-EINVAL` for NULL.
+    #[inline(always)]
+    fn needed(self, argument: &'static &'static str) -> Result<Self::Given> {
+        self.needed_or(argument, Error::EINVAL)
+    }
+}
+
+impl<T> Needed for Option<T> {
+    type Given = T;
+
+    #[inline(always)]
+    fn needed_or(self, argument: &'static &'static str, error: Error) -> Result<T> {
+        self.ok_or_else(|| refuse(argument, error))
+    }
+}
+
+impl<T: Copy> Needed for Out<'_, T> {
+    type Given = Self;
+
+    #[inline(always)]
+    fn needed_or(self, argument: &'static &'static str, error: Error) -> Result<Self> {
+        (!self.is_null()).then_some(self).needed_or(argument, error)
     }
 }
 

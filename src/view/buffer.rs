@@ -3,6 +3,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::marker::PhantomData;
 
+use crate::sys::refusal::refuse;
 use crate::view::arg::{CText, view};
 use crate::view::types::{pmAtomValue, pmValueBlock};
 use pmda_core::error::{Error, Result};
@@ -43,7 +44,7 @@ impl<'call> Parameter<'call> {
     pub(crate) unsafe fn payload(self) -> Result<CBytes<'call>> {
         let block = self.block();
         if block.is_null() {
-            return Err(Error::EINVAL);
+            return Err(refuse(&"avp->vbp", Error::EINVAL));
         }
         // SAFETY: not NULL, so the block has its leading word, and is as long as that says, by the
         // contract of `new`. The payload follows the word.

@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
+use crate::sys::refusal::refuse;
 use crate::view::memory;
 use crate::view::types::timeval;
 use pmda_core::error::{Error, Result};
@@ -84,8 +85,11 @@ impl EventBlock {
     /// `-EINVAL` for a NULL time, and for NULL data with a size (E-12); `-ENOMEM`.
     pub(crate) fn copy(old: Option<EventBlock>, event: NewEvent<'_>) -> Result<EventBlock> {
         let NewEvent { data, size, when, .. } = event;
-        if when.is_null() || (data.is_null() && size > 0) {
-            return Err(Error::EINVAL);
+        if when.is_null() {
+            return Err(refuse(&"tv", Error::EINVAL));
+        }
+        if data.is_null() && size > 0 {
+            return Err(refuse(&"data", Error::EINVAL));
         }
         let block = match old {
             Some(old) if old.capacity() > size && old.capacity() / 2 <= size + STEP => old,
