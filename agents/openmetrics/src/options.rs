@@ -27,7 +27,7 @@ pub const OPTIONS: &[Opt] = &[
     Opt::new("timeout")
         .short('t')
         .argument("SECONDS")
-        .help("how long a source may take (2)"),
+        .help("how long a request waits for a source, 4 at most (2)"),
     Opt::new("username")
         .short('u')
         .argument("USER")
@@ -36,8 +36,10 @@ pub const OPTIONS: &[Opt] = &[
     Opt::new("version").help("show the version and exit"),
 ];
 
-/// The time that a source has, unless an option says otherwise.
+/// How long a request waits for a source, unless an option says otherwise, and at most: pmcd ends an
+/// agent that does not answer for 5 seconds.
 const TIMEOUT: Duration = Duration::from_secs(2);
+const LONGEST: Duration = Duration::from_secs(4);
 
 /// How old names may become, unless an option says otherwise.
 const REFRESH: Duration = Duration::from_secs(10);
@@ -70,12 +72,26 @@ pub fn check_root(env: &Env) -> Result<(), String> {
     }
 }
 
-/// How long a source may take.
+/// How long a request waits for a source. A time that cannot be kept is said in the log.
 ///
 /// # Errors
-/// The option is not a number of seconds, at least 1: a line for the log.
+/// The option is not a number of seconds: a line for the log.
 pub fn timeout(env: &Env) -> Result<Duration, String> {
-    seconds(env.option("timeout"), 't', 1, TIMEOUT)
+    let Some(text) = env.option("timeout") else {
+        return Ok(TIMEOUT);
+    };
+    let seconds: i64 = text.parse().map_err(|_| format!("-t {text}: no number of seconds"))?;
+    let time = Duration::from_secs(seconds.try_into().unwrap_or(0));
+    if time.is_zero() {
+        log::warn!("-t {text}: no request waits for a source; each has the documents that have come before");
+    } else if time > LONGEST {
+        log::warn!(
+            "-t {text}: a request waits no longer than {} seconds for a source, since pmcd ends an agent that does \
+             not answer for 5; what comes later is for the next request",
+            LONGEST.as_secs()
+        );
+    }
+    Ok(time.min(LONGEST))
 }
 
 /// How old the names of a source may become before it is fetched for them.
@@ -83,13 +99,9 @@ pub fn timeout(env: &Env) -> Result<Duration, String> {
 /// # Errors
 /// The option is not a number of seconds: a line for the log.
 pub fn refresh(env: &Env) -> Result<Duration, String> {
-    seconds(env.option("refresh"), 'R', 0, REFRESH)
-}
-
-fn seconds(text: Option<&str>, option: char, least: u64, default: Duration) -> Result<Duration, String> {
-    let Some(text) = text else { return Ok(default) };
-    let seconds = text.parse().ok().filter(|seconds| *seconds >= least);
-    seconds
-        .map(Duration::from_secs)
-        .ok_or_else(|| format!("-{option} {text}: no number of seconds"))
+    let Some(text) = env.option("refresh") else {
+        return Ok(REFRESH);
+    };
+    let seconds = text.parse().map(Duration::from_secs);
+    seconds.map_err(|_| format!("-R {text}: no number of seconds"))
 }

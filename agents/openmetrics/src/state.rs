@@ -15,9 +15,6 @@ use crate::model::{Row, Shown, Source, Status};
 use crate::sources::{Folder, Found};
 use crate::{limits, options};
 
-/// The first scan gives each source so many times the usual time.
-const PATIENCE: u32 = 10;
-
 /// How often the times of all files are read, not only those of folders.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -116,7 +113,8 @@ impl OpenMetrics {
         agent.show_sources();
         agent.look(Instant::now());
         let all: Vec<u32> = agent.sources.keys().copied().collect();
-        agent.fetch(&all, Instant::now(), timeout * PATIENCE, false);
+        // Those that take longer are fetched on in the background.
+        agent.fetch(&all, Instant::now(), timeout, false);
         log::info!("Ready to process requests");
         Ok(agent)
     }
@@ -402,6 +400,7 @@ impl OpenMetrics {
             Ok((code, document)) => {
                 let begun = Instant::now();
                 source.document = Some(outcome.ended);
+                source.cut_off = document.fault().map(str::to_owned);
                 let news = source.take(document.bytes(), &self.files);
                 let took = begun.elapsed();
                 log::debug!(

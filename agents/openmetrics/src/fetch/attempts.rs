@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use tokio::task::AbortHandle;
 
-use super::Target;
 use super::http::Progress;
+use super::target::Target;
 
 /// The least time without an answer after which a source is asked once more.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -134,7 +134,7 @@ impl Attempts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::Url;
+    use crate::fetch::url::Url;
 
     const MS: Duration = Duration::from_millis(1);
 
@@ -142,6 +142,7 @@ mod tests {
         Arc::new(Target::Http {
             url: Url::new(url),
             headers: Vec::new(),
+            proof: None,
             secure: None,
         })
     }

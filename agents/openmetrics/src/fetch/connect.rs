@@ -1,9 +1,6 @@
 //! Connections: by a proxy or without, with TLS or without.
 
-use std::collections::HashMap;
 use std::future::Future;
-use std::io;
-use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -12,16 +9,14 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hyper::http::{HeaderValue, Uri};
 use hyper_util::client::legacy::connect::HttpConnector;
-use hyper_util::client::legacy::connect::dns::Name;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use openssl::error::ErrorStack;
-use parking_lot::Mutex;
-use tokio::sync::OnceCell;
 use tower_service::Service;
 
 use super::address::Origin;
 use super::header_text::bytes;
 use super::proxy::Proxies;
+use super::resolver::{self, LookUp, Resolver};
 use super::stream::Stream;
 use super::tls::{self, Refused, Trust};
 use crate::secret::Login;
@@ -43,7 +38,12 @@ pub(super) struct Connector {
 impl Connector {
     /// A connector with these proxies and certificates.
     pub fn new(proxies: Proxies, trust: Trust) -> Connector {
-        let mut plain = HttpConnector::new_with_resolver(Resolver::default());
+        Connector::looking_up(proxies, trust, resolver::of_the_host)
+    }
+
+    /// A connector that finds hosts by this function.
+    pub fn looking_up(proxies: Proxies, trust: Trust, look_up: LookUp) -> Connector {
+        let mut plain = HttpConnector::new_with_resolver(Resolver::new(look_up));
         plain.enforce_http(false);
         plain.set_nodelay(true);
         Connector {
@@ -125,46 +125,6 @@ impl Service<Uri> for ToProxy {
 
 fn by_proxy(proxy: &Origin, error: &(dyn std::error::Error + 'static)) -> Error {
     Refused(format!("{} (by the proxy {proxy})", words(error))).into()
-}
-
-/// Addresses of a host, once they are known.
-type Answer = Arc<OnceCell<Vec<SocketAddr>>>;
-
-/// Addresses of hosts by the C library. Sources of one host wait for one answer together, not each
-/// on a thread of its own.
-#[derive(Clone, Default)]
-struct Resolver {
-    asked: Arc<Mutex<HashMap<String, Answer>>>,
-}
-
-impl Service<Name> for Resolver {
-    type Response = std::vec::IntoIter<SocketAddr>;
-    type Error = io::Error;
-    type Future = Boxed<io::Result<Self::Response>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, name: Name) -> Self::Future {
-        let asked = Arc::clone(&self.asked);
-        let answer = Arc::clone(asked.lock().entry(name.as_str().to_owned()).or_default());
-        Box::pin(async move {
-            let ask = || async {
-                let found = tokio::net::lookup_host((name.as_str(), 0)).await;
-                found
-                    .map(Iterator::collect)
-                    .map_err(|error| io::Error::new(error.kind(), format!("{error} ({})", name.as_str())))
-            };
-            let found = answer.get_or_try_init(ask).await.cloned();
-            // The next one asks again.
-            let mut asked = asked.lock();
-            if asked.get(name.as_str()).is_some_and(|same| Arc::ptr_eq(same, &answer)) {
-                asked.remove(name.as_str());
-            }
-            found.map(Vec::into_iter)
-        })
-    }
 }
 
 /// The header by which a user proves who asks.

@@ -12,7 +12,7 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 
 use super::address::Origin;
-use super::stream::{HeadLimit, Stream};
+use super::stream::{Heads, Stream};
 
 /// The most that a connection reads ahead, in bytes; the head of a reply has to fit.
 const BUFFER: usize = 128 << 10;
@@ -83,7 +83,7 @@ pub(super) struct Connection {
     pub origin: Origin,
     sender: SendRequest<Empty<Bytes>>,
     is_proxied: bool,
-    head: HeadLimit,
+    heads: Heads,
     /// Reads and writes.
     work: Task<hyper::Result<()>>,
     place: Place,
@@ -95,7 +95,7 @@ impl Connection {
     /// # Errors
     /// What hyper says.
     pub async fn start(origin: &Origin, stream: Stream, place: Place) -> hyper::Result<Connection> {
-        let (is_proxied, head) = (stream.is_proxied, stream.head_limit());
+        let (is_proxied, heads) = (stream.is_proxied, stream.heads());
         let (sender, connection) = Builder::new()
             .title_case_headers(true)
             .max_buf_size(BUFFER)
@@ -108,22 +108,28 @@ impl Connection {
             origin: origin.clone(),
             sender,
             is_proxied,
-            head,
+            heads,
             work: Task::spawn(connection),
             place,
         })
     }
 
-    /// Sends a request for an address of its server, and waits for the head of the reply.
+    /// Sends a request for an address of its server, and waits for the head of the reply. `names`
+    /// are those of headers, as the server gets them.
     ///
     /// # Errors
     /// What hyper says.
-    pub async fn send(&mut self, mut request: Request<Empty<Bytes>>, uri: &Uri) -> hyper::Result<Response<Incoming>> {
+    pub async fn send(
+        &mut self,
+        mut request: Request<Empty<Bytes>>,
+        uri: &Uri,
+        names: Vec<String>,
+    ) -> hyper::Result<Response<Incoming>> {
         *request.uri_mut() = match uri.path_and_query() {
             Some(target) if !self.is_proxied => target.clone().into(),
             _ => uri.clone(),
         };
-        self.head.start();
+        self.heads.start(names);
         let response = match self.sender.ready().await {
             Ok(()) => self.sender.send_request(request).await,
             Err(error) => Err(error),
@@ -136,7 +142,7 @@ impl Connection {
             },
             Err(error) => Err(error),
             Ok(response) => {
-                self.head.stop();
+                self.heads.stop();
                 Ok(response)
             }
         }
@@ -144,7 +150,7 @@ impl Connection {
 
     /// Whether nothing has come since the last request was sent.
     pub fn is_silent(&self) -> bool {
-        self.head.is_untouched()
+        self.heads.is_untouched()
     }
 
     /// Takes a place among the connections that are kept. False if it is closed, or none is free.

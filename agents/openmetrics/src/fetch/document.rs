@@ -78,6 +78,8 @@ pub struct Document {
     bytes: Vec<u8>,
     /// How many bytes were taken for it.
     taken: usize,
+    /// What is wrong with it, if anything.
+    fault: Option<String>,
     memory: Arc<Memory>,
 }
 
@@ -88,6 +90,7 @@ impl Document {
         Document {
             bytes: memory.spare.lock().pop().unwrap_or_default(),
             taken: 0,
+            fault: None,
             memory: Arc::clone(memory),
         }
     }
@@ -96,6 +99,22 @@ impl Document {
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// What is wrong with it, for `control.status`.
+    #[must_use]
+    pub fn fault(&self) -> Option<&str> {
+        self.fault.as_deref()
+    }
+
+    /// Takes note that it has ended before this length, and drops the line that is not whole.
+    pub fn end_early(&mut self, length: u64) {
+        self.fault = Some(format!(
+            "the server has sent only {} of {length} bytes",
+            self.bytes.len()
+        ));
+        let whole = memchr::memrchr(b'\n', &self.bytes).map_or(0, |end| end + 1);
+        self.bytes.truncate(whole);
     }
 
     /// Reads some more of it. Tells how many bytes; 0 is the end.
@@ -154,8 +173,12 @@ impl Document {
 
     fn grow(&mut self, more: usize) -> Result<(), String> {
         self.memory.take(more)?;
+        let reserved = self.bytes.try_reserve_exact(self.taken + more - self.bytes.len());
+        if reserved.is_err() {
+            self.memory.used.fetch_sub(more, Ordering::Relaxed);
+            return Err("there is no memory for the document".to_owned());
+        }
         self.taken += more;
-        self.bytes.reserve_exact(self.taken - self.bytes.len());
         Ok(())
     }
 
@@ -273,6 +296,35 @@ mod tests {
             check(&document);
         }
         assert_eq!(document.bytes.len(), 4 * FIRST + 100_008);
+    }
+
+    /// A system without memory costs the document, and what was taken for it goes back.
+    #[test]
+    fn memory_that_is_not_there() {
+        let memory = Memory::limited(usize::MAX, usize::MAX);
+        let mut document = Document::new(&memory);
+        document.push(b"x 1\n").expect("not too large");
+        let used = memory.used.load(Ordering::Relaxed);
+        let error = document
+            .grow(isize::MAX as usize / 2)
+            .expect_err("half of the address space");
+        assert_eq!(error, "there is no memory for the document");
+        assert_eq!(
+            (document.bytes(), memory.used.load(Ordering::Relaxed)),
+            (&b"x 1\n"[..], used)
+        );
+    }
+
+    /// Of a document that ends early the lines count that are whole.
+    #[test]
+    fn a_document_that_ends_early() {
+        for (text, whole) in [("x 1\ny 23", "x 1\n"), ("x 1\n", "x 1\n"), ("x 1", ""), ("", "")] {
+            let mut document = Document::new(&Memory::new());
+            document.push(text.as_bytes()).expect("not too large");
+            document.end_early(100);
+            let fault = format!("the server has sent only {} of 100 bytes", text.len());
+            assert_eq!((document.bytes(), document.fault()), (whole.as_bytes(), Some(&*fault)));
+        }
     }
 
     #[test]

@@ -24,6 +24,7 @@ use super::document::{Document, Failure, Memory};
 use super::header_text::{bytes, text};
 use super::netrc::Netrc;
 use super::peer::{Peer, Side};
+use super::proof::Proof;
 use super::proxy::Proxies;
 use super::secure::Secure;
 use super::tls::Trust;
@@ -68,6 +69,8 @@ struct Retrieval<'s> {
     peer: &'s Arc<Peer>,
     first: &'s Address,
     headers: &'s [(String, Secret)],
+    /// The value of `Authorization:` that files have.
+    proof: Option<HeaderValue>,
     progress: &'s Progress,
     /// Whether connections are kept for the next request.
     keeps: bool,
@@ -94,10 +97,21 @@ impl Client {
         Client::limited(proxies, trust, connections())
     }
 
+    /// A client without proxies that finds hosts by this function.
+    #[cfg(test)]
+    pub fn looking_up(look_up: super::resolver::LookUp) -> Client {
+        let connector = Connector::looking_up(Proxies::default(), Trust::of_the_environment(), look_up);
+        Client::connecting(connector, connections())
+    }
+
     /// A client that has at most so many connections at a time.
     pub fn limited(proxies: Proxies, trust: Trust, connections: usize) -> Client {
+        Client::connecting(Connector::new(proxies, trust), connections)
+    }
+
+    fn connecting(connector: Connector, connections: usize) -> Client {
         Client {
-            connector: Connector::new(proxies, trust),
+            connector,
             netrc: Netrc::of_the_user(),
             places: Places::new(connections),
             trusts: Mutex::default(),
@@ -130,15 +144,21 @@ impl Client {
         &self,
         peer: &Arc<Peer>,
         headers: &[(String, Secret)],
+        proof: Option<&Proof>,
         memory: &Arc<Memory>,
         progress: &Progress,
     ) -> Result<(u16, Document), Failure> {
         let first = peer.url.address().map_err(|reason| Failure { status: 0, reason })?;
+        let proof = match proof {
+            Some(proof) => proof.header().await.map_err(|reason| Failure { status: 0, reason })?,
+            None => None,
+        };
         let mut retrieval = Retrieval {
             client: self,
             peer,
             first,
             headers,
+            proof,
             progress,
             keeps: peer.keeps(),
             free: [None, None],
@@ -220,7 +240,7 @@ impl Retrieval<'_> {
         let free = self.free[side as usize].take_if(|free| free.origin == address.origin);
         if let Some(mut kept) = free.or_else(|| self.peer.take(side, &address.origin)) {
             self.progress.set_silent(true);
-            let response = kept.send(request.clone(), &uri).await;
+            let response = kept.send(request.clone(), &uri, self.names(side)).await;
             self.progress.set_silent(false);
             match response {
                 Ok(response) => {
@@ -234,9 +254,18 @@ impl Retrieval<'_> {
             }
         }
         let mut opened = self.open(&address.origin, side).await.map_err(|error| words(&*error))?;
-        let response = opened.send(request, &uri).await.map_err(|error| words(&error))?;
+        let response = opened.send(request, &uri, self.names(side)).await;
+        let response = response.map_err(|error| words(&error))?;
         self.peer.cookies.keep(address, response.headers());
         Ok((response, opened))
+    }
+
+    /// The names of the source's own headers, as its file has them.
+    fn names(&self, side: Side) -> Vec<String> {
+        match side {
+            Side::Home => self.headers.iter().map(|(name, _)| name.clone()).collect(),
+            Side::Away => Vec::new(),
+        }
     }
 
     /// The request for an address, but for where it is sent.
@@ -252,14 +281,21 @@ impl Retrieval<'_> {
         sent.insert(ACCEPT_ENCODING, HeaderValue::from_static(coding::ACCEPTED));
         let host = address.origin.authority();
         sent.insert(HOST, HeaderValue::from_str(&host).map_err(|error| said(&error))?);
-        let mut proof = None;
+        let (mut proof, mut login) = (None, None);
         if side == Side::Home {
             add(sent, self.headers);
-            proof = self.first.login.clone();
+            proof = self.proof.clone();
+            login = self.first.login.clone();
         }
-        let proof = proof.or_else(|| self.client.netrc.login(address.origin.bare_host()));
-        if let Some(login) = proof {
-            sent.insert(AUTHORIZATION, basic(&login).map_err(|error| said(&error))?);
+        if proof.is_none() {
+            let login = login.or_else(|| self.client.netrc.login(address.origin.bare_host()));
+            proof = login
+                .map(|login| basic(&login))
+                .transpose()
+                .map_err(|error| said(&error))?;
+        }
+        if let Some(proof) = proof {
+            sent.insert(AUTHORIZATION, proof);
         }
         if !sent.contains_key(COOKIE) {
             sent.extend(self.peer.cookies.header(address).map(|cookies| (COOKIE, cookies)));
@@ -343,13 +379,23 @@ async fn read(response: Response<Incoming>, memory: &Arc<Memory>) -> Result<Docu
     let codings = coding::named(&named)?;
     let mut body = response.into_body();
     let mut document = Document::new(memory);
-    if let Some(length) = body.size_hint().exact() {
+    let length = body.size_hint().exact();
+    if let Some(length) = length {
         document.expect(length)?;
     }
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| words(&error))?;
-        if let Some(data) = frame.data_ref() {
-            document.push(data)?;
+        match frame {
+            Ok(frame) => {
+                if let Some(data) = frame.data_ref() {
+                    document.push(data)?;
+                }
+            }
+            // As PCP's agent, ours has what has come; a number that is cut would be a wrong one.
+            Err(error) if ends_early(&error) && length.is_some() && codings.is_empty() => {
+                document.end_early(length.unwrap_or_default());
+                break;
+            }
+            Err(error) => return Err(words(&error)),
         }
     }
     if codings.is_empty() || document.bytes().len() <= SMALL {
@@ -358,4 +404,11 @@ async fn read(response: Response<Incoming>, memory: &Arc<Memory>) -> Result<Docu
     let memory = Arc::clone(memory);
     let unpacked = tokio::task::spawn_blocking(move || coding::unpack(document, &codings, &memory));
     unpacked.await.unwrap_or_else(|error| Err(error.to_string()))
+}
+
+/// Whether a body has ended before its length.
+fn ends_early(error: &hyper::Error) -> bool {
+    let source = std::error::Error::source(error);
+    let io = source.and_then(|source| source.downcast_ref::<std::io::Error>());
+    io.is_some_and(|io| io.kind() == std::io::ErrorKind::UnexpectedEof)
 }

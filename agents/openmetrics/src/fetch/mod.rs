@@ -18,17 +18,18 @@ mod http;
 mod local;
 mod netrc;
 mod peer;
+mod proof;
 mod proxy;
+mod resolver;
 mod secure;
 mod stream;
+mod target;
 mod tls;
 mod url;
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::fmt;
 use std::future::Future;
 use std::panic::{self, AssertUnwindSafe};
-use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
@@ -44,11 +45,12 @@ use descriptors::Descriptors;
 pub use document::{Document, Failure, Memory};
 pub(crate) use http::is_header;
 use peer::Peer;
+pub use proof::Proof;
 pub use secure::{Secure, is_about_a_file};
+pub use target::Target;
 pub use url::Url;
 
 use crate::limits;
-use crate::secret::Secret;
 
 /// If no source has answered for so long, another thread reads files.
 const STALL: Duration = Duration::from_millis(5);
@@ -62,45 +64,8 @@ const IDLE: Duration = Duration::from_secs(300);
 /// The stack of a thread, in bytes.
 const STACK: usize = 512 << 10;
 
-/// The most threads that read files, look up names of hosts, and unpack documents.
+/// The most threads that read files and unpack documents.
 const THREADS: usize = 512;
-
-/// Where a document comes from.
-#[derive(Clone, PartialEq, Eq)]
-pub enum Target {
-    /// An address, with headers for the request.
-    Http {
-        /// The address.
-        url: Url,
-        /// Names and values.
-        headers: Vec<(String, Secret)>,
-        /// What connections with TLS have of their own.
-        secure: Option<Arc<Secure>>,
-    },
-    /// A file of this host.
-    File(PathBuf),
-    /// A program, whose stdout it is.
-    Script(PathBuf),
-}
-
-/// As the log shows it at level `debug`: of headers the names.
-impl fmt::Display for Target {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Target::File(path) | Target::Script(path) => write!(out, "{}", path.display()),
-            Target::Http { url, headers, .. } => {
-                write!(out, "{url} HEADERS:")?;
-                headers.iter().try_for_each(|(name, _)| write!(out, " {name}: ...;"))
-            }
-        }
-    }
-}
-
-impl fmt::Debug for Target {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, out)
-    }
-}
 
 /// What has become of a source.
 #[derive(Debug)]
@@ -510,11 +475,16 @@ impl Shared {
 
     async fn run(self: Arc<Shared>, job: Job) {
         let result = match &*job.target {
-            Target::Http { url, headers, secure } => {
+            Target::Http {
+                url,
+                headers,
+                proof,
+                secure,
+            } => {
                 let client = self.client();
                 let peer = job.peer.clone();
                 let peer = peer.unwrap_or_else(|| client.peer(url, secure.as_ref()));
-                let answer = client.get(&peer, headers, &self.memory, &job.progress);
+                let answer = client.get(&peer, headers, proof.as_deref(), &self.memory, &job.progress);
                 within(job.bound, answer, || format!("no answer in time from {url}")).await
             }
             Target::Script(path) => {

@@ -28,9 +28,16 @@ impl Secure {
 /// Whether the reason of a failure is a file of this host that a line names.
 #[must_use]
 pub fn is_about_a_file(reason: &str) -> bool {
-    ["CERT: /", "KEY: ", "CA: /"]
-        .iter()
-        .any(|begin| reason.starts_with(begin))
+    [
+        "CERT: /",
+        "KEY: ",
+        "CA: /",
+        "TOKEN_FILE: /",
+        "PASSWORD_FILE: ",
+        "USER: ",
+    ]
+    .iter()
+    .any(|begin| reason.starts_with(begin))
 }
 
 #[cfg(test)]
@@ -44,6 +51,8 @@ mod tests {
             "CERT: /own.pem: it is gone",
             "KEY: there is no line CERT: for it",
             "CA: /all: it is gone",
+            "TOKEN_FILE: /token: it is gone",
+            "PASSWORD_FILE: there is no line USER: for it",
         ] {
             assert!(is_about_a_file(reason), "{reason}");
         }

@@ -4,12 +4,13 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::proxy::Proxies;
 use super::tls::Trust;
 use super::*;
+use crate::secret::Secret;
 
 mod requests;
 mod tls;
@@ -90,6 +91,7 @@ fn target(url: &str) -> Arc<Target> {
     Arc::new(Target::Http {
         url: Url::new(url),
         headers: Vec::new(),
+        proof: None,
         secure: None,
     })
 }
@@ -138,6 +140,7 @@ fn http_with_headers_on_one_connection() {
     let target = [Arc::new(Target::Http {
         url: Url::new(&server.url()),
         headers,
+        proof: None,
         secure: None,
     })];
     let mut fetcher = Fetcher::new(Memory::new());

@@ -152,10 +152,19 @@ impl Trust {
             62 | 64 => "put a name into the address that the certificate has".to_owned(),
             66..=68 => "it has to be made anew with a stronger key or digest".to_owned(),
             _ => match &self.bundle {
-                Some((name, path)) => format!("put it, or that of its authority, into {}, which {name} names", path.display()),
-                None => "put it, or that of its authority, into the system's store (update-ca-certificates or update-ca-trust), or into a file \
-                     that REQUESTS_CA_BUNDLE names"
-                    .to_owned(),
+                Some((AUTHORITIES, path)) => format!(
+                    "put it, or that of its authority, into {}, which the line {AUTHORITIES}: names",
+                    path.display()
+                ),
+                Some((name, path)) => format!(
+                    "put it, or that of its authority, into {}, which {name} names, or into a file that a line \
+                     {AUTHORITIES}: of the source names",
+                    path.display()
+                ),
+                None => format!(
+                    "put it, or that of its authority, into a file that a line {AUTHORITIES}: of the source names, or into \
+                     the system's store (update-ca-certificates or update-ca-trust)"
+                ),
             },
         };
         format!(
@@ -179,8 +188,9 @@ fn build(bundle: Option<&(&'static str, PathBuf)>, own: &Secure) -> Result<SslCo
         return Err(fault.clone());
     }
     let mut context = SslContext::builder(SslMethod::tls_client()).map_err(words)?;
-    // As Python has it: servers that close without saying so are many.
-    context.set_options(SslOptions::IGNORE_UNEXPECTED_EOF);
+    // SSL_OP_IGNORE_UNEXPECTED_EOF, as Python has it: servers that close without saying so are many.
+    // OpenSSL 1.1.1 has no name for it, and needs none.
+    context.set_options(SslOptions::from_bits_retain(1 << 7));
     if own.is_unverified {
         context.set_verify(SslVerifyMode::NONE);
     } else {
@@ -327,7 +337,9 @@ pub(super) fn reasons(stack: &ErrorStack) -> String {
         }
         // Before TLS 1.3 a server has no other word for it.
         _ if reasons.contains("certificate required") || reasons.contains("handshake failure") => {
-            format!("{reasons} (if the server wants a certificate of this host, a line CERT: names it)")
+            format!(
+                "{reasons} (if the server wants a certificate of this host, a line CERT: of the source names it, and KEY: its key)"
+            )
         }
         _ => reasons,
     }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use fancy_regex::Regex;
 
 use crate::exposition::Excerpt;
-use crate::fetch::{Secure, Url, is_header};
+use crate::fetch::{Proof, Secure, Url, is_header};
 use crate::secret::Secret;
 
 /// How the lines of a script begin, in comments before its first line that is none.
@@ -46,6 +46,8 @@ pub struct Config {
     pub url: Url,
     /// Headers of the request, with names and values; of two with one name the last counts.
     pub headers: Vec<(String, Secret)>,
+    /// The files with secrets for the request, if there are any.
+    pub proof: Option<Arc<Proof>>,
     /// What connections with TLS have of their own, and who is trusted.
     pub secure: Option<Arc<Secure>>,
     /// How long the source may take altogether, in the place of `limits::BACKGROUND`.
@@ -161,7 +163,16 @@ impl Config {
     }
 
     fn take_of_script(&mut self, line: &str) -> Result<(), Unusable> {
-        let has_network = ["HEADER", "CERT", "KEY", "CA", "VERIFY"];
+        let has_network = [
+            "HEADER",
+            "CERT",
+            "KEY",
+            "CA",
+            "VERIFY",
+            "TOKEN_FILE",
+            "USER",
+            "PASSWORD_FILE",
+        ];
         match line.split_once(':') {
             Some((word, _)) if has_network.contains(&word) => {
                 Err(Unusable::Wrong("which is for addresses, not for scripts".to_owned()))

@@ -30,8 +30,35 @@ impl Config {
             }
             "TYPES" => Err("neither document nor names".to_owned()),
             "CERT" | "KEY" | "CA" | "VERIFY" => self.take_secure(word, value),
+            "TOKEN_FILE" | "USER" | "PASSWORD_FILE" => self.take_proof(word, value),
             _ => return None,
         })
+    }
+
+    /// A line that cannot be used leaves the source without an answer: nobody is asked without the
+    /// proof that the line was there for.
+    fn take_proof(&mut self, word: &str, value: &str) -> Result<(), String> {
+        let proof = Arc::make_mut(self.proof.get_or_insert_default());
+        let reason = match word {
+            "USER" if value.is_empty() || value.contains(':') => "no user: it is empty or has a colon",
+            "USER" => {
+                proof.user = Some(value.to_owned());
+                return Ok(());
+            }
+            _ if !value.starts_with('/') => "no absolute path",
+            _ => {
+                let path = if word == "TOKEN_FILE" {
+                    &mut proof.token
+                } else {
+                    &mut proof.password
+                };
+                *path = Some(PathBuf::from(value));
+                return Ok(());
+            }
+        };
+        let fault = || format!("config entry {word}: has {reason}");
+        proof.fault.get_or_insert_with(fault);
+        Err(reason.to_owned())
     }
 
     /// A line that cannot be used leaves the source without an answer of `https:`: it was there to

@@ -222,6 +222,34 @@ fn the_log_has_no_secret() {
     assert!(!format!("{:?} {config:?}", config.unused).contains("cret"));
 }
 
+/// OM-22: files with secrets. What cannot be used is no reason to ask without.
+#[test]
+fn files_with_secrets() {
+    let config = good("u\nTOKEN_FILE: /run/token\nUSER: us er\nPASSWORD_FILE: /run/password");
+    let proof = Proof {
+        token: Some("/run/token".into()),
+        user: Some("us er".to_owned()),
+        password: Some("/run/password".into()),
+        fault: None,
+    };
+    assert_eq!(config.proof.as_deref(), Some(&proof));
+    for (line, shown, reason) in [
+        ("TOKEN_FILE: s3cret", "TOKEN_FILE: ...", "no absolute path"),
+        ("PASSWORD_FILE: s3cret", "PASSWORD_FILE: ...", "no absolute path"),
+        ("USER: us:s3cret", "USER: ...", "no user: it is empty or has a colon"),
+        ("USER:", "USER: ...", "no user: it is empty or has a colon"),
+    ] {
+        let (config, faults) = Config::read(&format!("u\n{line}"));
+        let word = line.split(':').next().expect("a word");
+        let fault = config.proof.and_then(|proof| proof.fault.clone());
+        assert_eq!(fault, Some(format!("config entry {word}: has {reason}")));
+        assert_eq!(faults, [format!("u ignored config entry, {reason}: \"{shown}\"")]);
+        assert_eq!(config.unused, [format!("line 2 \"{shown}\" has no effect: {reason}")]);
+    }
+    let script = Config::of_script("/x.sh", "#!/bin/sh\n#OPENMETRICS TOKEN_FILE: /run/token\n");
+    assert!(script.0.proof.is_none() && script.1.len() == 1);
+}
+
 /// OM-22: lines of scripts are comments at their head.
 #[test]
 fn lines_of_scripts() {

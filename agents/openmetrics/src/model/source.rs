@@ -175,6 +175,8 @@ pub struct Source {
     pub document: Option<Instant>,
     /// Whether the last document did not come in time: the next one is not waited for.
     pub is_slow: bool,
+    /// How much of the last document the server has not sent, if it has ended early.
+    pub cut_off: Option<String>,
     /// Whether a request has waited in vain, and nothing has come since.
     pub is_late: bool,
     /// Whether the last document came after the request that waited for it, and no request for
@@ -218,6 +220,7 @@ impl Source {
             fetched: None,
             document: None,
             is_slow: false,
+            cut_off: None,
             is_late: false,
             is_unseen: false,
             is_gone: false,
@@ -346,6 +349,7 @@ impl Source {
                     None => Target::Http {
                         url: self.config.url.clone(),
                         headers: self.config.headers.clone(),
+                        proof: self.config.proof.clone(),
                         secure: self.config.secure.clone(),
                     },
                 }
@@ -658,7 +662,8 @@ impl Source {
             .unused
             .iter()
             .map(|line| format!("{line} ({})", self.path.display()));
-        let parts: Vec<String> = self.losses.words().chain(unused).collect();
+        let cut_off = self.cut_off.clone().into_iter();
+        let parts: Vec<String> = cut_off.chain(self.losses.words()).chain(unused).collect();
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 

@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use pmda::Opt;
 use pmda::prelude::*;
 use pmda::testing::Harness;
 
+use super::Host;
 use crate::{OpenMetrics, options};
 
 /// What the agent makes of its environment.
@@ -64,11 +65,45 @@ fn folders_and_times() {
     let beside = own.parent().expect("it has one").join("mine/my/d");
     assert_eq!((agent.root.as_str(), &agent.folder), ("mine", &beside));
     assert_eq!(agent.times, [seconds(1), seconds(0)]);
-    let (mut pmcd, _) = told(&[("config", "/etc/d"), ("timeout", "0"), ("refresh", "-1")]);
+    let (mut pmcd, _) = told(&[("config", "/etc/d"), ("timeout", "x"), ("refresh", "-1")]);
     let agent = pmcd.agent();
     assert_eq!(agent.folder, Path::new("/etc/d"));
-    let wrong = ["-t 0: no number of seconds", "-R -1: no number of seconds"];
+    let wrong = ["-t x: no number of seconds", "-R -1: no number of seconds"];
     assert_eq!(agent.times, wrong.map(|wrong| Err(wrong.to_owned())));
+}
+
+/// OM-1: pmcd ends an agent that does not answer for five seconds, so no request waits that long.
+#[test]
+fn times_that_cannot_be_kept() {
+    for (text, time, is_said) in [
+        ("-1", 0, true),
+        ("0", 0, true),
+        ("4", 4, false),
+        ("5", 4, true),
+        ("99999999999", 4, true),
+    ] {
+        let (mut pmcd, _) = told(&[("timeout", text)]);
+        assert_eq!(pmcd.agent().times[0], Ok(Duration::from_secs(time)), "{text}");
+        assert_eq!(pmcd.log().contains(&format!("-t {text}: ")), is_said, "{}", pmcd.log());
+    }
+}
+
+/// OM-2: a source that hangs delays the start no longer than a request, and the others have values.
+#[test]
+fn a_source_that_hangs_at_the_start() {
+    let host = Host::new();
+    host.script("hangs.sh", "sleep 60");
+    host.page("good", "x 1\n");
+    let folder = host.at("config.d").display().to_string();
+    let begun = Instant::now();
+    let start = Harness::<OpenMetrics>::builder().option("timeout", "1");
+    let mut pmcd = start.option("config", &folder).start().expect("it starts");
+    assert!(
+        begun.elapsed() < Duration::from_secs(10),
+        "ten times as long as a request"
+    );
+    let values = pmcd.fetch("openmetrics.good.x").expect("values");
+    assert_eq!(values.value::<f64>(), Some(1.0));
 }
 
 /// OM-1: root before PCP 6.1, and then the user of all agents; an option names another one.

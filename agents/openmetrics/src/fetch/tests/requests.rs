@@ -42,6 +42,7 @@ fn with_headers(url: &str, headers: &[(&str, &str)]) -> Arc<Target> {
     Arc::new(Target::Http {
         url: Url::new(url),
         headers: headers.iter().map(own).collect(),
+        proof: None,
         secure: None,
     })
 }
@@ -243,10 +244,19 @@ fn headers_and_secrets() {
     let proof = Some("Basic dXNAZXI6cDp3".to_owned());
     let (near, _) = requests(
         "/near",
-        &[("Accept", "text/html"), ("authorization", "no"), ("X-A", "1")],
+        &[
+            ("Accept", "text/html"),
+            ("authorization", "no"),
+            ("X-A", "1"),
+            ("x-aBC", "2"),
+        ],
     );
     assert_eq!(near.len(), 2);
     for lines in near {
+        assert!(
+            lines.contains(&"x-aBC: 2".to_owned()),
+            "names are sent as they are written"
+        );
         assert_eq!(header(&lines, "Authorization"), proof);
         assert_eq!(header(&lines, "Accept").as_deref(), Some("text/html"));
         assert_eq!(header(&lines, "X-A").as_deref(), Some("1"));
@@ -298,6 +308,137 @@ fn cookies() {
     assert_eq!(cookies(2, &[]), ["session=1", "session=1"]);
 }
 
+/// OM-22: secrets in files are read for each request, are sent to the source's own server alone, and
+/// are the first of all; one that cannot be read leaves the server without a request.
+#[test]
+fn secrets_in_files() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("secret");
+    let (server, seen) = remembering(|_, out| respond(out, "200 OK", b"x 1\n"));
+    let url = server.url().replace("http://", "http://no:no@");
+    let with = |proof: &Proof| {
+        Arc::new(Target::Http {
+            url: Url::new(&url),
+            headers: vec![("Authorization".to_owned(), Secret::new("no"))],
+            proof: Some(Arc::new(proof.clone())),
+            secure: None,
+        })
+    };
+    let token = Proof {
+        token: Some(path.clone()),
+        ..Proof::default()
+    };
+    let password = Proof {
+        user: Some("us".to_owned()),
+        password: Some(path.clone()),
+        ..Proof::default()
+    };
+    let mut fetcher = fetcher(&[]);
+    // "us:pw" in base 64.
+    for (proof, text, expected) in [
+        (&token, "first\n", "Bearer first"),
+        (&token, "second", "Bearer second"),
+        (&password, "pw\r\n", "Basic dXM6cHc="),
+    ] {
+        fs::write(&path, text).expect("written");
+        assert!(all(&mut fetcher, &[with(proof)]).remove(0).is_ok());
+        let requests = std::mem::take(&mut *seen.lock().expect("no panic"));
+        assert_eq!(header(&requests[0], "Authorization").as_deref(), Some(expected));
+    }
+    let of = |words: &str| words.replace("PATH", &path.display().to_string());
+    for (proof, text, expected) in [
+        (&token, " \n", "TOKEN_FILE: PATH: it is empty"),
+        (&token, "a\nb", "TOKEN_FILE: PATH: no header can have its content"),
+        (
+            &Proof {
+                user: None,
+                ..password.clone()
+            },
+            "pw",
+            "PASSWORD_FILE: there is no line USER: for it",
+        ),
+        (
+            &Proof {
+                password: None,
+                ..password.clone()
+            },
+            "pw",
+            "USER: there is no line PASSWORD_FILE: for it",
+        ),
+        (
+            &Proof {
+                fault: Some("config entry USER: has x".to_owned()),
+                ..password.clone()
+            },
+            "pw",
+            "config entry USER: has x",
+        ),
+    ] {
+        fs::write(&path, text).expect("written");
+        let got = all(&mut fetcher, &[with(proof)]).remove(0);
+        assert_eq!(reason(got), of(expected));
+    }
+    fs::remove_file(&path).expect("ours");
+    let got = reason(all(&mut fetcher, &[with(&token)]).remove(0));
+    assert!(got.starts_with(&of("TOKEN_FILE: PATH: ")), "{got}");
+    assert!(seen.lock().expect("no panic").is_empty(), "nobody is asked without");
+}
+
+/// As PCP's agent, ours has of a body that ends early what has come, but for a line that is not
+/// whole. Of one that is packed it has nothing.
+#[test]
+fn bodies_that_end_early() {
+    let (server, _) = remembering(|path, out| {
+        let coding = if path == "/packed" {
+            "Content-Encoding: gzip\r\n"
+        } else {
+            ""
+        };
+        let reply = format!("HTTP/1.1 200 OK\r\n{coding}Content-Length: 100\r\n\r\nx 1\ny 23");
+        out.write_all(reply.as_bytes()).expect("written");
+        false
+    });
+    let mut fetcher = fetcher(&[]);
+    for _ in 0..2 {
+        assert_eq!(ask(&mut fetcher, &server.url()), Ok((200, "x 1\n".to_owned())));
+    }
+    let packed = server.url().replace("metrics", "packed");
+    assert!(reason(ask(&mut fetcher, &packed)).starts_with("end of file before message length reached"));
+}
+
+/// A name server that is mute delays neither files nor other hosts, however many names there are.
+#[test]
+fn a_mute_name_server() {
+    const NAMES: u32 = 600;
+    let server = Server::new(|_, out| respond(out, "200 OK", b"x 1\n"));
+    let client = http::Client::looking_up(|name| {
+        if name.starts_with("mute") {
+            thread::sleep(Duration::from_secs(60));
+        }
+        Ok(vec![([127, 0, 0, 1], 0).into()])
+    });
+    let mut fetcher = Fetcher::bounded(Memory::new(), Duration::from_secs(60));
+    assert!(fetcher.shared.client.set(client).is_ok());
+    for number in 0..NAMES {
+        fetcher.begin(number, target(&format!("http://mute{number}/")), None);
+    }
+    let directory = tempfile::tempdir().expect("a directory");
+    let page = directory.path().join("page");
+    fs::write(&page, "x 1\n").expect("written");
+    fetcher.begin(NAMES, Arc::new(Target::File(page)), None);
+    fetcher.begin(NAMES + 1, target(&server.url().replace("127.0.0.1", "good.test")), None);
+    // Those of the mute server are waited for much longer.
+    fetcher.wait_for([NAMES, NAMES + 1].map(|source| (source, Duration::from_secs(20))));
+    for _ in 0..2 {
+        let outcome = fetcher.next().expect("it does not wait for the others");
+        assert!(
+            outcome.source >= NAMES && outcome.result.is_ok(),
+            "{:?}",
+            outcome.result
+        );
+    }
+}
+
 /// A source that shows a certificate of its own keeps its connection beside those of others.
 #[test]
 fn connections_of_sources_with_lines_of_their_own() {
@@ -306,6 +447,7 @@ fn connections_of_sources_with_lines_of_their_own() {
         Arc::new(Target::Http {
             url: Url::new(&server.url()),
             headers: Vec::new(),
+            proof: None,
             secure: Some(Arc::new(Secure {
                 authorities: Some(path.into()),
                 ..Secure::default()

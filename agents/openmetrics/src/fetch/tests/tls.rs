@@ -80,7 +80,7 @@ fn get(client: &http::Client, url: &str, secure: Option<&Secure>) -> Got {
         .expect("a runtime");
     let got = runtime.block_on(async {
         let memory = Memory::new();
-        let got = client.get(&peer, &[], &memory, &progress);
+        let got = client.get(&peer, &[], None, &memory, &progress);
         // A file that is waited for would be for ever.
         tokio::time::timeout(Duration::from_secs(20), got).await
     });
@@ -234,7 +234,7 @@ fn certificates_of_a_source() {
         ..Secure::default()
     };
     let why = refused(&client, &url, &nobody);
-    assert!(why.contains("a line CERT: names it"), "{why}");
+    assert!(why.contains("a line CERT: of the source names it"), "{why}");
     refused(&client, &url, &showing(&other_certificate, Some(&other_key)));
     // It is renewed while the agent runs: the next connection shows the new one.
     write_both(&other_key, &other_certificate);

@@ -210,6 +210,7 @@ fn targets_in_the_log() {
     let target = Target::Http {
         url: Url::new("http://us:s3cret@h/m"),
         headers: headers.to_vec(),
+        proof: None,
         secure: None,
     };
     assert_eq!(

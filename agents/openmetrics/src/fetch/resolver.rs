@@ -1,0 +1,127 @@
+//! The addresses of hosts, by the C library: the host says how names are looked up.
+
+use std::collections::HashMap;
+use std::future::Future;
+use std::io;
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use hyper_util::client::legacy::connect::dns::Name;
+use parking_lot::Mutex;
+use tokio::runtime::{Builder, Runtime};
+use tokio::sync::OnceCell;
+use tower_service::Service;
+
+use crate::limits;
+
+/// The stack of a thread, in bytes.
+const STACK: usize = 256 << 10;
+
+/// How long a thread waits for work.
+const IDLE: Duration = Duration::from_secs(10);
+
+/// What looks a name up; a port of 0 belongs to it.
+pub(super) type LookUp = fn(&str) -> io::Result<Vec<SocketAddr>>;
+
+/// Addresses of a host, once they are known.
+type Answer = Arc<OnceCell<Vec<SocketAddr>>>;
+
+/// Looks hosts up. Sources of one host wait for one answer together, each host on a thread of its
+/// own: a name server that is mute delays neither files nor other hosts.
+#[derive(Clone)]
+pub(super) struct Resolver {
+    look_up: LookUp,
+    asked: Arc<Mutex<HashMap<String, Answer>>>,
+    threads: Arc<OnceLock<Threads>>,
+}
+
+/// The threads of a runtime of which nothing else is used. Those that wait when it is dropped are
+/// left alone.
+struct Threads(Option<Runtime>);
+
+impl Threads {
+    fn new() -> io::Result<Threads> {
+        let runtime = Builder::new_current_thread()
+            .max_blocking_threads(limits::SOURCES as usize)
+            .thread_keep_alive(IDLE)
+            .thread_stack_size(STACK)
+            .thread_name("names")
+            .build()?;
+        Ok(Threads(Some(runtime)))
+    }
+
+    async fn run<T: Send + 'static>(&self, work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+        let Some(runtime) = &self.0 else {
+            return Err(io::Error::other("the agent ends"));
+        };
+        let done = runtime.spawn_blocking(work).await;
+        done.unwrap_or_else(|error| Err(io::Error::other(error)))
+    }
+}
+
+impl Drop for Threads {
+    fn drop(&mut self) {
+        if let Some(runtime) = self.0.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl Resolver {
+    /// A resolver that asks this function.
+    pub fn new(look_up: LookUp) -> Resolver {
+        Resolver {
+            look_up,
+            asked: Arc::default(),
+            threads: Arc::default(),
+        }
+    }
+
+    async fn ask(&self, name: &str) -> io::Result<Vec<SocketAddr>> {
+        let threads = match self.threads.get() {
+            Some(threads) => threads,
+            None => {
+                let new = Threads::new()?;
+                self.threads.get_or_init(|| new)
+            }
+        };
+        let (look_up, owned) = (self.look_up, name.to_owned());
+        let found = threads.run(move || look_up(&owned)).await;
+        found.map_err(|error| io::Error::new(error.kind(), format!("{error} ({name})")))
+    }
+}
+
+impl Service<Name> for Resolver {
+    type Response = std::vec::IntoIter<SocketAddr>;
+    type Error = io::Error;
+    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        let resolver = self.clone();
+        let answer = Arc::clone(resolver.asked.lock().entry(name.as_str().to_owned()).or_default());
+        Box::pin(async move {
+            let found = answer.get_or_try_init(|| resolver.ask(name.as_str())).await.cloned();
+            // The next one asks again.
+            let mut asked = resolver.asked.lock();
+            if asked.get(name.as_str()).is_some_and(|same| Arc::ptr_eq(same, &answer)) {
+                asked.remove(name.as_str());
+            }
+            found.map(Vec::into_iter)
+        })
+    }
+}
+
+/// Asks the C library (getaddrinfo).
+///
+/// # Errors
+/// What it says.
+pub(super) fn of_the_host(name: &str) -> io::Result<Vec<SocketAddr>> {
+    Ok((name, 0).to_socket_addrs()?.collect())
+}

@@ -1,0 +1,49 @@
+//! Where the documents of sources come from.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::proof::Proof;
+use super::secure::Secure;
+use super::url::Url;
+use crate::secret::Secret;
+
+/// Where a document comes from.
+#[derive(Clone, PartialEq, Eq)]
+pub enum Target {
+    /// An address, with headers for the request.
+    Http {
+        /// The address.
+        url: Url,
+        /// Names and values.
+        headers: Vec<(String, Secret)>,
+        /// The files with secrets for the request, if there are any.
+        proof: Option<Arc<Proof>>,
+        /// What connections with TLS have of their own.
+        secure: Option<Arc<Secure>>,
+    },
+    /// A file of this host.
+    File(PathBuf),
+    /// A program, whose stdout it is.
+    Script(PathBuf),
+}
+
+/// As the log shows it at level `debug`: of headers the names.
+impl fmt::Display for Target {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::File(path) | Target::Script(path) => write!(out, "{}", path.display()),
+            Target::Http { url, headers, .. } => {
+                write!(out, "{url} HEADERS:")?;
+                headers.iter().try_for_each(|(name, _)| write!(out, " {name}: ...;"))
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Target {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, out)
+    }
+}
