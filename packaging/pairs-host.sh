@@ -33,6 +33,8 @@ asked() {
     timeout 300 pminfo -f >"/tmp/$1.all" 2>&1 || true
     awk '/^[a-z][^ ]*$/ { name = $0 } /^[a-z][^ ]*: / { print } /^Error/ { print name ": " $0 }' "/tmp/$1.all" | sort >"/tmp/$1.errors"
     cat /proc/[0-9]*/maps 2>/dev/null | sed -n 's:^[^/]*\(/.*libpcp_pmda\.so.*\)$:\1:p' | sort -u >"/tmp/$1.loaded" || true
+    # Whose process has two generations of libpcp.
+    grep -l 'libpcp\.so\.3' /proc/[0-9]*/maps 2>/dev/null | xargs -r grep -l 'libpcp\.so\.4' | sed 's:maps$:comm:' | xargs -r cat | sort >"/tmp/$1.both" || true
     echo "$1: $(wc -l <"/tmp/$1.all") lines, $(wc -l <"/tmp/$1.errors") metrics with an error, loaded: $(tr '\n' ' ' <"/tmp/$1.loaded")"
     kill "$pid" 2>/dev/null && wait "$pid" || true
 }
@@ -43,16 +45,35 @@ asked c
 ! grep -q rust /tmp/c.loaded || fail "the library is loaded before it is enabled"
 [ "$(wc -l </tmp/c.all)" -gt 1000 ] || fail "the C library serves nothing"
 
+# as_with C OURS: whether pmcd has served on this library what it has served on the C library.
+as_with() {
+    # Others are never loaded beside it.
+    [ "$(cat "/tmp/$2.loaded")" = "$ours" ] || fail "loaded: $(cat "/tmp/$2.loaded")"
+    comm -3 "/tmp/$1.errors" "/tmp/$2.errors" | tee /tmp/different
+    [ ! -s /tmp/different ] || fail "not the same metrics have an error as with the C library"
+    # Processes come and go.
+    [ "$(wc -l <"/tmp/$2.all")" -gt $(($(wc -l <"/tmp/$1.all") * 9 / 10)) ] || fail "fewer values than with the C library"
+    ! grep -rh 'serves no call' /var/log/pcp/pmcd /tmp/output || fail "it fits, and refuses"
+}
+
 if reason=$($command fits 2>&1); then
     $command enable
     asked ours
-    # Others are never loaded beside it.
-    [ "$(cat /tmp/ours.loaded)" = "$ours" ] || fail "loaded: $(cat /tmp/ours.loaded)"
-    comm -3 /tmp/c.errors /tmp/ours.errors | tee /tmp/different
-    [ ! -s /tmp/different ] || fail "not the same metrics have an error as with the C library"
-    # Processes come and go.
-    [ "$(wc -l </tmp/ours.all)" -gt $(($(wc -l </tmp/c.all) * 9 / 10)) ] || fail "fewer values than with the C library"
-    ! grep -rh 'serves no call' /var/log/pcp/pmcd /tmp/output || fail "it fits, and refuses"
+    as_with c ours
+    if grep -q 'libpcp\.so\.4' "$ours"; then
+        # Agents of Debian 12, one of them in pmcd, before any call of another.
+        configuration=$(sed -n 's/^PCP_PMCDCONF_PATH=//p' /etc/pcp.conf)
+        sed -i '/^\(linux\|proc\)[[:blank:]]/d' "$configuration"
+        sed -i '1i linux 60 dso linux_init /older/linux/pmda_linux.so\nproc 3 pipe binary /older/proc/pmdaproc -d 3' "$configuration"
+        $command disable
+        asked older-c
+        $command enable
+        asked older
+        printf 'pmcd\npmdaproc\n' | cmp - /tmp/older.both || fail "the older libpcp is in the processes $(tr '\n' ' ' </tmp/older.both)"
+        as_with older-c older
+        echo "works, with agents of PCP 6 as well"
+        exit
+    fi
     echo works
     exit
 fi

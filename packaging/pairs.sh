@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # pairs.sh [ARCH…]: the library built for one PCP, on a host with another one. For each pair of PCP 6.0.3, 6.3.8 and 7.2.2 (Debian 12, 13 and
 # sid) on amd64, i386 and armhf: as a package and as `make install` leaves it, it works, or refuses in words before an agent sees a structure
-# of the other PCP. The last lines are the table of docs/OPERATING.md.
+# of the other PCP. On PCP 7 with its own build, Debian 12's agents for Linux and for processes run as well, with libpcp.so.3 and
+# libpcp.so.4 in their process. The last lines are the table of docs/OPERATING.md.
 #
 # Below target/systems it makes a Debian system of each suite and architecture, and a Debian 13 that builds for all of them (with
 # --sysroot, and less optimised than a release); armhf's systems are unpacked and not configured, and run under qemu-user, by a binfmt_misc
@@ -13,7 +14,7 @@ cd "$(dirname "$0")/.."
 
 suites=(bookworm trixie sid)
 # What a host has, and what a build for it needs.
-packages=(pcp libpcp-pmda3 libpcp-pmda3-dev libpcp3-dev libc6-dev procps)
+packages=(pcp libpcp3 libpcp-pmda3 libpcp-pmda3-dev libpcp3-dev libc6-dev procps)
 
 # names ARCH: the words for it.
 names() {
@@ -126,12 +127,13 @@ build() {
     echo "$SOURCES" >"$out/sources"
 }
 
-# on_host SUITE ARCH COMMAND…: in a copy of a host's system that is gone afterwards, with $out of the build in /built.
+# on_host SUITE ARCH COMMAND…: in a copy of a host's system that is gone afterwards, with $out of the build in /built, and with agents of
+# the first suite in /older.
 on_host() {
-    local run=() host=$target/systems/pairs-$1-$2
+    local run=() host=$target/systems/pairs-$1-$2 older=$target/systems/pairs-${suites[0]}-$2/usr/lib/pcp/pmdas
     [ "$2" != armhf ] || run=(foreign)
     shift 2
-    HOST=$host OUT=$out "${run[@]}" timeout --kill-after=10 900 unshare --mount --pid --net --fork --kill-child bash -euc '
+    HOST=$host OUT=$out OLDER=$older "${run[@]}" timeout --kill-after=10 900 unshare --mount --pid --net --fork --kill-child bash -euc '
         mount --make-rprivate /
         mount -t tmpfs tmpfs /mnt
         mkdir /mnt/upper /mnt/work /mnt/root
@@ -141,6 +143,8 @@ on_host() {
         mkdir -p /mnt/root/built
         cp -r "$OUT/." /mnt/root/built
         cp packaging/pairs-host.sh /mnt/root/built/
+        mkdir /mnt/root/older
+        cp -r "$OLDER/linux" "$OLDER/proc" /mnt/root/older/
         make -s install BUILT="$OUT" DESTDIR=/mnt/root STRIP=: ARCHIVE_STRIP=: >/dev/null
         ip link set lo up
         exec chroot /mnt/root env -i LC_ALL=C DEBIAN_FRONTEND=noninteractive HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"' bash "$@"
