@@ -30,7 +30,8 @@ echo "== a copy of $from in $tree"
 tar --create --exclude=./.git -C "$from" . | tar --extract -C "$tree"
 [ ! -e "$tree/src/include/builddefs" ] || quietly clean make -C "$tree/src" clean
 cd "$tree"
-quietly configure ./configure --prefix="$work/root" --without-qt --without-qt3d --without-selinux
+# As packages are built: without assertions.
+quietly configure ./configure --prefix="$work/root" --with-non-debug=yes --without-qt --without-qt3d --without-selinux
 cd "$OLDPWD"
 
 echo "== PCP $(sed -n 's/^PCP_VERSION=//p' "$tree/src/include/pcp.conf")"
