@@ -87,7 +87,10 @@ const REASONS: &[(&str, &str)] = &[
         "purge",
         "the oldest time stamp is noted, so that most purges look at no instance",
     ),
-    ("queue", "the lock for each step, record and parameter"),
+    (
+        "queue",
+        "the lock and the panic guard for each step, record and parameter",
+    ),
     (
         "save",
         "a new file with owner and mode of the old one is renamed: a crash leaves one of both",
@@ -97,7 +100,10 @@ const REASONS: &[(&str, &str)] = &[
         "the domain and its indexes are made; the hashes of name and key",
     ),
     ("SIZE", "the lock and the panic guard"),
-    ("walk", "the list is sorted by id, inactive instances are part of it"),
+    (
+        "walk",
+        "the lock and the panic guard for each step; inactive instances are in the list",
+    ),
 ];
 
 fn reason(name: &str) -> &'static str {
