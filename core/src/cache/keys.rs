@@ -155,7 +155,7 @@ fn mix([mut a, mut b, mut c]: [u32; 3]) -> [u32; 3] {
 pub(super) const ATTEMPTS: usize = 10;
 
 /// The number of times that a key's id was free at the first, second, … attempt, for the dump.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Attempts(pub(super) [u32; ATTEMPTS]);
 
 impl Attempts {

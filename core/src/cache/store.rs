@@ -104,13 +104,13 @@ impl<T: Copy> Cache<T> {
                 return Err(self.key_taken(slot, name));
             }
         }
-        let before = self.mode;
+        let before = (self.mode, self.attempts);
         let id = self.key_id(name, key, key_len)?;
         // This stays when the insertion fails (CACHE-54), but not when it fails for want of memory.
         self.mode = Mode::Reuse;
         let result = self.add(Some(id), name, short, key, private);
         if result == Err(Error::ENOMEM) {
-            self.mode = before;
+            (self.mode, self.attempts) = before;
         }
         result
     }
