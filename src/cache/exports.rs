@@ -29,10 +29,10 @@ unsafe fn give(
 ) -> c_int {
     if !name.is_null() {
         // SAFETY: the name stays for as long as the manual says, as the caller promises.
-        unsafe { name.lend(entry.terminated()) };
+        unsafe { name.set_text(entry.terminated()) };
     }
     inst.set(entry.id());
-    private.give(entry.private());
+    private.set_private(entry.private());
     entry.state() as c_int
 }
 

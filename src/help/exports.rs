@@ -100,7 +100,7 @@ pub unsafe extern "C-unwind" fn pmdaText(
         // SAFETY: NULL, or the address of a text that ends in a NUL (`help::text`), in the memory of
         // an open database. That memory does not move or change until an agent closes the database
         // (`pmdaCloseHelp`), which is how long the text is promised for; C must not write to it.
-        unsafe { buffer.put(text) };
+        unsafe { buffer.set_pointer(text) };
         if text.is_null() { Err(Error::TEXT) } else { Ok(()) }
     })
 }

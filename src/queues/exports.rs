@@ -243,7 +243,7 @@ pub unsafe extern "C-unwind" fn pmdaEventQueueRecords(
     if let Some(shown) = fetch.shown {
         // SAFETY: NULL, or an event array of the state, which has its type and length in front. It
         // stays until something is added to it or it is released, as the manual says.
-        unsafe { avp.lend(shown) };
+        unsafe { avp.set_block(shown) };
     }
     returned(outcome)
 }

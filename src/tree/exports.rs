@@ -37,7 +37,7 @@ pub unsafe extern "C" fn pmdaTreeCreate(tree: Out<'_, *mut pmdaNameSpace>) -> c_
         let tree = tree.needed(&"tree")?;
         let new = pmns::create()?;
         // SAFETY: a tree that libpcp has just made. It belongs to the caller now, who releases it.
-        unsafe { tree.put(new) };
+        unsafe { tree.set_pointer(new) };
         Ok(())
     })
 }

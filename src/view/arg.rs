@@ -57,7 +57,7 @@
 //! ```compile_fail,E0133
 //! # use pcp_pmda::view::arg::Out;
 //! fn local_text(name: Out<'_, *mut std::ffi::c_char>) {
-//!     name.lend(&[b'x', 0]);
+//!     name.set_text(&[b'x', 0]);
 //! }
 //! ```
 //!
@@ -65,7 +65,7 @@
 //! # use pcp_pmda::view::arg::Out;
 //! # use pcp_pmda::view::types::pmAtomValue;
 //! fn local_block(atom: Out<'_, pmAtomValue>) {
-//!     atom.lend(Some((&mut [0; 4]).as_mut_slice().into()));
+//!     atom.set_block(Some((&mut [0; 4]).as_mut_slice().into()));
 //! }
 //! ```
 //!
@@ -337,7 +337,7 @@ impl<'call, T: Copy> Out<'call, T> {
     ///
     /// # Safety
     /// What the value leads to is as C expects it at this place.
-    pub unsafe fn put(self, value: T) {
+    pub unsafe fn set_pointer(self, value: T) {
         if !self.0.is_null() {
             // SAFETY: not NULL, hence valid for a write by the contract of `new`. The old value is
             // `Copy`, so nothing is dropped. The caller answers for what the new one leads to.
@@ -401,7 +401,7 @@ impl<T: Number> Out<'_, T> {
     /// Stores a number, if C wants it.
     pub fn set(self, value: T) {
         // SAFETY: a `Number` leads to nothing.
-        unsafe { self.put(value) };
+        unsafe { self.set_pointer(value) };
     }
 }
 
@@ -411,7 +411,7 @@ impl<T> Out<'_, *mut T> {
         if !self.0.is_null() {
             // SAFETY: a block from malloc, which nobody else has: C frees it, as the exported
             // function says.
-            unsafe { self.put(block.into_raw()) };
+            unsafe { self.set_pointer(block.into_raw()) };
         }
     }
 }
@@ -419,11 +419,11 @@ impl<T> Out<'_, *mut T> {
 impl Out<'_, *mut c_void> {
     /// Stores the pointer that the agent has attached to an instance, or NULL, if C wants it. For
     /// places where an agent expects such a pointer back.
-    pub(crate) fn give(self, private: Option<Private>) {
+    pub(crate) fn set_private(self, private: Option<Private>) {
         // SAFETY: NULL, or a pointer that the agent itself has given: a `Private` comes as an
         // argument from C alone, since it has no constructor. What it leads to is the agent's
         // affair, and is as the agent expects it for as long as the agent keeps it so.
-        unsafe { self.put(private.map_or(std::ptr::null_mut(), Private::as_ptr)) };
+        unsafe { self.set_pointer(private.map_or(std::ptr::null_mut(), Private::as_ptr)) };
     }
 }
 
@@ -433,10 +433,10 @@ impl Out<'_, *mut c_char> {
     ///
     /// # Safety
     /// The text stays, unchanged, for as long as the manual of the exported function says.
-    pub unsafe fn lend(self, terminated: &[u8]) {
+    pub unsafe fn set_text(self, terminated: &[u8]) {
         debug_assert_eq!(terminated.last(), Some(&0), "a NUL at the end");
         // SAFETY: a text that stays, as the caller says.
-        unsafe { self.put(terminated.as_ptr().cast_mut().cast()) };
+        unsafe { self.set_pointer(terminated.as_ptr().cast_mut().cast()) };
     }
 }
 
@@ -446,10 +446,10 @@ impl<'call> Out<'call, pmAtomValue> {
     /// # Safety
     /// The block begins with its type and length, as a `pmValueBlock`, and stays for as long as the
     /// manual of the exported function says.
-    pub unsafe fn lend(self, block: Option<NonNull<[u8]>>) {
+    pub unsafe fn set_block(self, block: Option<NonNull<[u8]>>) {
         let vbp = block.map_or(std::ptr::null_mut(), |block| block.as_ptr().cast());
         // SAFETY: a block with its length in front that stays, as the caller says.
-        unsafe { self.put(pmAtomValue { vbp }) };
+        unsafe { self.set_pointer(pmAtomValue { vbp }) };
     }
 
     /// The member of an atom that holds a value of this type.

@@ -157,7 +157,7 @@ impl InstanceList {
             let list = ManuallyDrop::new(self).list;
             // SAFETY: blocks from malloc, which nobody else has: C frees them, as the exported
             // function says.
-            unsafe { place.put(list.as_ptr()) };
+            unsafe { place.set_pointer(list.as_ptr()) };
         }
     }
 

@@ -280,7 +280,7 @@ impl<'call> CResult<'call> {
     pub(crate) fn finish(&mut self, token: &mut Token) {
         // SAFETY: a complete result, which stays until the next fetch, as the manual of `pmdaFetch`
         // says; or until the arena is cleared, and then only code of ours has its address.
-        unsafe { self.place.put(self.block.result.as_ptr()) };
+        unsafe { self.place.set_pointer(self.block.result.as_ptr()) };
         if let ResultMemory::Malloc(results) = self.memory {
             results.put_back(token, self.block);
         }
