@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# pcp-tree.sh DIR: the library in PCP's own tree. DIR has PCP's sources, such as a clone of its git; it is copied to
+# pcp-tree.sh DIR: the library in PCP's own tree. DIR has PCP's sources, such as Debian's source package (`apt-get source pcp`); it is copied to
 # target/pcp-tree/source, and nothing is written into it. There libpcp and its C libpcp_pmda are built, then ours by
 # packaging/pcp-tree/GNUmakefile in the C library's place, without a network: it exports the same symbols, and dbpmda gets the same
 # answers of PCP's agent simple from both. Needs what PCP's configure asks for (Debian: bison, flex).

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# pcp-git.sh DIR: PCP's newest sources with the library on top, to see a change of PCP's before a release has it. DIR is as for
+# pcp-whole.sh DIR: all of PCP with the library on top, to see a change of PCP's before users have it. DIR is as for
 # pcp-tree.sh, which runs first. Then all of PCP's `src` is built and installed below target/pcp-tree/root, and with its C library and
 # with ours:
 #
@@ -9,7 +9,7 @@
 # Needs root, for name spaces (processes, network), and what PCP's configure asks for. The agents run as the user root.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-fail() { echo "packaging/pcp-git.sh: $*" >&2; exit 1; }
+fail() { echo "packaging/pcp-whole.sh: $*" >&2; exit 1; }
 target=$(realpath -m "${CARGO_TARGET_DIR:-target}")
 work=$target/pcp-tree
 root=$work/root
@@ -57,7 +57,7 @@ echo "== its agents on both libraries"
 for library in "$c" "$ours"; do
     out=$work/agents-c
     [ "$library" = "$c" ] || out=$work/agents-ours
-    unshare --net --pid --fork --kill-child --mount-proc timeout 900 packaging/pcp-git.sh --asked "$library" "$out" || fail "pmcd does not serve on $library: $out"
+    unshare --net --pid --fork --kill-child --mount-proc timeout 900 packaging/pcp-whole.sh --asked "$library" "$out" || fail "pmcd does not serve on $library: $out"
     [ "$(cat "$out/loaded")" = "$library/libpcp_pmda.so.3" ] || fail "loaded: $(cat "$out/loaded")"
 done
 cmp "$work"/agents-{c,ours}/texts || fail "descriptors, labels or texts differ"
