@@ -252,6 +252,47 @@ fn ended_by_sigterm() {
     }
 }
 
+/// The end of pmcd's connection drops an agent that is just starting, once it has started. If that
+/// takes too long, the process of the agent ends.
+#[test]
+fn left_while_it_starts() {
+    let (environment, _) = environment("left_while_it_starts", &["ticking"]);
+    let log = environment.directory.join("ticking.log");
+    for (seconds, end) in [
+        ("2", "Info: dropped\n"),
+        ("300", "Warning: the agent has not ended within 5 seconds\n"),
+    ] {
+        // That of the agent before.
+        let _ = fs::remove_file(&log);
+        let Started { mut agent, pmcd } = Started::new(&environment, "ticking", &["--sleep", seconds], &[]);
+        drop(pmcd);
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let status = loop {
+            if let Some(status) = agent.try_wait().expect("our own child") {
+                break Some(status);
+            }
+            if Instant::now() > deadline {
+                break None;
+            }
+            thread::sleep(Duration::from_millis(10));
+        };
+        if status.is_none() {
+            kill(agent.id(), libc::SIGKILL);
+            agent.wait().expect("our own child");
+        }
+        let text = fs::read_to_string(&log).expect("a log");
+        assert!(
+            status.is_some_and(|status| status.success()),
+            "{seconds} {status:?} {text}"
+        );
+        let (_, rest) = text
+            .split_once("Info: pmcd has closed the connection while the agent starts\n")
+            .expect(&text);
+        let (rest, footer) = rest.split_once("\nLog finished ").expect(&text);
+        assert!(rest.ends_with(end) && footer.lines().count() == 1, "{seconds} {text}");
+    }
+}
+
 /// No error of memory, and nothing lost, in a daemon that pmcd's requests go through.
 #[test]
 fn under_valgrind() {

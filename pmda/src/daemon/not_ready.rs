@@ -4,11 +4,15 @@
 //! start. So after a second a thread reads the requests. The first one that needs a reply gets
 //! `PM_ERR_PMDANOTREADY`, and pmcd sends no more of them until it gets `PM_ERR_PMDAREADY`. Those
 //! that need no reply are kept for the session.
+//!
+//! If pmcd closes the connection meanwhile, the agent ends as by SIGTERM: it is dropped once it has
+//! started, and if that takes too long, its process ends.
 
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
@@ -18,10 +22,11 @@ use pmda_core::wire::encode::Reply;
 use pmda_core::wire::receive::Receiver;
 
 use super::stream::{Stream, next};
+use super::termination;
 
-/// Time that a request waits for the agent to start, in milliseconds: less than pmcd waits, and
-/// longer than most agents take, whose first client then gets its values.
-const PATIENCE: u16 = 1000;
+/// Time that a request waits for the agent to start: less than pmcd waits, and longer than most
+/// agents take, whose first client then gets its values.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// The thread that answers, and the socket whose closing stops it.
 pub(super) struct NotReady {
@@ -69,16 +74,29 @@ impl NotReady {
 }
 
 impl Kept {
+    /// Answers until the agent has started. If pmcd closes the connection before, the process ends
+    /// unless the agent has started soon after.
     fn answer_until(mut self, stopped: &impl AsFd) -> Kept {
-        if ends_soon(stopped) {
+        if has_started_within(PATIENCE, stopped) {
             return self;
         }
+        if self.is_left_by_pmcd(stopped) {
+            log::info!("pmcd has closed the connection while the agent starts");
+            if !has_started_within(termination::PATIENCE, stopped) {
+                termination::end_late();
+            }
+        }
+        self
+    }
+
+    /// Answers. Returns true if no request can come any more, false when the agent has started.
+    fn is_left_by_pmcd(&mut self, stopped: &impl AsFd) -> bool {
         while self.has_request(stopped) {
             match next(&mut self.stream.input, &mut self.receiver) {
                 Ok(Some(pdu)) => {
                     if needs_answer(pdu.header.kind) {
                         if self.tell(PM_ERR_PMDANOTREADY).is_err() {
-                            break;
+                            return true;
                         }
                         self.is_awaited = true;
                     } else {
@@ -87,10 +105,10 @@ impl Kept {
                     self.receiver.recycle(pdu);
                 }
                 // The session meets the same end of the stream.
-                Ok(None) | Err(_) => break,
+                Ok(None) | Err(_) => return true,
             }
         }
-        self
+        false
     }
 
     /// Waits for a request; returns false when the agent has started.
@@ -112,10 +130,11 @@ impl Kept {
     }
 }
 
-/// Waits for a quick start. Returns true if the agent has started in time.
-fn ends_soon(stopped: &impl AsFd) -> bool {
+/// Waits for the agent to start. Returns true if it has started in time.
+fn has_started_within(limit: Duration, stopped: &impl AsFd) -> bool {
+    let limit = PollTimeout::try_from(limit).unwrap_or(PollTimeout::MAX);
     let mut stop = [PollFd::new(stopped.as_fd(), PollFlags::POLLIN)];
-    is_polled(&mut stop, PATIENCE.into()) && stop[0].any() == Some(true)
+    is_polled(&mut stop, limit) && stop[0].any() == Some(true)
 }
 
 /// Polls, again after signals. Returns false if poll fails.

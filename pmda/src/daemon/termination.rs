@@ -12,8 +12,9 @@ use signal_hook::iterator::Signals;
 use crate::logger::{self, reason};
 
 /// Time that the agent has to end after SIGTERM: it may be in the middle of a request, and its
-/// `drop` may end children and save files.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// `drop` may end children and save files. The same for an agent that is starting when pmcd closes
+/// the connection.
+pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
 /// What the thread that waits for SIGTERM shares with the one that serves requests.
 #[derive(Clone)]
@@ -59,7 +60,7 @@ impl Termination {
             // This cannot fail: the counter is full only after 2^64 rings.
             let _ = self.0.bell.write(1);
             thread::sleep(PATIENCE);
-            log::warn!("the agent has not ended within {} seconds", PATIENCE.as_secs());
+            end_late();
         }
         logger::close();
         process::exit(0);
@@ -75,6 +76,13 @@ impl Termination {
     pub(super) fn is_asked(&self) -> bool {
         self.0.is_asked.load(Ordering::SeqCst)
     }
+}
+
+/// Ends the process of an agent that has not ended within [`PATIENCE`]; the agent is not dropped.
+pub(super) fn end_late() -> ! {
+    log::warn!("the agent has not ended within {} seconds", PATIENCE.as_secs());
+    logger::close();
+    process::exit(0);
 }
 
 /// The descriptor that can be read when SIGTERM has come.
