@@ -5,6 +5,7 @@
 //! questions are those that tools ask: `pminfo -dfmtTlI`, `pmprobe`, `pmval`, `pmstore`, dbpmda.
 
 mod differences;
+mod exporters;
 mod host;
 mod lines;
 mod network;

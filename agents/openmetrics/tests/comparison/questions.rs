@@ -16,8 +16,8 @@ pub fn about_source(pmcd: &Pmcd<'_>, host: &Host, source: &Document, round: &str
     about(pmcd, host, &source.name, round, answers);
 }
 
-/// All that is said about a source.
-pub fn about(pmcd: &Pmcd<'_>, host: &Host, source: &str, round: &str, answers: &mut Answers) {
+/// All that is shown of a source: names, descriptions, texts, labels, instances and values.
+pub fn shown(pmcd: &Pmcd<'_>, host: &Host, source: &str, round: &str, answers: &mut Answers) {
     let root = format!("openmetrics.{source}");
     let mut add = |question: String, answer: String| {
         answers.insert(
@@ -34,6 +34,18 @@ pub fn about(pmcd: &Pmcd<'_>, host: &Host, source: &str, round: &str, answers: &
     for (metric, answer) in lines(&text(&pmcd.tool("pmprobe", &["-I", &root]))) {
         add(format!("pmprobe -I {metric}"), answer);
     }
+}
+
+/// All that is said about a source.
+pub fn about(pmcd: &Pmcd<'_>, host: &Host, source: &str, round: &str, answers: &mut Answers) {
+    shown(pmcd, host, source, round, answers);
+    let root = format!("openmetrics.{source}");
+    let mut add = |question: String, answer: String| {
+        answers.insert(
+            (source.to_owned(), format!("{round}: {question}")),
+            host.steady(&answer),
+        );
+    };
     // One of them is enough: they are the same tool on the same answers.
     for metric in names(pmcd, &root).iter().filter(|metric| ONE_OF_MANY.is_match(metric)) {
         let args = ["-s", "2", "-t", "0.01", "-w", "30", metric];
