@@ -1,6 +1,7 @@
 //! A source: where its documents come from, and its metrics.
 
-use std::borrow::Cow;
+mod samples;
+
 use std::collections::HashMap;
 use std::fs;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -18,17 +19,14 @@ use super::budget::Budget;
 use super::instances::instance_size;
 use super::losses::{Loss, Losses};
 use super::metric::Metric;
-use crate::cache::{Files, Full, Table};
-use crate::exposition::{Excerpt, Parser, Sample, text};
+use crate::cache::{Files, Table};
+use crate::exposition::Excerpt;
 use crate::fetch::Target;
 use crate::filter::Config;
 use crate::generation::Generation;
 use crate::limits;
-use crate::names::{self, Definition, Note};
 use crate::sources::{Changed, EXECUTABLE, Found, Kind};
-
-/// One more than the greatest serial of an instance domain.
-const SERIALS: u32 = 1 << 22;
+use samples::{Known, News};
 
 /// So much of a script is searched for lines, in bytes.
 const HEAD: u64 = 64 << 10;
@@ -38,36 +36,6 @@ const EARLY: Duration = Duration::from_secs(1);
 
 /// Series are looked at so often in the time after which they are forgotten.
 const LOOKS: u32 = 4;
-
-/// What a name of samples stands for.
-#[derive(Clone, Copy, Debug)]
-enum Known {
-    /// A metric, by its place.
-    Metric(usize),
-    /// A name that a filter excludes.
-    Excluded,
-    /// A name that is not shown, and why.
-    Lost(Loss),
-}
-
-/// What a document has brought.
-#[derive(Debug, Default)]
-pub struct News {
-    /// The places of metrics that are new, or there again.
-    pub metrics: Vec<usize>,
-    /// The places of metrics that clients are not to know any more.
-    pub gone: Vec<usize>,
-    /// The places of metrics whose labels have changed.
-    pub labels: Vec<usize>,
-    /// The names of metrics that clients are not to know any more, as other ones have their places.
-    pub removed: Vec<String>,
-    /// How many samples were read.
-    pub samples: usize,
-    /// How many of them are shown.
-    pub shown: usize,
-    /// The page is no document, for this reason.
-    pub no_document: Option<String>,
-}
 
 /// The beginning of a script, as far as whole lines of it are read. A script that cannot be read
 /// is run anyway, as without this agent's lines.
@@ -98,45 +66,6 @@ fn budget_of(numbers: &Table) -> Budget {
     let mut budget = Budget::new(limits::NAMES);
     budget.charge(numbers.names().map(|(_, name)| metric_size(name)).sum());
     budget
-}
-
-/// A line that is no sample.
-struct Wrong {
-    number: usize,
-    reason: String,
-    /// Line and reason, for the log.
-    text: String,
-}
-
-impl Wrong {
-    /// The line of a sample whose name cannot be used.
-    fn name(sample: &Sample<'_, '_>, reason: &str) -> Wrong {
-        Wrong {
-            number: sample.number,
-            reason: reason.to_owned(),
-            text: format!("cannot parse name in {}: {reason}", Excerpt(sample.line)),
-        }
-    }
-
-    /// Number and reason, for the status.
-    fn first(&self) -> String {
-        format!("line {}: {}", self.number, self.reason)
-    }
-}
-
-/// Whether most lines of a page are no samples.
-fn is_no_document(text: &str, config: &Config) -> bool {
-    let (mut samples, mut others) = (0_usize, 0_usize);
-    let mut parser = Parser::new(text);
-    while let Some(next) = parser.next_sample() {
-        let is_sample = |sample: Sample<'_, '_>| names::is_valid(&sample.name) || !config.includes_metric(&sample.name);
-        if next.is_ok_and(is_sample) {
-            samples += 1;
-        } else {
-            others += 1;
-        }
-    }
-    others > samples
 }
 
 /// A source.
@@ -379,238 +308,6 @@ impl Source {
         self.config = Rc::new(config);
     }
 
-    /// Takes the samples of a document. A line that is no sample costs itself; a page most of whose
-    /// lines are none is no document, and has no values.
-    pub fn take(&mut self, document: &[u8], files: &Files) -> News {
-        let mut news = News::default();
-        if std::mem::take(&mut self.is_rewritten) {
-            self.define_anew(&mut news);
-        }
-        self.losses.begin();
-        let text = text(document);
-        let mut parser = Parser::new(&text);
-        // Samples of one metric follow each other.
-        let mut last = None;
-        while let Some(next) = parser.next_sample() {
-            let outcome = match next {
-                Ok(sample) => self.take_sample(&sample, &mut last, files, &mut news),
-                Err(fault) => Err(Wrong {
-                    number: fault.number,
-                    reason: fault.reason.to_string(),
-                    text: fault.to_string(),
-                }),
-            };
-            let Err(wrong) = outcome else { continue };
-            if !self.losses.has(Loss::Line) && is_no_document(&text, &self.config) {
-                news.no_document = Some(wrong.first());
-                break;
-            }
-            if self.losses.add(Loss::Line, 1, || wrong.first()) {
-                log::error!("{} (source {})", wrong.text, self.name);
-            }
-        }
-        self.end(&mut news);
-        news
-    }
-
-    /// Takes a sample. `last` has the name of the sample before.
-    ///
-    /// # Errors
-    /// The line is no sample.
-    fn take_sample<'t>(
-        &mut self,
-        sample: &Sample<'_, 't>,
-        last: &mut Option<(Cow<'t, str>, Known)>,
-        files: &Files,
-        news: &mut News,
-    ) -> Result<(), Wrong> {
-        let known = match last {
-            Some((name, known)) if *name == sample.name => *known,
-            _ => {
-                let known = match self.by_name.get(&*sample.name) {
-                    Some(known) => *known,
-                    None => self.meet(sample, files, news)?,
-                };
-                *last = Some((sample.name.clone(), known));
-                self.begin_metric(known, sample);
-                known
-            }
-        };
-        news.samples += 1;
-        news.shown += usize::from(self.store(known, sample));
-        Ok(())
-    }
-
-    /// Adds the metric of a name that no sample had before, or ignores the name: if a filter
-    /// excludes it, or if it is beyond a limit that costs this metric only.
-    ///
-    /// # Errors
-    /// The name is not allowed.
-    fn meet(&mut self, sample: &Sample<'_, '_>, files: &Files, news: &mut News) -> Result<Known, Wrong> {
-        let name = &*sample.name;
-        if !self.config.includes_metric(name) {
-            // Beyond the budget names are not remembered: the filters are asked each time.
-            let size = excluded_size(name);
-            if self.excluded.has_room(size) {
-                self.excluded.charge(size);
-                log::info!(
-                    "Metric {}.{}.{} excluded by config filters",
-                    self.root,
-                    self.name,
-                    Excerpt(name)
-                );
-                self.by_name.insert(name.into(), Known::Excluded);
-            }
-            return Ok(Known::Excluded);
-        }
-        if !names::is_valid(name) {
-            return Err(Wrong::name(sample, &format!("invalid metric name: {}", Excerpt(name))));
-        }
-        let is_known = self.numbers.knows(name);
-        let has_room = if is_known {
-            self.budget.may_load()
-        } else {
-            self.budget.has_room(metric_size(name))
-        };
-        // What is lost by a limit is not remembered, so that names that come and go cost nothing.
-        if !has_room {
-            return Ok(Known::Lost(Loss::Memory));
-        }
-        let item = match self.numbers.number(name) {
-            Ok(item) => item,
-            Err(Full::Numbers) => return Ok(Known::Lost(Loss::Names)),
-            Err(Full::File) => return Ok(Known::Lost(Loss::File)),
-        };
-        if !is_known {
-            self.budget.charge(metric_size(name));
-        }
-        let serial = limits::SOURCES + 1 + self.cluster * limits::METRICS + item;
-        if serial >= SERIALS {
-            self.by_name.insert(name.into(), Known::Lost(Loss::Serial));
-            return Ok(Known::Lost(Loss::Serial));
-        }
-        let mut definition = Definition::of(sample, &self.config);
-        for note in definition.notes.drain(..) {
-            match note {
-                Note::Info(text) => log::info!("{} (source {})", Excerpt(&text), self.name),
-                Note::Error(text) => log::error!("{} (source {})", Excerpt(&text), self.name),
-            }
-        }
-        let (tables, budget) = (&mut self.tables, &mut self.budget);
-        let table = || {
-            tables.remove(&item).unwrap_or_else(|| {
-                let table = Table::load(files, serial, limits::INSTANCES);
-                budget.charge(table.names().map(|(_, name)| instance_size(name)).sum());
-                table
-            })
-        };
-        let metric = Metric::new(item, definition, sample, &self.config, self.generation, table);
-        let place = self.metrics.len();
-        self.metrics.push(metric);
-        news.metrics.push(place);
-        self.by_name.insert(name.into(), Known::Metric(place));
-        Ok(Known::Metric(place))
-    }
-
-    /// Begins the samples of a metric: adds what is lost of all of them.
-    fn begin_metric(&mut self, known: Known, sample: &Sample<'_, '_>) {
-        let loss = match known {
-            Known::Excluded => return,
-            Known::Lost(loss) => loss,
-            Known::Metric(place) => {
-                let Some(metric) = self.metrics.get_mut(place) else {
-                    return;
-                };
-                if metric.is_refused {
-                    Loss::NameTaken
-                } else if metric.is_defined_otherwise(sample, &self.config) {
-                    Loss::Definition
-                } else {
-                    return;
-                }
-            }
-        };
-        self.lose(loss, 0, sample);
-    }
-
-    /// Adds what is lost, with so many samples, of which this is the first, and logs it unless the
-    /// document before had the same.
-    fn lose(&mut self, loss: Loss, samples: usize, sample: &Sample<'_, '_>) {
-        if !self.losses.add(loss, samples, || format!("line {}", sample.number)) {
-            return;
-        }
-        let wrong = |reason: &str| Wrong::name(sample, reason).text;
-        let (source, name) = (&self.name, Excerpt(&sample.name));
-        let what = match loss {
-            Loss::NoLabels => format!(
-                "cannot parse/store {}: it has no labels, and the metric has instances",
-                Excerpt(sample.line)
-            ),
-            Loss::Names => {
-                let reason = wrong(&Full::Numbers.reason(limits::METRICS));
-                format!("{reason}; this one and others are not shown")
-            }
-            Loss::File => format!("{}; it and others are not shown", wrong(&Full::File.reason(0))),
-            Loss::Serial => format!(
-                "metric {name} and others are not shown: the number of the instance domain would be beyond {}",
-                SERIALS - 1
-            ),
-            Loss::Instances => format!(
-                "metric {name} has had more than {} instances; new ones are not shown",
-                limits::INSTANCES
-            ),
-            Loss::Memory => format!(
-                "the names of its series take more than {} bytes; new ones are not shown until a line FORGET: makes room",
-                limits::NAMES
-            ),
-            Loss::Definition => format!(
-                "metric {name} would have another type, semantics or unit if it were new; it keeps those that it has until {} changes",
-                self.path.display()
-            ),
-            // The line that cannot be read has told, and names that are taken are told where they are declared.
-            Loss::Line | Loss::Page | Loss::NameTaken => return,
-            Loss::NoValue => format!("{} has no value of the type of its metric", Excerpt(sample.line)),
-            Loss::Repeated => format!(
-                "{} is the instance of another sample before it, which is not shown",
-                Excerpt(sample.line)
-            ),
-            Loss::SameName => format!(
-                "{} has the name of another instance for clients, and is not shown",
-                Excerpt(sample.line)
-            ),
-        };
-        log::error!("{what} (source {source})");
-    }
-
-    /// Stores the value of a sample, unless its name is ignored or a limit is met. Returns whether
-    /// it is shown.
-    fn store(&mut self, known: Known, sample: &Sample<'_, '_>) -> bool {
-        let place = match known {
-            Known::Metric(place) => place,
-            Known::Lost(loss) => {
-                self.losses.add_sample(loss);
-                return false;
-            }
-            Known::Excluded => return false,
-        };
-        let Some(metric) = self.metrics.get_mut(place) else {
-            return false;
-        };
-        if metric.is_refused {
-            self.losses.add_sample(Loss::NameTaken);
-            return false;
-        }
-        match metric.store(sample, &self.config, &mut self.budget) {
-            Ok(()) => true,
-            // A filter of labels makes one instance of several.
-            Err(Loss::Repeated) if self.config.filters_labels() => false,
-            Err(loss) => {
-                self.lose(loss, 1, sample);
-                false
-            }
-        }
-    }
-
     /// Drops the metrics, so that the next document defines them as after a start of the agent. No
     /// number changes: those of instances stay with their items.
     fn define_anew(&mut self, news: &mut News) {
@@ -678,39 +375,6 @@ impl Source {
         if let Some(metric) = self.metrics.get_mut(place) {
             metric.is_refused = true;
             self.losses.add(Loss::NameTaken, 1, || metric.name.clone());
-        }
-    }
-
-    /// Ends a document: saves numbers, and adds what has changed to `news`. A page that is no
-    /// document leaves no values, and takes no name away.
-    fn end(&mut self, news: &mut News) {
-        if let Some(first) = &news.no_document {
-            if self.losses.add(Loss::Page, 0, || first.clone()) {
-                log::error!("the page is no document: {first} (source {})", self.name);
-            }
-            (news.shown, news.samples) = (0, 0);
-        }
-        let is_document = news.no_document.is_none();
-        for (place, metric) in self.metrics.iter_mut().enumerate() {
-            if metric.end() {
-                news.labels.push(place);
-            }
-            if is_document && self.generation.forgets() && metric.is_shown != metric.is_in_document() {
-                metric.is_shown = !metric.is_shown;
-                let places = if metric.is_shown {
-                    &mut news.metrics
-                } else {
-                    &mut news.gone
-                };
-                places.push(place);
-            }
-        }
-        self.numbers.save();
-        self.forget(Instant::now());
-        // The next documents bring the same metrics: the list hardly grows any more.
-        self.metrics.shrink_to_fit();
-        if !is_document {
-            self.begin();
         }
     }
 }
