@@ -6,6 +6,9 @@
 //! file shorter, the next look at the map ends the agent (SIGBUS). It reads at each fetch the range of
 //! the file in which the values of a metric are (`FileExt::read_exact_at`), with one system call, and
 //! never the whole. A file that is shorter then is an error of that metric.
+//!
+//! It lists the folder when the folder's modification time says that a file has come or gone, and
+//! reads a file anew when its generation says that a program has written it anew.
 
 #![forbid(unsafe_code)]
 use pmda::fs;
@@ -15,10 +18,10 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Maximum size of a file in bytes.
 const LARGEST: u64 = 64 << 20;
@@ -43,8 +46,14 @@ const PM_LABEL_INSTANCES: u32 = 32;
 /// The type of a time in microseconds that goes on while it is negative in `extra`.
 const ELAPSED: i32 = 9;
 
+/// The clock of a file system may stand still as long: a folder may change again within the same time.
+const TICK: Duration = Duration::from_secs(1);
+
 struct Mmv {
     folder: PathBuf,
+    /// Modification time of the folder when all of it was read. `None` before, and while a file has
+    /// no meaning: that file may get one, since a program is still writing it.
+    listed: Option<SystemTime>,
     files: BTreeMap<String, Loaded>,
     declared: Vec<u32>,
     is_declared: bool,
@@ -58,6 +67,8 @@ struct Loaded {
     generation: [u8; 16],
     cluster: u32,
     process: Option<i32>,
+    /// Whether the process of its values runs, if they count only then.
+    is_alive: bool,
     prefix: String,
     metrics: Vec<Described>,
     indoms: BTreeMap<u32, (String, Indom<i32>)>,
@@ -231,6 +242,7 @@ impl Loaded {
             generation: bytes.at(8)?,
             cluster,
             process: (flags & OF_PROCESS != 0).then_some(bytes.number(32)?),
+            is_alive: true,
             prefix: if flags & NO_PREFIX == 0 {
                 format!("{name}.")
             } else {
@@ -243,14 +255,18 @@ impl Loaded {
         })
     }
 
-    /// Returns whether it still is what it was when it was read.
+    /// Returns whether no program has written it anew since it was read.
     fn is_current(&self) -> bool {
         let mut generation = [0; 16];
-        let is_same = self.file.read_exact_at(&mut generation, 8).is_ok() && generation == self.generation;
-        is_same
-            && self
-                .process
-                .is_none_or(|process| PathBuf::from(format!("/proc/{process}")).exists())
+        self.file.read_exact_at(&mut generation, 8).is_ok() && generation == self.generation
+    }
+
+    /// Looks for the process of the values. Returns whether it has come or gone.
+    fn look_for_process(&mut self) -> bool {
+        let is_alive = self
+            .process
+            .is_none_or(|process| Path::new(&format!("/proc/{process}")).exists());
+        std::mem::replace(&mut self.is_alive, is_alive) != is_alive
     }
 
     /// Reads the values that a request needs: one range of the file for each metric.
@@ -316,6 +332,41 @@ impl Values {
     }
 }
 
+impl Mmv {
+    /// Reads the files that are new or written anew, and forgets those that have gone. Returns
+    /// whether each has a meaning.
+    fn list(&mut self) -> Result<bool> {
+        let mut known = std::mem::take(&mut self.files);
+        let mut is_whole = true;
+        for entry in fs::read_dir(&self.folder)? {
+            let name = entry?.file_name().to_string_lossy().into_owned();
+            let path = self.folder.join(&name);
+            let Ok(about) = path.metadata() else { continue };
+            let same = |file: &Loaded| file.identity == (about.dev(), about.ino()) && file.is_current();
+            if let Some(file) = known.remove(&name) {
+                if same(&file) {
+                    self.files.insert(name, file);
+                    continue;
+                }
+                self.is_declared = false;
+            }
+            if about.is_file() {
+                let file = File::open(&path)
+                    .map_err(Error::from)
+                    .and_then(|file| Loaded::read(file, &name));
+                if let Some(file) = file.ok().flatten().filter(Loaded::is_current) {
+                    self.is_declared = false;
+                    self.files.insert(name, file);
+                } else {
+                    is_whole = false;
+                }
+            }
+        }
+        self.is_declared &= known.is_empty();
+        Ok(is_whole)
+    }
+}
+
 impl Agent for Mmv {
     const NAME: &'static str = "mmv";
     const DOMAIN: u32 = 415;
@@ -328,6 +379,7 @@ impl Agent for Mmv {
         };
         Ok(Mmv {
             folder,
+            listed: None,
             files: BTreeMap::new(),
             declared: Vec::new(),
             is_declared: true,
@@ -338,34 +390,17 @@ impl Agent for Mmv {
         m.dynamic_names();
     }
 
-    /// Reads files that are new or written anew, and forgets those that have gone.
+    /// Lists the folder if it or a file in it has changed, and looks for the processes of the files.
     fn begin(&mut self, _: &Request<'_>) -> Result<()> {
-        let mut files = BTreeMap::new();
-        let mut known = std::mem::take(&mut self.files);
-        let count = known.len();
-        let mut is_changed = false;
-        for entry in fs::read_dir(&self.folder)? {
-            let name = entry?.file_name().to_string_lossy().into_owned();
-            let path = self.folder.join(&name);
-            let Ok(about) = path.metadata() else { continue };
-            let same = |file: &Loaded| file.identity == (about.dev(), about.ino()) && file.is_current();
-            if let Some(file) = known.remove(&name).filter(same) {
-                files.insert(name, file);
-            } else if about.is_file() {
-                // One that has no meaning may get one: a program is still writing it.
-                let file = File::open(&path)
-                    .map_err(Error::from)
-                    .and_then(|file| Loaded::read(file, &name));
-                if let Some(file) = file.ok().flatten().filter(Loaded::is_current) {
-                    is_changed = true;
-                    files.insert(name, file);
-                }
-            }
+        let changed = fs::metadata(&self.folder)?.modified()?;
+        if self.listed != Some(changed) || !self.files.values().all(Loaded::is_current) {
+            let is_whole = self.list()?;
+            let is_settled = changed.elapsed().is_ok_and(|age| age > TICK);
+            self.listed = (is_whole && is_settled).then_some(changed);
         }
-        if is_changed || files.len() != count {
-            self.is_declared = false;
+        for file in self.files.values_mut() {
+            self.is_declared &= !file.look_for_process();
         }
-        self.files = files;
         Ok(())
     }
 
@@ -376,7 +411,7 @@ impl Agent for Mmv {
         for cluster in self.declared.drain(..) {
             m.drop_cluster(cluster);
         }
-        for (name, file) in &self.files {
+        for (name, file) in self.files.iter().filter(|(_, file)| file.is_alive) {
             self.declared.push(file.cluster);
             m.cluster(file.cluster);
             let key = name.clone();
@@ -546,6 +581,50 @@ fn damaged_files() -> Result<()> {
         }
     }
     assert!(!pmcd.log().contains("panicked"), "{}", pmcd.log());
+    std::fs::remove_dir_all(&folder)?;
+    Ok(())
+}
+
+/// Makes the folder look as if nothing had come or gone for years.
+#[cfg(test)]
+fn settle(folder: &Path) -> Result<SystemTime> {
+    let long_ago = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+    File::open(folder)?.set_modified(long_ago)?;
+    Ok(long_ago)
+}
+
+/// A folder that does not change is not listed again, and yet what happens in its files is seen.
+#[test]
+fn the_folder_is_listed_once() -> Result<()> {
+    let (mut pmcd, folder) = harness()?;
+    let names = ["mmv.app.many", "mmv.app.single"];
+    let mut unfinished = example(7);
+    unfinished[16] = 0;
+    std::fs::write(folder.join("app"), &unfinished)?;
+    let long_ago = settle(&folder)?;
+    assert_eq!(pmcd.names(), Err(Error::NAME));
+    let file = File::options().write(true).open(folder.join("app"))?;
+    file.write_all_at(&[1], 16)?;
+    assert_eq!(pmcd.names()?, names);
+    assert_eq!(pmcd.agent().listed, Some(long_ago));
+    // Written anew, for a process that is there, in two steps.
+    let mut child = std::process::Command::new("sleep").arg("600").spawn()?;
+    file.write_all_at(&[0; 8], 16)?;
+    assert_eq!(pmcd.names(), Err(Error::NAME));
+    file.write_all_at(&OF_PROCESS.to_ne_bytes(), 28)?;
+    file.write_all_at(&child.id().to_ne_bytes(), 32)?;
+    file.write_all_at(&[2], 8)?;
+    file.write_all_at(&[2], 16)?;
+    assert_eq!(pmcd.names()?, names);
+    assert_eq!(pmcd.fetch("mmv.app.single")?.value(), Some(7));
+    child.kill()?;
+    child.wait()?;
+    assert_eq!(pmcd.names(), Err(Error::NAME));
+    assert_eq!(pmcd.agent().listed, Some(long_ago));
+    std::fs::write(folder.join("other"), example(9))?;
+    assert_eq!(pmcd.names()?, ["mmv.other.many", "mmv.other.single"]);
+    // The folder has changed a moment ago, and may change within the same tick of its clock.
+    assert_eq!(pmcd.agent().listed, None);
     std::fs::remove_dir_all(&folder)?;
     Ok(())
 }
