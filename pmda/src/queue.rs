@@ -56,6 +56,9 @@ struct Losses {
     told: Option<Instant>,
 }
 
+/// More clients than will ever come, and few enough to add those that are there.
+const ALWAYS_ONE_MORE: u32 = 1 << 31;
+
 /// The least time between two lines about lost events.
 const PAUSE: Duration = Duration::from_secs(60);
 
@@ -125,9 +128,23 @@ impl<P> Queue<P> {
     /// ([`Queue::push_weighing`]): then `limit` is for the sum of these.
     #[must_use]
     pub fn new(limit: usize) -> Queue<P> {
+        Queue::expecting(0, limit)
+    }
+
+    /// A queue whose events stay until `limit` is reached, whether all clients have seen them or
+    /// not: the first fetch of each client gets those that are there, and how many have gone. It is
+    /// for a queue that comes while clients ask already, such as that of a new process: with
+    /// [`Queue::new`] a client would miss what happens before its next fetch.
+    #[must_use]
+    pub fn with_history(limit: usize) -> Queue<P> {
+        Queue::expecting(ALWAYS_ONE_MORE, limit)
+    }
+
+    /// A queue that keeps its events for as many clients to come.
+    fn expecting(clients: u32, limit: usize) -> Queue<P> {
         let mut queues = Queues::new();
         // Cannot fail: it is the only queue of its table, has a limit, and needs no array.
-        if let Err(error) = queues.create(b"", limit.max(1), 0, || Ok(HANDLE)) {
+        if let Err(error) = queues.create(b"", limit.max(1), clients, || Ok(HANDLE)) {
             log::error!("an event queue: {error}");
         }
         Queue {
@@ -215,7 +232,7 @@ impl<P> Queue<P> {
     /// The number of clients that read it.
     #[must_use]
     pub fn clients(&self) -> usize {
-        self.counter(|counters| counters.clients.into())
+        self.counter(|counters| counters.active.into())
     }
 
     fn counter(&self, of: impl FnOnce(Counters) -> u64) -> usize {

@@ -130,6 +130,37 @@ fn each_instance_has_a_queue() -> Result<()> {
     Ok(())
 }
 
+/// A queue with a history keeps what all clients have seen for the one that comes next, and tells that
+/// one how many have gone; a client sees each event once, and counts once.
+#[test]
+fn a_queue_with_a_history() -> Result<()> {
+    let mut pmcd = Harness::<Traced>::new()?;
+    let process = pmcd.agent().processes.get_mut(0).expect("a process");
+    process.lines = Queue::with_history(3);
+    assert_eq!(process.lines.clients(), 0);
+    for line in [1, 2] {
+        write(&mut pmcd, 0, line);
+    }
+    assert_eq!(lines(&mut pmcd, "sh")?, Some(vec![1, 2]));
+    assert_eq!(lines(&mut pmcd, "sh")?, None);
+    for line in [3, 4] {
+        write(&mut pmcd, 0, line);
+    }
+    assert_eq!(lines(&mut pmcd, "sh")?, Some(vec![3, 4]));
+    for client in [5, 6] {
+        pmcd.as_client(client);
+        let fetched = pmcd.fetch("traced.lines")?;
+        let records = fetched.events_of("sh").expect("three, and one that has gone");
+        assert_eq!(records.last().and_then(|record| record.missed), Some(1));
+        let number = |record: &EventRecord| record.parameter("traced.number");
+        assert_eq!(records.iter().filter_map(number).collect::<Vec<u32>>(), [2, 3, 4]);
+        assert_eq!(lines(&mut pmcd, "sh")?, None);
+        pmcd.end_client();
+    }
+    assert_eq!(pmcd.fetch("traced.clients")?.value_of("sh"), Some(1_u64));
+    Ok(())
+}
+
 /// A value of an instance may see the agent and the instance's number, and so may its store. One
 /// that fails, or panics, costs its own value.
 #[test]

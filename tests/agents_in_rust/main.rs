@@ -3,6 +3,7 @@
 
 mod agents;
 mod attacks;
+mod bash;
 mod beside;
 mod daemons;
 mod derived;

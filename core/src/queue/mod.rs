@@ -39,6 +39,8 @@ pub use fetch::{End, FetchSession, FetchState};
 pub struct Counters {
     /// The number of clients that the queue keeps events for.
     pub clients: u32,
+    /// The number of them that have read it.
+    pub active: u32,
     /// The number of events that came, stored or not.
     pub count: u32,
     /// The number of bytes that came.
@@ -193,6 +195,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     pub fn counters(&self, handle: i32) -> Result<Counters> {
         let queue = self.slots.get(handles::slot(handle)).ok_or(Error::EINVAL)?;
         Ok(Counters {
+            active: queue.active,
             clients: queue.clients(),
             count: queue.count,
             bytes: queue.bytes,
