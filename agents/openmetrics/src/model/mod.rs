@@ -6,6 +6,7 @@ mod instances;
 mod labels;
 mod losses;
 mod metric;
+mod news;
 mod source;
 mod value;
 

@@ -19,6 +19,7 @@ use super::budget::Budget;
 use super::instances::instance_size;
 use super::losses::{Loss, Losses};
 use super::metric::Metric;
+use super::news::{Known, News};
 use crate::cache::{Files, Table};
 use crate::exposition::Excerpt;
 use crate::fetch::Target;
@@ -26,7 +27,6 @@ use crate::filter::Config;
 use crate::generation::Generation;
 use crate::limits;
 use crate::sources::{Changed, EXECUTABLE, Found, Kind};
-use samples::{Known, News};
 
 /// So much of a script is searched for lines, in bytes.
 const HEAD: u64 = 64 << 10;

@@ -11,40 +11,11 @@ use crate::limits;
 use crate::model::instances::instance_size;
 use crate::model::losses::Loss;
 use crate::model::metric::Metric;
+use crate::model::news::{Known, News};
 use crate::names::{self, Definition, Note};
 
 /// One more than the greatest serial of an instance domain.
 const SERIALS: u32 = 1 << 22;
-
-/// What a name of samples stands for.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Known {
-    /// A metric, by its place.
-    Metric(usize),
-    /// A name that a filter excludes.
-    Excluded,
-    /// A name that is not shown, and why.
-    Lost(Loss),
-}
-
-/// What a document has brought.
-#[derive(Debug, Default)]
-pub struct News {
-    /// The places of metrics that are new, or there again.
-    pub metrics: Vec<usize>,
-    /// The places of metrics that clients are not to know any more.
-    pub gone: Vec<usize>,
-    /// The places of metrics whose labels have changed.
-    pub labels: Vec<usize>,
-    /// The names of metrics that clients are not to know any more, as other ones have their places.
-    pub removed: Vec<String>,
-    /// How many samples were read.
-    pub samples: usize,
-    /// How many of them are shown.
-    pub shown: usize,
-    /// The page is no document, for this reason.
-    pub no_document: Option<String>,
-}
 
 /// A line that is no sample.
 struct Wrong {
