@@ -6,23 +6,22 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::time::Duration;
+use std::thread;
 
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, killpg};
-use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid};
+use nix::sys::wait::{Id, WaitPidFlag, waitid};
 use nix::unistd::Pid;
 use pmda_core::dir_entry::DirEntry;
-use rustix::process::{PidfdFlags, pidfd_open};
-use tokio::io::unix::AsyncFd;
 use tokio::net::unix::pipe::Receiver;
+use tokio::sync::oneshot;
 
 use super::complaints::{self, Complaints};
 use super::descriptors::Descriptors;
 use super::document::{Document, Memory};
 
-/// How often a kernel that cannot tell of the end of a program is asked.
-const NAP: Duration = Duration::from_millis(10);
+/// The stack of a thread that waits for a program, in bytes.
+const STACK: usize = 64 << 10;
 
 /// Read size in bytes.
 const CHUNK: usize = 16 << 10;
@@ -77,14 +76,16 @@ pub(super) async fn script(
         complaint: Vec::new(),
         stderr: Some(pipe(child.stderr.take().map(OwnedFd::from)).map_err(cannot)?),
     };
-    let end = End::of(child.id());
+    let mut end = end_of(child.id()).map_err(cannot)?;
     tokio::select! {
         biased;
-        read = output.read() => read?,
-        () = end.wait() => {}
+        read = output.read() => {
+            read?;
+            // Its streams may be closed while it goes on, and the other way round.
+            let _ = end.await;
+        }
+        _ = &mut end => {}
     }
-    // Its streams may be closed while it goes on, and the other way round.
-    end.wait().await;
     let is_left = output.rest()?;
     let status = running.reap(is_left)?;
     complaints.take(path, output.complaint);
@@ -174,38 +175,24 @@ fn empty(stream: &Receiver, mut take: impl FnMut(&[u8]) -> Result<(), String>) -
     }
 }
 
-/// The end of a program, which is still there as a zombie then: its number is nobody else's.
-struct End {
-    process: Pid,
-    handle: Option<AsyncFd<OwnedFd>>,
-}
-
-impl End {
-    fn of(process: u32) -> End {
-        let process = i32::try_from(process).unwrap_or(i32::MAX);
-        let open = || {
-            let handle = pidfd_open(rustix::process::Pid::from_raw(process)?, PidfdFlags::empty()).ok()?;
-            // Its successor is unsafe, for types that are not what owns the descriptor.
-            #[allow(deprecated)]
-            AsyncFd::new(handle).ok()
-        };
-        End {
-            process: Pid::from_raw(process),
-            handle: open(),
-        }
-    }
-
-    async fn wait(&self) {
-        if let Some(handle) = &self.handle {
-            if handle.readable().await.is_ok() {
-                return;
-            }
-        }
-        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
-        while let Ok(WaitStatus::StillAlive) = waitid(Id::Pid(self.process), flags) {
-            tokio::time::sleep(NAP).await;
-        }
-    }
+/// Tells of the end of a program, which is still there as a zombie then: its number is nobody else's.
+///
+/// A thread waits for each program that runs, and ends with the program. A handle of the process
+/// needs a new kernel, and a handler of SIGCHLD would disturb the agent's other calls.
+fn end_of(process: u32) -> std::io::Result<oneshot::Receiver<()>> {
+    let process = Pid::from_raw(i32::try_from(process).unwrap_or(i32::MAX));
+    let (ended, end) = oneshot::channel();
+    let wait = move || {
+        let flags = WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT;
+        while waitid(Id::Pid(process), flags) == Err(Errno::EINTR) {}
+        // Nobody may wait for the end any more.
+        let _ = ended.send(());
+    };
+    thread::Builder::new()
+        .name("script".to_owned())
+        .stack_size(STACK)
+        .spawn(wait)?;
+    Ok(end)
 }
 
 /// A program that is ended when nobody waits for it any more.
@@ -234,31 +221,5 @@ impl Drop for Running {
         kill(&child);
         // It may take its time to die.
         tokio::task::spawn_blocking(move || child.wait());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Instant;
-
-    use super::*;
-
-    /// A kernel without process handles is asked for the end of a program until it comes. The status
-    /// is left for the one that started it.
-    #[test]
-    fn the_end_of_a_program_without_a_handle() {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let begun = Instant::now();
-        let mut child = Command::new("sleep").arg("0.3").spawn().expect("sleep is there");
-        let end = End {
-            handle: None,
-            process: Pid::from_raw(child.id().try_into().expect("a process")),
-        };
-        runtime.expect("a runtime").block_on(async {
-            let waited = tokio::time::timeout(Duration::from_secs(60), end.wait()).await;
-            waited.expect("it ends");
-        });
-        assert!(begun.elapsed() >= Duration::from_millis(300));
-        assert!(child.wait().expect("nobody has taken its status").success());
     }
 }
