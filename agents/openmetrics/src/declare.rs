@@ -239,7 +239,8 @@ fn host(url: &str) -> String {
 mod tests {
     use super::host;
 
-    /// OM-64.
+    /// The label `hostname` is the host with its port; for `file:` and for `localhost` it
+    /// is the name of this host (OM-64).
     #[test]
     fn hosts() {
         let own = nix::unistd::gethostname().expect("a name");

@@ -36,7 +36,8 @@ fn fault(line: &str) -> Reason {
     reason.expect(line)
 }
 
-/// OM-30, OM-44.
+/// Blanks at the ends of a line and empty lines do not count, and a document without a sample
+/// is good (OM-30, OM-44).
 #[test]
 fn lines() {
     assert_eq!(samples(""), (vec![], None));
@@ -47,7 +48,7 @@ fn lines() {
     assert_eq!(one("a{l=\"x\u{b}y\"} 1"), "a{l=x\u{b}y} 1");
 }
 
-/// OM-31.
+/// A document is UTF-8; bytes that are not become U+FFFD (OM-31).
 #[test]
 fn encoding() {
     assert_eq!(text(b"a{b=\"\xff\"} 1"), "a{b=\"\u{fffd}\"} 1");
@@ -56,7 +57,8 @@ fn encoding() {
     assert_eq!(text(b"\xef\xbb"), "\u{fffd}");
 }
 
-/// OM-36.
+/// A sample is a name, a label set if there is one, and a value; a timestamp or exemplar behind
+/// it does not count (OM-36).
 #[test]
 fn parts_of_a_sample() {
     assert_eq!(one("a 1"), "a{} 1");
@@ -71,7 +73,8 @@ fn parts_of_a_sample() {
     assert_eq!(one("a\"b 1"), "a\"b{} 1");
 }
 
-/// OM-37.
+/// A label set is pairs with commas between, with blanks around names and values, and with
+/// three escapes in values (OM-37).
 #[test]
 fn labels() {
     assert_eq!(one("a{b = \"c\" , d=\"e\"} 1"), "a{b=c,d=e} 1");
@@ -216,7 +219,8 @@ fn description(pcp: &str, help: &str, kind: &str) -> (Option<String>, Option<Str
     (some(pcp), some(help), kind.to_owned())
 }
 
-/// OM-32, OM-33.
+/// The comments HELP, TYPE and PCP are kept for all samples that follow, until a comment after
+/// a sample drops them (OM-32, OM-33).
 #[test]
 fn comments() {
     assert_eq!(
@@ -252,7 +256,8 @@ fn comments() {
     );
 }
 
-/// OM-40.
+/// A double is a sign, digits with a point and an exponent, or a word for infinity or NaN;
+/// single underscores may stand between digits (OM-40).
 #[test]
 fn floats() {
     for (word, expected) in [
@@ -279,7 +284,8 @@ fn floats() {
     }
 }
 
-/// OM-40, OM-41.
+/// An integer is a sign and digits; beyond its range an unsigned one is taken modulo 2^32 or
+/// 2^64, and a signed one has no value (OM-40, OM-41).
 #[test]
 fn integers() {
     assert_eq!(value::signed_32("2147483647"), Some(i32::MAX));

@@ -12,7 +12,8 @@ fn faults(text: &str) -> Vec<String> {
     Config::read(text).1
 }
 
-/// OM-15.
+/// The first line is the address; a line that is neither a known one, nor empty, nor a comment
+/// is a fault, and is shown up to its colon (OM-15).
 #[test]
 fn lines_of_the_file() {
     assert_eq!(good("").url.as_str(), "");
@@ -26,7 +27,8 @@ fn lines_of_the_file() {
     );
 }
 
-/// OM-16.
+/// A HEADER line has no blanks in the header's name and none before its value, and replaces a
+/// header of that name whatever its case (OM-16).
 #[test]
 fn headers() {
     let config =
@@ -37,7 +39,8 @@ fn headers() {
     assert!(good("u\nHEADER: X-My  : a   b:c \n").headers == [("X-My".to_owned(), Secret::new("a   b:c"))]);
 }
 
-/// OM-17.
+/// The first filter of a kind whose expression matches the beginning of a name decides; without
+/// one the name is included (OM-17).
 #[test]
 fn filters() {
     let config = good(
@@ -67,7 +70,8 @@ fn filters() {
     assert!(!flags.includes_metric("go_b") && !flags.includes_metric("xy") && flags.includes_metric("a_go"));
 }
 
-/// OM-19.
+/// A FILTER or METADATA line that cannot be used is a fault with its reason, and filters
+/// nothing (OM-19).
 #[test]
 fn wrong_filters_have_no_effect() {
     for (line, reason) in [
@@ -96,7 +100,8 @@ fn wrong_filters_have_no_effect() {
     }
 }
 
-/// OM-20.
+/// The first METADATA line whose expression matches the beginning of a name describes the
+/// metric (OM-20).
 #[test]
 fn metadata() {
     let config = good("u\nMETADATA: meta  u64  PM_INDOM_NULL counter Kbyte / sec\nMETADATA: m.* u32 x discrete none");
@@ -119,7 +124,8 @@ fn hostile_expressions() {
     assert!(start.elapsed().as_secs() < 10);
 }
 
-/// OM-22.
+/// A file may have lines that PCP's agent does not know; the last of two with one word counts
+/// (OM-22).
 #[test]
 fn lines_of_this_agent() {
     let config = good(

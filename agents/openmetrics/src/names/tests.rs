@@ -7,7 +7,8 @@ use super::*;
 use crate::exposition::Parser;
 use crate::filter::Config;
 
-/// OM-38.
+/// The name of a sample begins with a letter and has letters, digits, `_`, `.` and `:`, as
+/// Unicode has letters and digits (OM-38).
 #[test]
 fn valid_names() {
     for name in ["a", "A1", "a_b:c.d", "ünï", "a..b", "foo.", "x:", "日本"] {
@@ -63,7 +64,8 @@ fn plain(name: &str, semantics: &str, unit: Unit) -> String {
     format!("{name} f64 {semantics} {:#010x}", unit.word())
 }
 
-/// OM-52, OM-54, OM-55.
+/// Without a PCP line the name has `.` for `:`, the semantics come from TYPE and the words of
+/// the name, and so does the unit (OM-52, OM-54, OM-55).
 #[test]
 fn guessed_from_words() {
     for (document, name, semantics, unit) in [
@@ -111,7 +113,8 @@ fn guessed_from_words() {
     }
 }
 
-/// OM-34, OM-52.
+/// A line PCP or PCP5 gives a metric its name, type, semantics and unit, and PM_INDOM_NULL
+/// makes the metric singular (OM-34, OM-52).
 #[test]
 fn described_by_pcp_lines() {
     let rate = pmda::KBYTE.per(pmda::SEC).word();
@@ -168,7 +171,8 @@ fn described_by_pcp_lines() {
     assert_eq!((unknown.unit, unknown.notes), (Unit::NONE, vec![Note::Error(line)]));
 }
 
-/// OM-35.
+/// A PCP or PCP5 line that is short is named in the log, and the rest has defaults; without a
+/// name the line does not count (OM-35).
 #[test]
 fn incomplete_pcp_lines() {
     for line in ["# PCP5", "# PCP"] {
@@ -191,7 +195,8 @@ fn incomplete_pcp_lines() {
     }
 }
 
-/// OM-20.
+/// The first METADATA line that matches the beginning of a name takes the place of a PCP line
+/// (OM-20).
 #[test]
 fn described_by_the_configuration() {
     let config = "METADATA: meta u64 PM_INDOM_NULL counter Kbyte\nMETADATA: m u32 x discrete count / sec";
@@ -211,7 +216,8 @@ fn described_by_the_configuration() {
     assert_eq!((found[2].name.as_str(), found[2].kind), ("y", Type::I32));
 }
 
-/// OM-56.
+/// The first line of HELP is the one-line text, the others are the long text, after the escapes
+/// `\\` and `\n` (OM-56).
 #[test]
 fn help_texts() {
     let help = |text: &str| {
@@ -240,7 +246,8 @@ fn pairs(list: &[(&str, &str)]) -> LabelSet {
     list.iter().map(owned).collect()
 }
 
-/// OM-60, OM-61.
+/// Labels that no filter excludes or makes optional name the instance; a sample without any
+/// label left makes the metric singular (OM-60, OM-61).
 #[test]
 fn labels_and_filters() {
     let line = "m{opt=\"1\",b=\"2\",ex=\"3\",a=\"x\\\\y\",exx=\"4\"} 1";
@@ -259,7 +266,8 @@ fn labels_and_filters() {
     );
 }
 
-/// OM-61, OM-62.
+/// An instance is named by its labels and numbered; below a PCP line the label `instname`, else
+/// `instance`, is the whole name, without a number (OM-61, OM-62).
 #[test]
 fn instance_names() {
     let named = |list: &[(&str, &str)], pcp| instance_name(&pairs(list), pcp);

@@ -48,7 +48,8 @@ fn told(options: &[(&'static str, &str)]) -> (Harness<Told>, PathBuf) {
     (pmcd, folder)
 }
 
-/// OM-1.
+/// The options -r, -c, -t and -R set the root, the folder of sources and the times, which have
+/// defaults; a time that is no number of seconds is an error (OM-1).
 #[test]
 fn folders_and_times() {
     let seconds = |seconds| Ok(Duration::from_secs(seconds));

@@ -166,7 +166,9 @@ fn control_metrics() {
     assert!(age.value_of::<u64>("a").is_some() && age.value_of::<u64>("control").is_none());
 }
 
-/// OM-60, OM-64, OM-65.
+/// The serial of an instance domain is made of the numbers of source and metric; metrics of an
+/// address have the labels `hostname`, `source` and `url`, those of a script `script` and
+/// `source` (OM-60, OM-64, OM-65).
 #[test]
 fn labels_and_domains_of_sources() {
     let host = Host::new();

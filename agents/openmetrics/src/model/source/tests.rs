@@ -99,7 +99,8 @@ fn a_script_is_executable() {
     assert!(!source.target().expect("a script").1);
 }
 
-/// OM-22, OM-90.
+/// A source with INTERVAL is asked again once that time is over, less a tenth of it and at most a
+/// second; without INTERVAL at any time. A document is old after a minute (OM-22, OM-90).
 #[test]
 fn times_of_a_source() {
     let mut source = source(Path::new("/none/a.url"), Kind::Url);
