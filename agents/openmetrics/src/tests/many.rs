@@ -11,8 +11,8 @@ use super::Host;
 const SOURCES: u32 = 1000;
 
 /// How long the slow source takes, and how long a request waits.
-const SLOW: Duration = Duration::from_secs(12);
-const WAIT: Duration = Duration::from_secs(6);
+const SLOW: Duration = Duration::from_secs(4);
+const WAIT: Duration = Duration::from_secs(2);
 
 /// Answers `/NUMBER` by that number, `/slow` late, and `/silent` never.
 fn serve() -> u16 {
@@ -64,7 +64,7 @@ fn a_thousand_sources_of_which_a_tenth_is_dead() {
         let url = match number {
             1 => format!("http://127.0.0.1:{port}/slow"),
             _ if !is_dead(number) => format!("http://127.0.0.1:{port}/{number}"),
-            _ if number % 100 == 0 => format!("http://127.0.0.1:{port}/silent"),
+            _ if number % 20 == 0 => format!("http://127.0.0.1:{port}/silent"),
             _ => format!("http://127.0.0.1:{closed}/dead"),
         };
         fs::write(host.at(&format!("config.d/s{number}.url")), url + "\n").expect("written");
@@ -78,7 +78,7 @@ fn a_thousand_sources_of_which_a_tenth_is_dead() {
     drop(pmcd.fetch("openmetrics.control.calls"));
     let first = begun.elapsed();
     let values = pmcd.fetch_all(&well).expect("their names are known");
-    let both = begun.elapsed();
+    let second = begun.elapsed() - first;
     for (name, values) in well.iter().zip(values) {
         let number = name
             .trim_matches(|letter: char| !letter.is_ascii_digit())
@@ -86,7 +86,8 @@ fn a_thousand_sources_of_which_a_tenth_is_dead() {
             .ok();
         assert_eq!(values.expect(name).value::<f64>(), number, "{name}");
     }
-    assert!(first < WAIT * 2 && both < WAIT * 3, "{first:?}, {both:?}");
+    // Fifty silent ones, each waited for by itself, take more than a minute.
+    assert!(first < WAIT * 9 && second < WAIT, "{first:?}, {second:?}");
     // The slow one has values later, too, and delays nobody.
     let deadline = Instant::now() + SLOW * 2;
     while !pmcd
