@@ -26,18 +26,14 @@ mod stream;
 mod target;
 mod tls;
 mod url;
+mod work;
 
-use std::collections::{HashMap, HashSet, VecDeque};
-use std::future::Future;
-use std::panic::{self, AssertUnwindSafe};
+use std::collections::{HashMap, HashSet};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, OnceLock};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use tokio::runtime::{self, Handle};
-use tokio::sync::oneshot;
 
 use attempts::{Attempt, Attempts, End};
 use complaints::Complaints;
@@ -49,6 +45,7 @@ pub use proof::Proof;
 pub use secure::{Secure, is_about_a_file};
 pub use target::Target;
 pub use url::Url;
+use work::{Job, Loop, Shared, failure};
 
 use crate::limits;
 
@@ -57,15 +54,6 @@ const STALL: Duration = Duration::from_millis(5);
 
 /// How often the sources that are waited for are looked after, at least.
 const LOOK: Duration = Duration::from_millis(100);
-
-/// How long a thread waits for work.
-const IDLE: Duration = Duration::from_secs(300);
-
-/// The stack of a thread, in bytes.
-const STACK: usize = 512 << 10;
-
-/// The most threads that read files and unpack documents.
-const THREADS: usize = 512;
 
 /// What has become of a source.
 #[derive(Debug)]
@@ -90,110 +78,6 @@ struct Known {
     /// What it has at its servers, if it has an address.
     peer: Option<Arc<Peer>>,
     attempts: Attempts,
-}
-
-/// A source that is fetched. If that ends without an outcome, it was by a panic, which costs this
-/// source its values.
-struct Job {
-    source: u32,
-    /// The number of the request.
-    attempt: u64,
-    target: Arc<Target>,
-    /// What the source has at its servers, if it has an address.
-    peer: Option<Arc<Peer>>,
-    progress: Arc<http::Progress>,
-    begun: Instant,
-    /// How long it may take.
-    bound: Duration,
-    results: Option<Sender<Outcome>>,
-}
-
-impl Job {
-    fn end(mut self, result: Result<(u16, Document), Failure>) {
-        self.send(result);
-    }
-
-    fn send(&mut self, result: Result<(u16, Document), Failure>) {
-        if let Some(results) = self.results.take() {
-            // Nobody waits any more when the agent ends.
-            let _ = results.send(Outcome {
-                source: self.source,
-                attempt: self.attempt,
-                result,
-                took: self.begun.elapsed(),
-                ended: Instant::now(),
-                is_late: self.begun.elapsed() >= self.bound,
-            });
-        }
-    }
-}
-
-impl Drop for Job {
-    fn drop(&mut self) {
-        self.send(Err(failure("a panic, see the log")));
-    }
-}
-
-fn failure(reason: impl Into<String>) -> Failure {
-    Failure {
-        status: 0,
-        reason: reason.into(),
-    }
-}
-
-struct Shared {
-    client: OnceLock<http::Client>,
-    memory: Arc<Memory>,
-    complaints: Complaints,
-    descriptors: Descriptors,
-    /// Files that nobody has begun to read.
-    files: Mutex<VecDeque<Job>>,
-    /// How long a source may take that says nothing else.
-    bound: Duration,
-}
-
-/// The thread that waits for addresses and programs, and those that work for it.
-struct Loop {
-    handle: Handle,
-    /// Dropped, it ends.
-    end: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Loop {
-    fn start() -> std::io::Result<Loop> {
-        let runtime = runtime::Builder::new_current_thread()
-            .enable_all()
-            .max_blocking_threads(THREADS)
-            .thread_keep_alive(IDLE)
-            .thread_stack_size(STACK)
-            .thread_name("fetch")
-            .build()?;
-        let handle = runtime.handle().clone();
-        let (end, ended) = oneshot::channel::<()>();
-        let run = move || {
-            let _ = runtime.block_on(ended);
-            // A file that hangs is not waited for.
-            runtime.shutdown_background();
-        };
-        let thread = thread::Builder::new()
-            .name("fetch".to_owned())
-            .stack_size(STACK)
-            .spawn(run)?;
-        Ok(Loop {
-            handle,
-            end: Some(end),
-            thread: Some(thread),
-        })
-    }
-}
-
-/// Programs that still run are killed before the agent ends.
-impl Drop for Loop {
-    fn drop(&mut self) {
-        drop(self.end.take());
-        let _ = self.thread.take().map(JoinHandle::join);
-    }
 }
 
 /// Fetches documents.
@@ -440,78 +324,6 @@ impl Fetcher {
         let shared = Arc::clone(&self.shared);
         work.handle.spawn_blocking(move || shared.read_files());
     }
-}
-
-impl Shared {
-    fn client(&self) -> &http::Client {
-        self.client.get_or_init(http::Client::of_the_environment)
-    }
-
-    /// What a source has at its servers, if it is fetched from an address. With another address it
-    /// begins anew.
-    fn peer(&self, target: &Target, known: Option<Arc<Peer>>) -> Option<Arc<Peer>> {
-        let Target::Http { url, secure, .. } = target else {
-            return None;
-        };
-        let known = known.filter(|peer| peer.is_of(url, secure.as_ref()));
-        Some(known.unwrap_or_else(|| self.client().peer(url, secure.as_ref())))
-    }
-
-    fn read_files(&self) {
-        loop {
-            let Some(job) = self.files.lock().pop_front() else {
-                return;
-            };
-            let result = match &*job.target {
-                Target::File(path) => panic::catch_unwind(AssertUnwindSafe(|| local::file(path, &self.memory))),
-                _ => Ok(Err("no file".to_owned())),
-            };
-            // A panic is told by the job's end.
-            if let Ok(result) = result {
-                job.end(result.map(|document| (0, document)).map_err(failure));
-            }
-        }
-    }
-
-    async fn run(self: Arc<Shared>, job: Job) {
-        let result = match &*job.target {
-            Target::Http {
-                url,
-                headers,
-                proof,
-                secure,
-            } => {
-                let client = self.client();
-                let peer = job.peer.clone();
-                let peer = peer.unwrap_or_else(|| client.peer(url, secure.as_ref()));
-                let answer = client.get(&peer, headers, proof.as_deref(), &self.memory, &job.progress);
-                within(job.bound, answer, || format!("no answer in time from {url}")).await
-            }
-            Target::Script(path) => {
-                let run = async {
-                    let document = local::script(path, &self.memory, &self.complaints, &self.descriptors).await;
-                    document.map(|document| (0, document)).map_err(failure)
-                };
-                within(job.bound, run, || {
-                    format!("Command '{}' has not ended in time and was killed", path.display())
-                })
-                .await
-            }
-            Target::File(path) => local::file(path, &self.memory)
-                .map(|document| (0, document))
-                .map_err(failure),
-        };
-        job.end(result);
-    }
-}
-
-async fn within<T>(
-    bound: Duration,
-    work: impl Future<Output = Result<T, Failure>>,
-    late: impl Fn() -> String,
-) -> Result<T, Failure> {
-    let done = tokio::time::timeout(bound, work).await;
-    done.unwrap_or_else(|_| Err(failure(late())))
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use openssl::pkey::{PKey, Private};
 use openssl::rsa::Rsa;
 use openssl::ssl::{HandshakeError, SslAcceptor, SslFiletype, SslMethod, SslVerifyMode};
 use openssl::x509::{X509, X509Name};
+use tokio::runtime;
 
 use super::super::secure::Secure;
 use super::*;
