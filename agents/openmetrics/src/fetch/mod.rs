@@ -38,13 +38,14 @@ use parking_lot::Mutex;
 use attempts::{Attempt, Attempts, End};
 use complaints::Complaints;
 use descriptors::Descriptors;
-pub use document::{Document, Failure, Memory};
+pub use document::Memory;
 pub(crate) use http::is_header;
 use peer::Peer;
 pub use proof::Proof;
 pub use secure::{Secure, is_about_a_file};
 pub use target::Target;
 pub use url::Url;
+pub use work::Outcome;
 use work::{Job, Loop, Shared, failure};
 
 use crate::limits;
@@ -54,23 +55,6 @@ const STALL: Duration = Duration::from_millis(5);
 
 /// How often the sources that are waited for are looked after, at least.
 const LOOK: Duration = Duration::from_millis(100);
-
-/// What has become of a source.
-#[derive(Debug)]
-pub struct Outcome {
-    /// The number that the source was given.
-    pub source: u32,
-    /// The status of HTTP, 0 if it was not asked that way, and the document.
-    pub result: Result<(u16, Document), Failure>,
-    /// How long it took.
-    pub took: Duration,
-    /// When it came.
-    pub ended: Instant,
-    /// Whether there was no answer within the bound of the source.
-    pub is_late: bool,
-    /// The number of the request.
-    attempt: u64,
-}
 
 /// What is known of a source.
 #[derive(Default)]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
+use super::document::{Document, Failure};
 use super::proxy::Proxies;
 use super::tls::Trust;
 use super::*;

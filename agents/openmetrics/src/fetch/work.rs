@@ -18,7 +18,7 @@ use super::descriptors::Descriptors;
 use super::document::{Document, Failure, Memory};
 use super::peer::Peer;
 use super::target::Target;
-use super::{Outcome, http, local};
+use super::{http, local};
 
 /// How long a thread waits for work.
 const IDLE: Duration = Duration::from_secs(300);
@@ -28,6 +28,23 @@ const STACK: usize = 512 << 10;
 
 /// The most threads that read files and unpack documents.
 const THREADS: usize = 512;
+
+/// What has become of a source.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The number that the source was given.
+    pub source: u32,
+    /// The status of HTTP, 0 if it was not asked that way, and the document.
+    pub result: Result<(u16, Document), Failure>,
+    /// How long it took.
+    pub took: Duration,
+    /// When it came.
+    pub ended: Instant,
+    /// Whether there was no answer within the bound of the source.
+    pub is_late: bool,
+    /// The number of the request.
+    pub(super) attempt: u64,
+}
 
 /// A source that is fetched. If that ends without an outcome, it was by a panic, which costs this
 /// source its values.
