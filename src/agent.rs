@@ -48,8 +48,8 @@ pub(crate) struct AgentRecord {
     /// The interface version, copied from the dispatch table whenever a call brings one: the table
     /// of a DSO may move or go without notice (MAIN-56).
     pub(crate) interface: AtomicU32,
-    /// The number of times that all that was remembered of profile lists was dropped: a list that
-    /// is at the same address afterwards is another one.
+    /// The number of times that the library dropped its compiled profile lists: afterwards a list at
+    /// the same address is another list.
     pub(crate) forgotten: AtomicU32,
     /// The agent's own pointer, as `pmdaExtSetData` stored it (INIT-49).
     pub(crate) user: AtomicPtr<c_void>,

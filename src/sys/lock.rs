@@ -1,28 +1,9 @@
-//! The lock of the library: the only one, for all state in globals. A step of the library has it
-//! from its begin to its end.
+//! The one lock of the library, for all state in globals. Each step of the library ([`Step`]) holds
+//! it from its start to its end, and proves that by a [`Token`].
 //!
-//! Nearly every agent has one thread. While the process has one, which the C library's own
-//! `__libc_single_threaded` says, the lock is a flag: set, it tells a signal handler on top of a
-//! step that it may not begin another one. With several threads it names its holder, which is
-//! refused, and others wait in the kernel. A call that is refused returns `-EBUSY`, NULL or nothing
-//! (`CReturn::BUSY`). (An error-checking mutex of the C library is two words: a handler between its
-//! two writes waits for its own thread.)
-//!
-//! Until the first call has looked at the libpcp of the process, the lock is closed to everybody,
-//! and if the library was not built for that libpcp, it stays closed ([`settle`]). So the one check
-//! of a step is whether the lock is free.
-//!
-//! Nobody waits for the lock while its holder waits for something else. C code of the agent, and
-//! reads and writes of descriptors, are called between steps. Within a step [`Token::apart`] gives
-//! the lock to other threads while a file is written or a stream is locked: a lookup is not delayed
-//! by a save, and a thread that has locked a stream may call the library. Meanwhile no handler runs
-//! on top of that thread: its signals are blocked, except those of its own faults. (The only thread
-//! keeps the lock, and its handlers are refused.)
-//!
-//! In the child of a fork the lock is free, unless a handler on top of a step has forked. What
-//! another thread had begun to change is half done there, as with the C library: POSIX allows the
-//! child of a process with several threads no more than to `exec`. `_Fork` runs no handlers of
-//! forks: if another thread has the lock then, a call in the child waits for ever.
+//! For `src/boundary.rs`, which begins the steps. The lock is not held across calls into C, and
+//! [`Token::apart`] gives it to other threads while a file is written or a stream is locked. A
+//! signal handler on top of a step never waits: [`Step::enter`] refuses it.
 
 use std::cell::UnsafeCell;
 use std::ffi::c_int;
@@ -32,13 +13,15 @@ use std::ptr;
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering, compiler_fence};
 
 const FREE: usize = 0;
-/// Beside the identity of the thread that holds it: others may sleep.
+/// A flag beside the identity of the holder: threads may sleep in the kernel until the lock is free.
 const CONTENDED: usize = 1;
-/// The only thread holds it.
+/// The only thread of the process holds the lock.
 const ALONE: usize = 2;
-/// Nobody may take it yet: nobody has asked whether the library fits the libpcp of this process.
+/// No thread may take the lock yet: no call has checked whether the library fits the libpcp of this
+/// process ([`settle`]).
 const UNASKED: usize = 4;
-/// Nobody may ever take it: the library does not fit. The identity of a thread is a larger number.
+/// No thread may ever take the lock: the library does not fit. The identity of a thread is a larger
+/// number.
 const CLOSED: usize = 8;
 
 static LOCK: Lock = Lock(AtomicUsize::new(UNASKED));
@@ -48,8 +31,9 @@ pub(crate) fn is_unasked() -> bool {
     LOCK.0.load(Ordering::Relaxed) == UNASKED
 }
 
-/// Opens the lock, or closes it for ever. Returns true for the first call, false for others, which
-/// change nothing.
+/// Opens the lock, or closes it for ever if the library was not built for the libpcp of the
+/// process. Until then the lock is closed, so a step need only check whether the lock is free.
+/// Returns true for the first call; later calls change nothing and return false.
 pub(crate) fn settle(open: bool) -> bool {
     LOCK.exchange(UNASKED, if open { FREE } else { CLOSED })
 }
@@ -59,6 +43,16 @@ pub(crate) fn is_open() -> bool {
     !matches!(LOCK.0.load(Ordering::Relaxed), UNASKED | CLOSED)
 }
 
+/// The state of the lock: one of the constants above, or the identity of the holder, with
+/// [`CONTENDED`] or without.
+///
+/// Nearly every agent has one thread. While the process has one thread, which the C library's
+/// `__libc_single_threaded` says, the lock is a flag ([`ALONE`]): if it is set, a signal handler on
+/// top of a step may not begin another step. With several threads the state names the holder. The
+/// holder's own signal handlers are refused, and other threads wait in the kernel.
+///
+/// This is no error-checking mutex of the C library: that is two words, and a handler that runs
+/// between the writes of the two waits for its own thread.
 struct Lock(AtomicUsize);
 
 unsafe extern "C" {
@@ -160,7 +154,13 @@ impl Lock {
     }
 }
 
-/// Runs in the child of a fork: the thread that has forked is the only one.
+/// Runs in the child of a fork: frees the lock, unless a handler on top of a step has forked. The
+/// thread that has forked is the only one in the child.
+///
+/// A change that another thread had begun stays half done in the child, as with the C library:
+/// POSIX allows the child of a process with several threads no more than to `exec`. `_Fork` does
+/// not run this function: if another thread has the lock at that moment, a call in the child waits
+/// for ever.
 extern "C" fn in_child() {
     let me = pthread_self();
     let state = LOCK.0.load(Ordering::Relaxed);
@@ -187,8 +187,9 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// Begins a step; `None` in a signal handler on top of another step of this thread, and while
-    /// the lock is not open.
+    /// Begins a step: takes the lock, or waits for it. Returns `None` in a signal handler on top of
+    /// another step of this thread, and while the lock is not open; the exported function then
+    /// returns `-EBUSY`, NULL or nothing (`CReturn::BUSY`).
     #[inline(always)]
     pub(crate) fn enter() -> Option<Step> {
         LOCK.take().then(Step::new)
@@ -237,11 +238,16 @@ pub struct Token {
 }
 
 impl Token {
-    /// Works without the lock, which other threads may take meanwhile, in the middle of a step. For
-    /// whatever may wait, for a disk or the lock of a stream, but for no callback of the agent:
-    /// signal handlers on top of this are refused or wait, and the thread is not cancelled.
+    /// Runs `work` in the middle of a step without the lock, which other threads may take meanwhile.
+    /// For work that may wait for a disk or for the lock of a stream, so that a save does not delay
+    /// a lookup, and a thread that has locked a stream may call the library. Not for callbacks of
+    /// the agent.
     ///
-    /// No value is in use meanwhile, as the compiler sees to it:
+    /// The thread is not cancelled meanwhile, and no signal handler gets a step on top of `work`:
+    /// the thread's signals are blocked, except those of its own faults. (The only thread of a
+    /// process keeps the lock instead, so its handlers are refused.)
+    ///
+    /// The compiler makes sure that no value is in use meanwhile:
     ///
     /// ```compile_fail,E0499
     /// # use pcp_pmda::sys::lock::{Mutex, Token};

@@ -286,10 +286,10 @@ pub(crate) struct ProfileElement<'call> {
     call: PhantomData<&'call c_int>,
 }
 
-/// The address and length of an element's list, by which a compiled form of the list is found
-/// again. An equal key does not prove an equal list: the memory may have been freed and used again.
-/// So all keys that are known are made unequal to new ones (`forgotten`) when that may have
-/// happened.
+/// The key of an element's list: its address and length. The library finds a compiled form of the
+/// list by this key. An equal address and length do not prove an equal list, because the memory may
+/// have been freed and reused. So when that may have happened, the agent's counter `forgotten`
+/// changes, and all older keys differ from new keys.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ListKey {
     profile: usize,

@@ -1,4 +1,5 @@
-//! The state of the agent: which sources a request needs, and what becomes of them.
+//! The state of the agent: chooses the sources that a request needs, starts their fetches, and puts
+//! their documents into the model. It neither fetches (`fetch`) nor declares metrics (`declare`).
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -365,9 +366,12 @@ impl OpenMetrics {
         }
     }
 
-    /// A source was not in time: its document is for the next request for values. One that is known
-    /// to be slow keeps what it has until then, and so does one whose last document came late and
-    /// belongs to this request; what any other has is no answer to a request for values.
+    /// Marks a source as late: it has not answered within this request, so its document is for the
+    /// next request for values.
+    ///
+    /// The source keeps its present values if it is known to be slow, if its last document came
+    /// late and no request for values has shown that document yet, or if this request is not for
+    /// values. Otherwise the source loses its values, and its status says so.
     fn be_late(&mut self, cluster: u32, is_for_values: bool) {
         let Some(source) = self.sources.get_mut(&cluster) else {
             return;

@@ -7,17 +7,9 @@
 //! entry stays listed until it is reclaimed, as in the C library: until then its id is not given
 //! out again, and pointers to its name stay valid (CACHE-3, CACHE-25).
 //!
-//! This file finds instances, walks over them, and has the operations on all of them. Others store
-//! instances (`store`), list them (`id_list`), and read and write their file (`load`, `persist`,
-//! `file`, `disk`).
-//!
-//! A walk goes over the active instances in ascending order of ids. It has read one entry ahead:
-//! with each instance that it returns, it notes the entry that is listed behind it at that moment,
-//! whatever its state, and goes on there. So instances that a callback stores on the way are met by
-//! the same walk, unless they come behind what was the last entry (CACHE-35, FETCH-34). If the
-//! noted entry is reclaimed meanwhile, the walk goes on at the entry listed behind it. It never
-//! returns an entry twice. The walk of `PMDA_CACHE_WALK_NEXT` is the cache's own (`IdList::step`);
-//! others, such as a fetch, keep a [`Position`].
+//! This file finds instances, walks over them ([`WalkEntry`]), and has the operations on all of
+//! them. The other files store instances (`store`), list them (`id_list`), and read and write the
+//! cache's file (`load`, `persist`, `file`, `disk`).
 
 mod disk;
 mod dump;
@@ -457,12 +449,21 @@ impl<T: Copy> Cache<T> {
     }
 }
 
-/// An instance that a walk returns.
+/// An instance that a walk returns, and the position at which the walk continues.
+///
+/// A walk visits the active instances in ascending order of ids, and returns no entry twice. When
+/// it returns an instance, it notes the next listed entry, of any state, and continues at that
+/// entry. So a walk also visits instances that a callback stores during the walk, except those that
+/// are stored after the entry that was the last one (CACHE-35, FETCH-34). If the noted entry is
+/// reclaimed meanwhile, the walk continues at the entry after it.
+///
+/// `PMDA_CACHE_WALK_NEXT` uses the cache's own walk ([`Cache::walk`]); others, such as a fetch,
+/// keep a [`Position`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct WalkEntry {
     /// The id of the instance.
     pub inst: i32,
-    /// The entry behind it, where the walk goes on.
+    /// The position of the next listed entry.
     pub next: Position,
 }
 

@@ -1,5 +1,5 @@
-//! One queue: the events that it stores, the clients that have still to see each, and the clients
-//! that read it; and the memory for the events of all queues.
+//! One queue: its stored events, the number of clients that have not yet seen each event, and the
+//! clients that read the queue; and the memory for the events of all queues.
 
 use std::fmt::{self, Display};
 
@@ -34,8 +34,8 @@ pub(super) struct StoredEvent<P> {
     pub(super) size: usize,
     /// The number of active clients that have not seen it; 0 once it was evicted.
     owed: u32,
-    /// The number of clients to come that are to see it: those announced when the queue was made,
-    /// and one in place of each that ended before it saw the event (QUEUE-27).
+    /// The number of future clients that the event is kept for: the clients announced when the
+    /// queue was made, and one for each client that ended before it saw the event (QUEUE-27).
     spare: u32,
     /// The number of its holders: its queue, and the fetches that show it.
     pub(super) holders: u32,

@@ -1,9 +1,9 @@
 //! Indexes over tables that belong to the agent: metrics, instance domains and instances.
 //!
-//! An agent may rewrite its tables at any time and without notice. So there are two kinds of index.
-//! [`Hashed`] is built by `pmdaRehash` and used without a check, since the agent has asked for it
-//! and has to ask again after a change (INIT-46). [`HintIndex`] is one that the agent has not asked
-//! for: it only says where to look first.
+//! An agent may rewrite its tables at any time and without notice. So this module has two kinds of
+//! index. The agent requests a [`Hashed`] by `pmdaRehash`, and has to call that again after a change
+//! (INIT-46): its answers are not checked. The library makes a [`HintIndex`] by itself: its answers
+//! are checked against the table.
 
 use crate::error::{Error, Result};
 use crate::ident::MetricId;
@@ -120,12 +120,12 @@ pub struct Table {
 /// An index that remembers the positions of a table at which keys were found.
 ///
 /// A remembered position is checked before it is used, and a key without a good one is searched
-/// from the start of the table. So an entry that has gone, moved or changed is never found, and one
-/// that is there always is.
+/// from the start of the table. So the index always finds an entry that is in the table, and never
+/// returns an entry that was removed, moved or changed.
 ///
-/// One thing cannot be noticed in this way. Of several entries with one key the first counts; but
-/// when the agent writes a *second* entry with a known key in front of the first one, and neither
-/// moves nor resizes the table, the old one is still found.
+/// The index cannot notice one change. Of several entries with one key the first counts. If the
+/// agent writes a *second* entry with a known key before the first one, and neither moves nor
+/// resizes the table, the index still finds the old entry.
 #[derive(Default, Debug)]
 pub struct HintIndex {
     table: Table,

@@ -1,4 +1,6 @@
-//! `http://` and `https://`, as Python's `requests` asks (OM-91, OM-94 to OM-98).
+//! Fetches of `http://` and `https://` addresses: requests, redirections, cookies and bodies, as
+//! Python's `requests` has them (OM-91, OM-94 to OM-98). For `fetch`; connections are in `connect`
+//! and `connection`, documents in `document`.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicBool;
@@ -187,8 +189,8 @@ impl Retrieval<'_> {
             let kind = if status < 500 { "Client Error" } else { "Server Error" };
             let phrase = phrase(&response);
             if status < 500 {
-                // They may be why: a session that has ended, or a head that is too long for this
-                // server.
+                // The cookies may be the reason: a session that has ended, or a head that is too long
+                // for this server.
                 self.peer.cookies.empty();
             }
             if drain(response.into_body()).await {

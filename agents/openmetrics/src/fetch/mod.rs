@@ -1,8 +1,8 @@
-//! Fetches the documents of sources, all those of a request side by side.
+//! Fetches the documents of sources, all documents of a request side by side.
 //!
-//! One thread has a loop in which all addresses and programs are waited for. Files are read by
-//! another, and by more only while the disk of one hangs. A request waits for so long and then goes
-//! on; what is not there yet is fetched on, so long, and is there for the next request.
+//! One thread waits in a loop for all addresses and programs. Another thread reads files; more
+//! threads read files only while the disk of one hangs. A request waits up to a time limit. The
+//! fetch of a late document goes on up to a longer limit, and its document is for the next request.
 
 mod address;
 mod attempts;

@@ -28,13 +28,14 @@ use crate::generation::Generation;
 use crate::limits;
 use crate::sources::{Changed, EXECUTABLE, Found, Kind};
 
-/// So much of a script is searched for lines, in bytes.
+/// The number of bytes at the start of a script that are searched for lines of the agent.
 const HEAD: u64 = 64 << 10;
 
-/// So much before its time a source may be asked again, and a tenth of that time at most.
+/// A source may be asked again this long before its interval ends, but at most a tenth of the
+/// interval earlier.
 const EARLY: Duration = Duration::from_secs(1);
 
-/// Series are looked at so often in the time after which they are forgotten.
+/// The number of times that series are checked within the time after which they are forgotten.
 const LOOKS: u32 = 4;
 
 /// The beginning of a script, as far as whole lines of it are read. A script that cannot be read
