@@ -50,7 +50,7 @@ pub(super) struct Client {
     trusts: Mutex<HashMap<Secure, Weak<Trust>>>,
 }
 
-/// How far a request is, for whoever waits for it.
+/// The progress of a request, read by the task that waits for the request.
 #[derive(Default, Debug)]
 pub(super) struct Progress(AtomicBool);
 
@@ -311,9 +311,9 @@ impl Retrieval<'_> {
         Ok(request)
     }
 
-    /// Opens a connection. Away nobody is shown the certificate of the source.
+    /// Opens a connection. On the side `Away` the source's own certificates are not used.
     async fn open(&mut self, origin: &Origin, side: Side) -> Result<Connection, connect::Error> {
-        // Whoever waits for a place has none.
+        // A task that waits for a place must not hold one, or two tasks could wait for each other.
         self.rest();
         let place = self.client.places.take().await?;
         let connector = &self.client.connector;

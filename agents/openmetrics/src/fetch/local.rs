@@ -121,7 +121,7 @@ impl Output {
         Ok(())
     }
 
-    /// Reads what is there. Tells whether the stdout is still open.
+    /// Reads the available output. Returns whether the stdout is still open.
     fn rest(&mut self) -> Result<bool, String> {
         if let Some(stream) = &self.stdout {
             let document = &mut self.document;
