@@ -591,7 +591,7 @@ fn usage() {
         &["-D", "foo"],
         &["--domain"],
         &["-d"],
-        &["--vers"],
+        &["--verb"],
     ] {
         let [ours, theirs] = [daemon("simple"), program.clone()].map(|program| {
             let text = String::from_utf8_lossy(&environment.run(program, wrong).stderr).into_owned();

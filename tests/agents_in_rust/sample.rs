@@ -90,10 +90,11 @@ fn metrics(names: &str) -> Vec<String> {
 /// The answers without what differs from moment to moment (times, processes, sizes, the state of the
 /// machine), and without these differences: the agent in C counts PDUs and who sends them, while one
 /// in Rust is called for requests that need values, instances or names. Agents in Rust tell instances
-/// in the order of their numbers, and names in alphabetical order.
+/// in the order of their numbers, and names in alphabetical order. (`ctx` is the number that pmcd gives
+/// to a client: another one while pmcd has not noticed the end of the client before.)
 fn steady(text: &str) -> String {
     let metrics = "daemon_pid|pid_daemon|seconds|milliseconds|step|step_counter|sysinfo|datasize|pdu|\
-                   recv_pdu|xmit_pdu|start|end";
+                   recv_pdu|xmit_pdu|start|end|ctx";
     let single = Regex::new(&format!(r"(?m)^(sample\.(?:\w+\.)*(?:{metrics}))\n    value .*$")).expect("a pattern");
     let text = single.replace_all(text, "$1\n    value N").into_owned();
     let many = Regex::new(r"(?m)^(sample\.(?:proc\.time|ulonglong\.bin|ulonglong\.bin_ctr))\n((?:    inst .*\n)*)");
