@@ -34,6 +34,9 @@ const HOSTILE: [&str; 10] = [
     "hang", "drip", "loop", "stranger", "cookies", "lines", "html", "restart", "continue", "churn",
 ];
 
+/// The good lines of the source `lines`, which has as many bad ones.
+const GOOD_LINES: usize = 3;
+
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     if arguments.iter().any(|argument| argument == "serve") {
@@ -105,6 +108,15 @@ impl Rounds {
             rounds.took.push(asked_at.elapsed());
             rounds.resident.push(resident());
             let mut found = vec![(0, false); GOOD];
+            // Each bad line costs itself.
+            let lines = all.iter().zip(&replies).filter(|(name, values)| {
+                name.starts_with("openmetrics.lines.") && values.as_ref().is_ok_and(|values| values.len() == 1)
+            });
+            let lines = lines.count();
+            if lines != GOOD_LINES {
+                let fault = format!("round {round}: lines: {lines} of {GOOD_LINES} values");
+                rounds.faults.push(fault);
+            }
             for ((source, name), values) in asked.iter().zip(replies) {
                 let Ok(values) = values else { continue };
                 found[*source].0 += values.len();
@@ -302,7 +314,7 @@ fn answer(stream: TcpStream, kind: &str, good: u16, served: &AtomicU64) -> std::
                 let cookies = (0..50).map(|cookie| format!("\r\nSet-Cookie: c{number}x{cookie}={}", "y".repeat(1000)));
                 reply(&format!("200 OK{}", cookies.collect::<String>()), "x 1\n")
             }
-            "lines" => reply("200 OK", &format!("x 1\n}}{number}\ny{{l=\"1\n\u{1b}[2J\nz 1\n")),
+            "lines" => reply("200 OK", &format!("x 1\n}}{number}\ny 1\n\u{1b}[2J\nx{{l=\"1\nz 1\n")),
             "html" => reply("200 OK", &format!("<html>\n<body>{number}\n</body>\n</html>\n")),
             // It is started anew each minute, and refuses for a quarter of that.
             "restart" if milliseconds() / 15_000 % 4 == 0 => return Ok(()),
