@@ -14,9 +14,15 @@ const DISK: u32 = 1;
 const NET: u32 = 3;
 const ADDR: u32 = 27;
 
-/// The cluster of interfaces, and the items of those of its metrics that need files of sysfs.
-const INTERFACES: u32 = 3;
-const OF_SYSFS: std::ops::Range<u32> = 21..31;
+/// Metrics that need a file more than the others of their cluster: the cluster and the items.
+const OF_PARTITIONS: (u32, [u32; 1]) = (0, [87]);
+const OF_INET6: (u32, [u32; 2]) = (33, [1, 2]);
+const OF_HARDWARE: (u32, [u32; 1]) = (33, [3]);
+
+/// Returns whether values of one of these metrics are asked for.
+fn wants<const N: usize>(request: &Request<'_>, (cluster, items): (u32, [u32; N])) -> bool {
+    items.into_iter().any(|item| request.wants_item(cluster, item))
+}
 
 /// A disk: the columns of its line in /proc/diskstats, where sectors are halves of a KiB, and its size
 /// in KiB.
@@ -35,17 +41,32 @@ impl Disk {
     }
 }
 
-/// An interface: the columns of its line in /proc/net/dev, and what sysfs has.
-#[derive(Default)]
+/// An interface: the columns of its line in /proc/net/dev. A metric of sysfs reads its own file.
 struct Net {
+    name: String,
     n: Vec<u64>,
-    mtu: u32,
-    speed: i64,
-    duplex: u32,
-    flags: u64,
-    wireless: bool,
-    kind: u32,
-    is_virtual: bool,
+}
+
+impl Net {
+    fn file(&self, file: &str) -> Option<String> {
+        word(format!("/sys/class/net/{}/{file}", self.name))
+    }
+    /// The number in a file; 0 if it has none, as an interface that is down has no speed.
+    fn number<N: std::str::FromStr + Default>(&self, file: &str) -> N {
+        self.file(file).and_then(|word| word.parse().ok()).unwrap_or_default()
+    }
+    fn duplex(&self) -> u32 {
+        match self.file("duplex").as_deref() {
+            Some("half") => 1,
+            Some("full") => 2,
+            _ => 0,
+        }
+    }
+    fn has_flag(&self, flag: u64) -> bool {
+        let flags = self.file("flags");
+        let flags = flags.and_then(|word| u64::from_str_radix(word.trim_start_matches("0x"), 16).ok());
+        flags.unwrap_or(0) & flag != 0
+    }
 }
 
 /// The addresses of an interface.
@@ -66,8 +87,12 @@ fn word(path: impl AsRef<Path>) -> Option<String> {
 }
 
 impl Linux {
-    fn read_disks(&mut self) -> Result<()> {
-        let partitions = pmda::fs::read_to_string("/proc/partitions")?;
+    fn read_disks(&mut self, request: &Request<'_>) -> Result<()> {
+        let partitions = if wants(request, OF_PARTITIONS) {
+            pmda::fs::read_to_string("/proc/partitions")?
+        } else {
+            String::new()
+        };
         let sizes: HashMap<&str, u64> = partitions
             .lines()
             .filter_map(|line| {
@@ -99,44 +124,30 @@ impl Linux {
         }
         Ok(())
     }
-    fn read_nets(&mut self, request: &Request<'_>) -> Result<()> {
-        let needs_sysfs = OF_SYSFS.into_iter().any(|item| request.wants_item(INTERFACES, item));
+    fn read_nets(&mut self) -> Result<()> {
         let mut now = self.nets.update();
         for line in pmda::fs::read_to_string("/proc/net/dev")?.lines().skip(2) {
             let (name, numbers) = line.split_once(':').ok_or(Error::VALUE)?;
             let name = name.trim();
-            let mut net = Net {
+            let net = Net {
+                name: name.to_owned(),
                 n: numbers.split_whitespace().flat_map(str::parse).collect(),
-                ..Net::default()
             };
             if net.n.len() != 16 {
                 return Err(Error::VALUE.text(format_args!("/proc/net/dev: {line}")));
-            }
-            if needs_sysfs {
-                let file = |file: &str| word(format!("/sys/class/net/{name}/{file}"));
-                net.mtu = file("mtu").and_then(|word| word.parse().ok()).unwrap_or(0);
-                net.speed = file("speed").and_then(|word| word.parse().ok()).unwrap_or(0);
-                net.duplex = match file("duplex").as_deref() {
-                    Some("half") => 1,
-                    Some("full") => 2,
-                    _ => 0,
-                };
-                net.flags = file("flags")
-                    .and_then(|word| u64::from_str_radix(word.trim_start_matches("0x"), 16).ok())
-                    .unwrap_or(0);
-                net.wireless = Path::new(&format!("/sys/class/net/{name}/wireless")).exists();
-                net.kind = file("type").and_then(|word| word.parse().ok()).unwrap_or(0);
-                net.is_virtual = Path::new(&format!("/sys/devices/virtual/net/{name}")).exists();
             }
             now.set(name, net)?;
         }
         Ok(())
     }
-    fn read_addresses(&mut self) -> Result<()> {
+    fn read_addresses(&mut self, request: &Request<'_>) -> Result<()> {
+        let (needs_inet6, needs_hardware) = (wants(request, OF_INET6), wants(request, OF_HARDWARE));
         let mut now = self.addresses.update();
         for entry in pmda::fs::read_dir("/sys/class/net")? {
             let name = entry?.file_name().to_string_lossy().into_owned();
-            let hardware = word(format!("/sys/class/net/{name}/address"));
+            let hardware = needs_hardware
+                .then(|| word(format!("/sys/class/net/{name}/address")))
+                .flatten();
             now.set(
                 &name,
                 Address {
@@ -144,6 +155,9 @@ impl Linux {
                     ..Address::default()
                 },
             )?;
+        }
+        if !needs_inet6 {
+            return Ok(());
         }
         for line in fs::read_to_string("/proc/net/if_inet6").unwrap_or_default().lines() {
             let words: Vec<&str> = line.split_whitespace().collect();
@@ -190,7 +204,7 @@ impl Agent for Linux {
         })
     }
     fn metrics(m: &mut Metrics<Linux>) {
-        m.cluster(0).refresh(|s, _| s.read_disks());
+        m.cluster(0).refresh(|s, request| s.read_disks(request));
         let disks = m.indom(DISK, "Disks", |s| &mut s.disks);
         m.indom_label(disks, "device_type", "block")
             .indom_label(disks, "indom_name", "per disk");
@@ -246,7 +260,7 @@ impl Agent for Linux {
         .unit(KBYTE)
         .help("capacity");
 
-        m.cluster(3).refresh(|s, request| s.read_nets(request));
+        m.cluster(3).refresh(|s, _| s.read_nets());
         let nets = m.indom(NET, "Network interfaces", |s| &mut s.nets);
         m.indom_label(nets, "device_type", "interface")
             .indom_label(nets, "indom_name", "per interface");
@@ -292,46 +306,50 @@ impl Agent for Linux {
             .unit(COUNT)
             .item(20)
             .help("mcasts");
-        m.each("network.interface.mtu", nets, |net| net.mtu)
+        m.each("network.interface.mtu", nets, |net| net.number::<u32>("mtu"))
             .item(21)
             .unit(BYTE)
             .help("mtu");
-        m.each("network.interface.speed", nets, |net| net.speed as f32)
+        m.each("network.interface.speed", nets, |net| net.number::<i64>("speed") as f32)
             .item(22)
             .discrete()
             .unit(MBYTE.per(SEC))
             .help("speed");
         m.each("network.interface.baudrate", nets, |net| {
-            1_000_000 * net.speed as u64 / 8
+            1_000_000 * net.number::<i64>("speed") as u64 / 8
         })
         .item(23)
         .discrete()
         .unit(BYTE.per(SEC))
         .help("baudrate");
-        m.each("network.interface.duplex", nets, |net| net.duplex)
+        m.each("network.interface.duplex", nets, Net::duplex)
             .item(24)
             .discrete()
             .help("duplex");
-        m.each("network.interface.up", nets, |net| net.flags & 1 != 0)
+        m.each("network.interface.up", nets, |net| net.has_flag(1))
             .item(25)
             .help("up");
-        m.each("network.interface.running", nets, |net| net.flags & 0x40 != 0)
+        m.each("network.interface.running", nets, |net| net.has_flag(0x40))
             .item(26)
             .help("running");
-        m.each("network.interface.wireless", nets, |net| net.wireless)
-            .item(28)
-            .discrete()
-            .help("wireless");
-        m.each("network.interface.type", nets, |net| net.kind)
+        m.each("network.interface.wireless", nets, |net| {
+            Path::new(&format!("/sys/class/net/{}/wireless", net.name)).exists()
+        })
+        .item(28)
+        .discrete()
+        .help("wireless");
+        m.each("network.interface.type", nets, |net| net.number::<u32>("type"))
             .item(29)
             .discrete()
             .help("type");
-        m.each("network.interface.virtual", nets, |net| net.is_virtual)
-            .item(30)
-            .discrete()
-            .help("virtual");
+        m.each("network.interface.virtual", nets, |net| {
+            Path::new(&format!("/sys/devices/virtual/net/{}", net.name)).exists()
+        })
+        .item(30)
+        .discrete()
+        .help("virtual");
 
-        m.cluster(33).refresh(|s, _| s.read_addresses());
+        m.cluster(33).refresh(|s, request| s.read_addresses(request));
         let addresses = m.indom(ADDR, "Network addresses", |s| &mut s.addresses);
         m.indom_label(addresses, "device_type", "interface")
             .indom_label(addresses, "indom_name", "per interface");
