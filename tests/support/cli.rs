@@ -12,6 +12,7 @@ const USAGE: &str = "usage: pcp-pmda-test COMMAND
   differential NAME...   the C programs of tests/c with such names, on both libraries
   memcheck [PROGRAM...]  the C programs and PCP's agents below valgrind, on both libraries
   races [MILLISECONDS]   eight threads on a library with ThreadSanitizer
+  syscalls               the system calls of the C programs that ours makes and the C library does not
 
 A PROGRAM is a name below tests, such as c/cache_files, or agent/NAME. asan and races need the nightly toolchain.";
 
@@ -26,6 +27,7 @@ fn main() -> ExitCode {
         "differential" if !rest.is_empty() => commands::differential::run(rest),
         "memcheck" => commands::memcheck::run(rest),
         "races" => commands::races::run(rest),
+        "syscalls" if rest.is_empty() => commands::syscalls::run(),
         _ => Err(USAGE.to_owned()),
     };
     match outcome {

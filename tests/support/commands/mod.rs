@@ -4,6 +4,7 @@ pub mod asan;
 pub mod differential;
 pub mod memcheck;
 pub mod races;
+pub mod syscalls;
 
 use std::fs;
 use std::path::{Path, PathBuf};
