@@ -12,7 +12,7 @@ use std::process::ExitCode;
 /// Serials of the instance domains, as in PCP's agent.
 const DISK: u32 = 1;
 const NET: u32 = 3;
-const ADDR: u32 = 27;
+const ADDR: u32 = 17;
 
 /// Metrics that need a file more than the others of their cluster: the cluster and the items.
 const OF_PARTITIONS: (u32, [u32; 1]) = (0, [87]);
@@ -51,9 +51,13 @@ impl Net {
     fn file(&self, file: &str) -> Option<String> {
         word(format!("/sys/class/net/{}/{file}", self.name))
     }
-    /// The number in a file; 0 if it has none, as an interface that is down has no speed.
+    /// The number in a file; 0 if it has none.
     fn number<N: std::str::FromStr + Default>(&self, file: &str) -> N {
         self.file(file).and_then(|word| word.parse().ok()).unwrap_or_default()
+    }
+    /// Megabits a second, if they are known: an interface without a cable says -1.
+    fn speed(&self) -> Option<u32> {
+        self.file("speed")?.parse().ok().filter(|speed| *speed > 0)
     }
     fn duplex(&self) -> u32 {
         match self.file("duplex").as_deref() {
@@ -62,10 +66,10 @@ impl Net {
             _ => 0,
         }
     }
-    fn has_flag(&self, flag: u64) -> bool {
+    fn is_up(&self) -> bool {
         let flags = self.file("flags");
         let flags = flags.and_then(|word| u64::from_str_radix(word.trim_start_matches("0x"), 16).ok());
-        flags.unwrap_or(0) & flag != 0
+        flags.unwrap_or(0) & 1 != 0
     }
 }
 
@@ -251,6 +255,7 @@ impl Agent for Linux {
             .help("inflight");
         m.each("disk.dev.scheduler", disks, Disk::scheduler)
             .item(59)
+            .discrete()
             .help("scheduler");
         m.each("disk.dev.capacity", disks, |disk| {
             (disk.blocks > 0).then_some(disk.blocks)
@@ -310,13 +315,15 @@ impl Agent for Linux {
             .item(21)
             .unit(BYTE)
             .help("mtu");
-        m.each("network.interface.speed", nets, |net| net.number::<i64>("speed") as f32)
-            .item(22)
-            .discrete()
-            .unit(MBYTE.per(SEC))
-            .help("speed");
+        m.each("network.interface.speed", nets, |net| {
+            net.speed().map(|speed| speed as f32)
+        })
+        .item(22)
+        .discrete()
+        .unit(MBYTE.per(SEC))
+        .help("speed");
         m.each("network.interface.baudrate", nets, |net| {
-            1_000_000 * net.number::<i64>("speed") as u64 / 8
+            net.speed().map(|speed| 1_000_000 * u64::from(speed) / 8)
         })
         .item(23)
         .discrete()
@@ -326,12 +333,12 @@ impl Agent for Linux {
             .item(24)
             .discrete()
             .help("duplex");
-        m.each("network.interface.up", nets, |net| net.has_flag(1))
-            .item(25)
-            .help("up");
-        m.each("network.interface.running", nets, |net| net.has_flag(0x40))
-            .item(26)
-            .help("running");
+        m.each("network.interface.up", nets, Net::is_up).item(25).help("up");
+        m.each("network.interface.running", nets, |net| {
+            net.number::<u32>("carrier") == 1
+        })
+        .item(26)
+        .help("running");
         m.each("network.interface.wireless", nets, |net| {
             Path::new(&format!("/sys/class/net/{}/wireless", net.name)).exists()
         })
@@ -357,6 +364,7 @@ impl Agent for Linux {
             Ok(row.inet6.as_ref().map(|a| a.0.as_str()))
         })
         .item(1)
+        .discrete()
         .help("ipv6");
         m.try_each_text("network.interface.ipv6_scope", addresses, |row| {
             Ok(row.inet6.as_ref().map(|a| a.1))
