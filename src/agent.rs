@@ -21,7 +21,7 @@ use crate::view::names::TreePlace;
 use crate::view::result_block::Arena;
 use crate::view::result_block::Results;
 use crate::view::table::{Indom, IndomNode, ListKey, Metric, ProfileElement};
-use crate::view::types::{pmdaCountMetrics, pmdaMetric, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText};
+use crate::view::types::{pmdaCountMetrics, pmdaExt, pmdaMetric, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText};
 use crate::view::wire::OwnedProfile;
 use pmda_core::cache::{Position, WalkStart};
 use pmda_core::dynamic::RegistrationList;
@@ -41,6 +41,11 @@ pub(crate) struct AgentRecord {
     /// the C library moves the table of an agent that loads this one, and updates that word
     /// (INIT-51).
     pub(crate) dispatch: SeenDispatch,
+    /// The extension that was made with this record. It is never read: by it a leak checker finds
+    /// the extension of an agent whose dispatch table is gone, as that of a `main` that has
+    /// returned. Without it the program loop_lost has a lost block more (`make -C tests memcheck
+    /// PROGRAMS=c/loop_lost`).
+    _ext: AtomicPtr<pmdaExt>,
     /// The state of the library. It is never read: by it a leak checker finds the state after the
     /// library was unloaded, as it finds that of the C library. Without it the agent mmv under
     /// dbpmda has a lost block more (`make -C tests memcheck PROGRAMS=agent/mmv`).
@@ -106,9 +111,10 @@ impl HashedTable {
 
 impl AgentRecord {
     /// A record that knows nothing else yet.
-    pub(crate) fn new(dispatch: SeenDispatch, globals: *mut c_void) -> AgentRecord {
+    pub(crate) fn new(dispatch: SeenDispatch, ext: *mut pmdaExt, globals: *mut c_void) -> AgentRecord {
         AgentRecord {
             dispatch,
+            _ext: AtomicPtr::new(ext),
             _globals: AtomicPtr::new(globals),
             interface: AtomicU32::new(0),
             forgotten: AtomicU32::new(0),

@@ -155,7 +155,7 @@ impl Records {
             return Ok(record);
         }
         self.external.reserve(1)?;
-        let record: &'static AgentRecord = try_leak(AgentRecord::new(SeenDispatch::none(), globals))?;
+        let record: &'static AgentRecord = try_leak(AgentRecord::new(SeenDispatch::none(), ptr::null_mut(), globals))?;
         self.external
             .get_or_insert_with(address, || record)
             .map(|record| *record)
@@ -183,7 +183,11 @@ pub(crate) fn register_agent(
     .map_err(|_| Error::ENOMEM)?;
     let block = Block::uninit(1)?;
     let ext = extension()?;
-    let record: &'static AgentRecord = block.leak(AgentRecord::new(SeenDispatch::new(dispatch, daemon), address()));
+    let record: &'static AgentRecord = block.leak(AgentRecord::new(
+        SeenDispatch::new(dispatch, daemon),
+        ext.as_ptr(),
+        address(),
+    ));
     let place = all.partition_point(|other| address_of(other) < address_of(record));
     all.push(record);
     all[place..].rotate_right(1);
