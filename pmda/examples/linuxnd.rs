@@ -59,11 +59,11 @@ impl Net {
     fn speed(&self) -> Option<u32> {
         self.file("speed")?.parse().ok().filter(|speed| *speed > 0)
     }
-    fn duplex(&self) -> u32 {
-        match self.file("duplex").as_deref() {
-            Some("half") => 1,
-            Some("full") => 2,
-            _ => 0,
+    fn duplex(&self) -> Option<u32> {
+        match &*self.file("duplex")? {
+            "half" => Some(1),
+            "full" => Some(2),
+            _ => None,
         }
     }
     fn is_up(&self) -> bool {

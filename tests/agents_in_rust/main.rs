@@ -10,6 +10,7 @@ mod derived;
 mod files;
 mod guide;
 mod heavy;
+mod linuxnd;
 mod memory;
 mod mmv;
 mod mutated;
