@@ -41,7 +41,7 @@ fn linuxnd() -> Result<(), String> {
         let all = counters.replace_all(&all, masked);
         let all = all.replace("\"agent\":\"linuxnd\"", "\"agent\":\"linux\"");
         let is_different = |block: &str| {
-            let name = block.trim_start().split_whitespace().next().unwrap_or("");
+            let name = block.split_whitespace().next().unwrap_or("");
             DIFFERENT
                 .iter()
                 .any(|metric| name == format!("network.interface.{metric}"))
