@@ -16,7 +16,7 @@ use pmda_core::dir_entry::DirEntry;
 use rustix::io::Errno;
 
 use super::budget::Budget;
-use super::instances::instance_size;
+use super::instances::number_size;
 use super::losses::{Loss, Losses};
 use super::metric::Metric;
 use super::news::{Known, News};
@@ -325,7 +325,7 @@ impl Source {
         }
         self.budget = budget_of(&self.numbers);
         let names = self.tables.values().flat_map(Table::names);
-        self.budget.charge(names.map(|(_, name)| instance_size(name)).sum());
+        self.budget.charge(names.map(|(_, name)| number_size(name)).sum());
     }
 
     /// Forgets series that have gone for long, if a line says how long that is.

@@ -8,7 +8,7 @@ use crate::cache::{Files, Full, Table};
 use crate::exposition::{Excerpt, Parser, Sample, text};
 use crate::filter::Config;
 use crate::limits;
-use crate::model::instances::instance_size;
+use crate::model::instances::number_size;
 use crate::model::losses::Loss;
 use crate::model::metric::Metric;
 use crate::model::news::{Known, News};
@@ -178,7 +178,7 @@ impl Source {
         let table = || {
             tables.remove(&item).unwrap_or_else(|| {
                 let table = Table::load(files, serial, limits::INSTANCES);
-                budget.charge(table.names().map(|(_, name)| instance_size(name)).sum());
+                budget.charge(table.names().map(|(_, name)| number_size(name)).sum());
                 table
             })
         };

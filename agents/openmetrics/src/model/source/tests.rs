@@ -1,7 +1,7 @@
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
-use super::super::instances::series_size;
+use super::super::instances::{instance_size, number_size, series_size};
 use pmda::Semantics;
 
 use super::*;
@@ -259,10 +259,17 @@ fn loaded_names_are_charged() {
     let mut again = start();
     again.take(document(100..101).as_bytes(), &files);
     let series = series_size("x=\"100\"");
-    assert_eq!(again.budget.used(), used - 99 * series);
+    let absent = instance_size("x:100") - number_size("x:100");
+    assert_eq!(again.budget.used(), used - 99 * (series + absent));
     again.begin();
     again.take(document(100..200).as_bytes(), &files);
     assert_eq!(again.budget.used(), used);
+
+    // What clients have seen before a restart is shown, also if the file alone fills the budget.
+    let mut small = start();
+    small.limit_memory(80 * number_size("x:100"));
+    small.take(document(100..101).as_bytes(), &files);
+    assert_eq!(small.not_shown(), None);
 
     // A source that has used all that it may before a restart has no more behind it.
     let mut full = start();
