@@ -166,6 +166,9 @@ pub(crate) fn serve<R>(work: impl FnOnce(ThreadNumber) -> Result<R>) -> Result<R
     })
 }
 
+/// What the log says of a call of the agent that has panicked, or has returned after it had.
+const PANICKED: &str = "the agent has panicked";
+
 /// Calls the agent, within [`serve`]. A panic is logged with `what` the agent was called for, by
 /// which calls for the same thing are known.
 ///
@@ -175,15 +178,14 @@ pub(crate) fn serve<R>(work: impl FnOnce(ThreadNumber) -> Result<R>) -> Result<R
 pub(crate) fn call<R>(what: impl Display, agent: impl FnOnce() -> Result<R>) -> Result<R> {
     // Unwind safe: what the agent has left half done stays so, as after an error.
     let outcome = catch_unwind(AssertUnwindSafe(agent));
-    let what = format_args!("{what}: the agent has panicked");
     match outcome {
         Ok(outcome) => {
             if THREAD.with(|thread| thread.has_notes.get()) {
-                returned(what);
+                returned(format_args!("{what}: {PANICKED}"));
             }
             outcome
         }
-        Err(payload) => Err(caught(what, payload)),
+        Err(payload) => Err(caught(format_args!("{what}: {PANICKED}"), payload)),
     }
 }
 

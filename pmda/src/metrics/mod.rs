@@ -380,8 +380,8 @@ impl<S> Metrics<S> {
     pub(crate) fn report(&mut self, of: impl Display, error: &Error) {
         if error.is_for_the_log() {
             let of = of.to_string();
-            let line = format_args!("{of}: {}", describe(error));
-            self.reports.log(Level::Warn, &of, line);
+            self.reports
+                .log(Level::Warn, &of, format_args!("{of}: {}", describe(error)));
         }
     }
 
