@@ -314,9 +314,8 @@ fn what_cannot_be_compared_is_said() {
         pmdas.display()
     ));
     let (outcome, report) = host.json(&[], None);
-    // Another user may not start what root may, so "equal" would say too much.
-    let end = if pcp_pmda_test::is_root() { "exit 0" } else { "exit 2" };
-    assert_eq!(outcome.end, end, "{report:#}");
+    assert_eq!(outcome.end, "exit 2", "{report:#}");
+    assert_eq!(report["result"], "could not compare");
     let result = |number: usize| report["agents"][number]["result"].as_str();
     let reason = |number: usize| {
         report["agents"][number]["reason"]
@@ -330,11 +329,19 @@ fn what_cannot_be_compared_is_said() {
     );
     assert!(reason(1).contains("inet 4322"), "{}", reason(1));
     assert!(reason(2).contains("does not start"), "{}", reason(2));
-    // Whoever names an agent wants to know it.
-    let (outcome, report) = host.json(&[SMALL, "lost"], None);
+    // Whoever knows why they cannot be compared names the others.
+    let (outcome, report) = host.json(&[SMALL], None);
     assert_eq!(
         (outcome.end.as_str(), &report["result"]),
-        ("exit 2", &Value::from("could not compare"))
+        ("exit 0", &Value::from("equal"))
+    );
+    let outcome = bounded(host.command(&[]), LIMIT);
+    let text = String::from_utf8_lossy(&outcome.stdout).into_owned();
+    let last = text.lines().last().unwrap_or_default();
+    assert!(
+        last.starts_with("could not compare 2 of 3 agents; equal: 1 agents, 7 metrics, ")
+            && last.ends_with(" answers; not compared: trace, lost"),
+        "{last}"
     );
     let (outcome, report) = host.json(&["nobody"], None);
     assert_eq!(outcome.end, "exit 2");
@@ -367,25 +374,43 @@ fn agents_that_run_on_neither_library() {
     }
 }
 
-/// In Debian's package of PCP 7.2 there are such agents.
+/// In Debian's package of PCP 7.2 some agents have no names. Such an agent counts only for a user
+/// who has named it.
 #[test]
-fn an_agent_without_names_is_not_compared() {
+fn an_agent_without_metrics() {
     let host = Host::new("compare-nameless");
     host.name(&[SMALL]);
-    let (outcome, report) = host.json(&[SMALL, "xfs"], None);
-    assert_eq!(outcome.end, "exit 2", "{report:#}");
-    let results = report["agents"].as_array().expect("a list").iter();
-    let results: Vec<_> = results
-        .map(|agent| (&agent["name"], &agent["result"], &agent["reason"]))
-        .collect();
-    let reason = "pmcd has no metrics of it: it runs, but the name space has no names of it";
-    assert_eq!(
-        results,
-        [
-            (&Value::from(SMALL), &Value::from("equal"), &Value::Null),
-            (&Value::from("xfs"), &Value::from("not compared"), &Value::from(reason)),
-        ]
-    );
+    let configuration = fs::read_to_string(host.path("pmcd.conf")).expect("ours");
+    let is_one = |line: &&str| line.starts_with(&format!("{SMALL}\t")) || line.starts_with("xfs\t");
+    let two: Vec<&str> = configuration.lines().filter(is_one).collect();
+    assert_eq!(two.len(), 2, "{configuration}");
+    host.configure(&(two.join("\n") + "\n"));
+    for (named, end, result) in [
+        (&[][..], "exit 0", "equal"),
+        (&[SMALL, "xfs"], "exit 2", "could not compare"),
+        (&["xfs"], "exit 2", "could not compare"),
+    ] {
+        let (outcome, report) = host.json(named, None);
+        assert_eq!(
+            (outcome.end.as_str(), &report["result"]),
+            (end, &Value::from(result)),
+            "{report:#}"
+        );
+        let agents = report["agents"].as_array().expect("a list").iter();
+        let results: Vec<_> = agents.map(|agent| (&agent["name"], &agent["result"])).collect();
+        let expected = [
+            (&Value::from(SMALL), &Value::from("equal")),
+            (&Value::from("xfs"), &Value::from("no metrics")),
+        ];
+        assert_eq!(results, expected[2 - results.len()..]);
+    }
+    // Of a host with such agents alone nothing is known.
+    host.configure(two[1]);
+    let outcome = bounded(host.command(&[]), LIMIT);
+    let text = String::from_utf8_lossy(&outcome.stdout).into_owned();
+    assert_eq!(outcome.end, "exit 2", "{text}");
+    let last = "could not compare 1 of 1 agents; equal: 0 agents, 0 metrics, 0 answers; without metrics: xfs";
+    assert_eq!(text.lines().last(), Some(last), "{text}");
 }
 
 /// The lines for people: a table, and a last line with the result. No line of progress where there

@@ -1,5 +1,6 @@
 //! The whole comparison: the C library, ours, the C library, and again those agents that differ.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -44,6 +45,32 @@ pub enum Verdict {
     Lost(String),
     /// The agent could not be compared, and why.
     NotCompared(String),
+    /// The agent runs on the C library, and the name space has none of its metrics.
+    NoMetrics,
+}
+
+/// Why a run has no answers of an agent.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Failure {
+    /// The agent runs, and the name space has none of its metrics.
+    NoMetrics,
+    /// The agent does not run or does not answer, and why.
+    NoAnswers(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Failure::NoMetrics => "it runs, but the name space has none of its metrics",
+            Failure::NoAnswers(reason) => reason,
+        })
+    }
+}
+
+impl From<String> for Failure {
+    fn from(reason: String) -> Failure {
+        Failure::NoAnswers(reason)
+    }
 }
 
 /// The processor time and the memory of an agent, or of pmcd, in the runs on each library.
@@ -91,8 +118,8 @@ struct Candidate {
     agent: Agent,
     comparison: Comparison,
     /// Why the last run on each library has failed.
-    c_failed: Option<String>,
-    ours_failed: Option<String>,
+    c_failed: Option<Failure>,
+    ours_failed: Option<Failure>,
     usages: Usages,
 }
 
@@ -140,7 +167,7 @@ fn selected(host: &Host, names: &[String]) -> Result<Vec<Agent>, String> {
 
 fn candidate(agent: &Agent) -> Candidate {
     let c_failed = match &agent.channel {
-        Channel::Socket(address) => Some(format!("it listens at {address}, which the running one may have")),
+        Channel::Socket(address) => Some(format!("it listens at {address}, which the running one may have").into()),
         Channel::Dso | Channel::Pipe => None,
     };
     Candidate {
@@ -155,8 +182,9 @@ fn candidate(agent: &Agent) -> Candidate {
 fn outcome(candidate: Candidate) -> Outcome {
     let differences = candidate.comparison.differences().cloned();
     let verdict = match (candidate.c_failed, candidate.ours_failed, differences) {
-        (Some(reason), _, _) => Verdict::NotCompared(reason),
-        (None, Some(reason), _) => Verdict::Lost(reason),
+        (Some(Failure::NoMetrics), _, _) if !candidate.comparison.has_run() => Verdict::NoMetrics,
+        (Some(failure), _, _) => Verdict::NotCompared(failure.to_string()),
+        (None, Some(failure), _) => Verdict::Lost(failure.to_string()),
         (None, None, Some(differences)) if differences.is_empty() => Verdict::Equal,
         (None, None, Some(differences)) => Verdict::Different(differences),
         (None, None, None) => Verdict::NotCompared("it did not run on both libraries".to_owned()),
@@ -189,13 +217,13 @@ impl Candidate {
         self.c_failed.is_none() && (may_run || self.comparison.is_open(rounds))
     }
 
-    fn add(&mut self, library: Library, outcome: Result<Seen, String>) {
+    fn add(&mut self, library: Library, outcome: Result<Seen, Failure>) {
         let failed = match library {
             Library::C => &mut self.c_failed,
             Library::Ours => &mut self.ours_failed,
         };
         match outcome {
-            Err(reason) => *failed = Some(reason),
+            Err(failure) => *failed = Some(failure),
             Ok(seen) => {
                 *failed = None;
                 match library {
@@ -223,7 +251,7 @@ impl Whole<'_> {
             .iter_mut()
             .filter(|candidate| candidate.is_wanted(rounds))
         {
-            candidate.ours_failed = Some(reason.to_owned());
+            candidate.ours_failed = Some(reason.to_owned().into());
         }
     }
 
@@ -257,10 +285,10 @@ impl Whole<'_> {
         Ok(())
     }
 
-    fn survey(&self, pmcd: &Pmcd<'_>, agent: &Agent, metrics: &Metrics) -> Result<Seen, String> {
+    fn survey(&self, pmcd: &Pmcd<'_>, agent: &Agent, metrics: &Metrics) -> Result<Seen, Failure> {
         let processes = pmcd.processes();
         if agent.channel == Channel::Pipe && !processes.contains_key(&agent.name) {
-            return Err(format!("it does not start: {}", pmcd.last_words(&agent.name)));
+            return Err(format!("it does not start: {}", pmcd.last_words(&agent.name)).into());
         }
         if let Some(pids) = processes.get(&agent.name) {
             pmcd.check_libraries(pids)?;
@@ -269,11 +297,10 @@ impl Whole<'_> {
         if own.is_empty() {
             // The last line of the log of one that runs is about our own question whether it does.
             let runs = pmcd.connect().and_then(|mut client| status(&mut client, agent));
-            let reason = runs.map_or_else(
-                |_| pmcd.last_words(&agent.name),
-                |()| "it runs, but the name space has no names of it".to_owned(),
-            );
-            return Err(format!("pmcd has no metrics of it: {reason}"));
+            return Err(runs.map_or_else(
+                |_| format!("pmcd has no metrics of it: {}", pmcd.last_words(&agent.name)).into(),
+                |()| Failure::NoMetrics,
+            ));
         }
         let extent = Extent {
             fetches: self.settings.fetches,
@@ -286,11 +313,11 @@ impl Whole<'_> {
         let seen = seen.map_err(|error| format!("{}: {}", reason(error), pmcd.last_words(&agent.name)))?;
         let pids = processes.get(&agent.name);
         if pids.is_some_and(|pids| processes::usage(pids).resident == 0) {
-            return Err(format!("it has ended: {}", pmcd.last_words(&agent.name)));
+            return Err(format!("it has ended: {}", pmcd.last_words(&agent.name)).into());
         }
         if !seen.has_answers() {
             let said = pmcd.last_words(&agent.name);
-            return Err(format!("it answers nothing but errors: {said}"));
+            return Err(format!("it answers nothing but errors: {said}").into());
         }
         Ok(seen)
     }

@@ -72,6 +72,12 @@ impl Comparison {
         self.ours = Some(seen);
     }
 
+    /// Whether the agent has answered in a run of the C library.
+    #[must_use]
+    pub fn has_run(&self) -> bool {
+        !self.c.is_empty()
+    }
+
     /// The differences that have shown in each round.
     #[must_use]
     pub fn differences(&self) -> Option<&Differences> {

@@ -15,11 +15,11 @@ const SHOWN: usize = 20;
 /// How it ended, as exit code and word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// All agents that could be compared are equal.
+    /// Each agent is equal, or has no metrics.
     Equal = 0,
-    /// One is different.
+    /// An agent is different.
     Different = 1,
-    /// Nothing, or not what was named, could be compared.
+    /// An agent could not be compared, an agent that was named has no metrics, or no agent has any.
     NotCompared = 2,
 }
 
@@ -33,50 +33,74 @@ impl End {
     }
 }
 
-/// The end of a comparison; `whole` if each agent has to be compared: it was named, or the user may
-/// not start what root may.
+/// The end of a comparison; `named` if the user has named the agents.
 #[must_use]
-pub fn end(report: &Report, whole: bool) -> End {
-    let (different, not_compared, all) = counts(report);
-    match (different, not_compared) {
-        (0, missing) if missing == all || (whole && missing > 0) => End::NotCompared,
-        (0, _) => End::Equal,
-        _ => End::Different,
+pub fn end(report: &Report, named: bool) -> End {
+    let counts = Counts::of(report);
+    if counts.different > 0 {
+        End::Different
+    } else if counts.not_compared > 0 || counts.equal == 0 || (named && counts.without_metrics > 0) {
+        End::NotCompared
+    } else {
+        End::Equal
     }
 }
 
-fn counts(report: &Report) -> (usize, usize, usize) {
-    let count = |is: fn(&Verdict) -> bool| report.agents.iter().filter(|outcome| is(&outcome.verdict)).count();
-    let different = count(|verdict| matches!(verdict, Verdict::Different(_) | Verdict::Lost(_)));
-    (
-        different,
-        count(|verdict| matches!(verdict, Verdict::NotCompared(_))),
-        report.agents.len(),
-    )
+/// How many agents have each verdict.
+#[derive(Default)]
+struct Counts {
+    equal: usize,
+    different: usize,
+    not_compared: usize,
+    without_metrics: usize,
+}
+
+impl Counts {
+    fn of(report: &Report) -> Counts {
+        let mut counts = Counts::default();
+        for outcome in &report.agents {
+            *match outcome.verdict {
+                Verdict::Equal => &mut counts.equal,
+                Verdict::Different(_) | Verdict::Lost(_) => &mut counts.different,
+                Verdict::NotCompared(_) => &mut counts.not_compared,
+                Verdict::NoMetrics => &mut counts.without_metrics,
+            } += 1;
+        }
+        counts
+    }
 }
 
 /// The last line.
 #[must_use]
 pub fn last_line(report: &Report, end: End) -> String {
-    let (different, not_compared, all) = counts(report);
-    let compared = all - not_compared;
+    let counts = Counts::of(report);
     let sum = |part: fn(&Outcome) -> usize| report.agents.iter().map(part).sum::<usize>();
     let (metrics, answers) = (
         sum(|outcome| outcome.seen.metrics),
         sum(|outcome| outcome.seen.answers.len()),
     );
     let mut line = match end {
-        End::Different => format!("different: {different} of {compared} agents"),
-        End::Equal => format!("equal: {compared} agents"),
-        End::NotCompared => format!("could not compare: {not_compared} of {all} agents"),
+        End::Different => format!("different: {} of {}", counts.different, counts.equal + counts.different),
+        End::Equal => format!("equal: {}", counts.equal),
+        End::NotCompared => {
+            let missing = counts.not_compared + counts.without_metrics;
+            format!(
+                "could not compare {missing} of {} agents; equal: {}",
+                report.agents.len(),
+                counts.equal
+            )
+        }
     };
-    let _ = write!(line, ", {metrics} metrics, {answers} answers");
-    let missing = report.agents.iter();
-    let missing = missing.filter(|outcome| matches!(outcome.verdict, Verdict::NotCompared(_)));
-    let names: Vec<_> = missing.map(|outcome| plain(&outcome.agent.name)).collect();
-    if !names.is_empty() {
-        let _ = write!(line, "; not compared: {}", names.join(", "));
-    }
+    let _ = write!(line, " agents, {metrics} metrics, {answers} answers");
+    let mut add = |what: &str, is: fn(&Verdict) -> bool| {
+        let agents = report.agents.iter().filter(|outcome| is(&outcome.verdict));
+        let names: Vec<_> = agents.map(|outcome| plain(&outcome.agent.name)).collect();
+        if !names.is_empty() {
+            let _ = write!(line, "; {what}: {}", names.join(", "));
+        }
+    };
+    add("not compared", |verdict| matches!(verdict, Verdict::NotCompared(_)));
+    add("without metrics", |verdict| matches!(verdict, Verdict::NoMetrics));
     line
 }
 
@@ -138,6 +162,7 @@ fn result(outcome: &Outcome) -> String {
         Verdict::Different(differences) => format!("DIFFERENT: {} answers", differences.len()),
         Verdict::Lost(reason) => format!("DIFFERENT: on this library {reason}"),
         Verdict::NotCompared(reason) => format!("not compared: {reason}"),
+        Verdict::NoMetrics => "no metrics: it runs, but the name space has none of its".to_owned(),
     }
 }
 
@@ -219,6 +244,7 @@ fn agent(outcome: &Outcome) -> Value {
         Verdict::Different(differences) => ("different", None, Some(differences)),
         Verdict::Lost(reason) => ("different", Some(reason), None),
         Verdict::NotCompared(reason) => ("not compared", Some(reason), None),
+        Verdict::NoMetrics => ("no metrics", None, None),
     };
     let differences = differences.into_iter().flatten();
     let differences: Vec<Value> = differences
