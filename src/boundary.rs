@@ -18,7 +18,7 @@ use std::ptr;
 use crate::sys::libpcp::fit;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::lock::{Step, Token};
-use crate::sys::refusal::take_refused;
+use crate::sys::refusal::Refusable;
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;
 
@@ -128,13 +128,7 @@ pub(crate) fn guarded<T>(body: impl FnOnce(&mut Token) -> T) -> Guarded<T> {
 /// # Errors
 /// As [`guarded`]; the code of the step's error.
 pub(crate) fn try_guarded<T>(body: impl FnOnce(&mut Token) -> Result<T>) -> Guarded<T> {
-    let function = std::any::type_name_of_val(&body);
-    guarded(body)?.map_err(|error| {
-        if let Some(argument) = take_refused() {
-            let _ = guarded(|token| tell_refused(token, function, argument));
-        }
-        error.code()
-    })
+    guarded(body)?.map_err(Error::code)
 }
 
 /// The return value of an exported function that consists of steps.
@@ -150,10 +144,8 @@ pub(crate) fn inner<R: CReturn>(token: &mut Token, body: impl FnOnce(&mut Token)
     // each point where it can panic.
     match catch_unwind(AssertUnwindSafe(|| run_body(token, body))) {
         Ok(value) => {
-            if value.has_failed() {
-                if let Some(argument) = take_refused() {
-                    tell_refused(token, function, argument);
-                }
+            if let Some(argument) = value.refused() {
+                tell_refused(token, function, argument);
             }
             value.into_c()
         }
@@ -231,9 +223,9 @@ pub(crate) trait CReturn {
     /// `-EAGAIN`, after which callers try again: in the handler that would not end.
     const BUSY: Self::C;
 
-    /// Returns whether this is an error. Only then an argument may have been refused.
-    fn has_failed(&self) -> bool {
-        false
+    /// The argument that was refused since it is NULL.
+    fn refused(&self) -> Option<&'static str> {
+        None
     }
 
     /// The value that C sees.
@@ -246,10 +238,6 @@ impl CReturn for Result<c_int> {
     const FAILED: c_int = Error::GENERIC.code();
     const BUSY: c_int = BUSY;
 
-    fn has_failed(&self) -> bool {
-        self.is_err()
-    }
-
     fn into_c(self) -> c_int {
         self.unwrap_or_else(Error::code)
     }
@@ -261,12 +249,26 @@ impl CReturn for Result<()> {
     const FAILED: c_int = Error::GENERIC.code();
     const BUSY: c_int = BUSY;
 
-    fn has_failed(&self) -> bool {
-        self.is_err()
+    fn into_c(self) -> c_int {
+        self.map_or_else(Error::code, |()| 0)
+    }
+}
+
+/// The result of a function that may refuse an argument.
+impl<T: Copy> CReturn for Refusable<T>
+where
+    Result<T>: CReturn<C = c_int>,
+{
+    type C = c_int;
+    const FAILED: c_int = Error::GENERIC.code();
+    const BUSY: c_int = BUSY;
+
+    fn refused(&self) -> Option<&'static str> {
+        self.err()?.argument.copied()
     }
 
     fn into_c(self) -> c_int {
-        self.map_or_else(Error::code, |()| 0)
+        self.map_err(|refusal| refusal.error).into_c()
     }
 }
 

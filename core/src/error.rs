@@ -9,8 +9,8 @@ use rustix::io::Errno;
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Error(NonZeroI32);
 
-/// The result of an operation that may fail with an [`Error`].
-pub type Result<T> = std::result::Result<T, Error>;
+/// The result of an operation that may fail, mostly with an [`Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 macro_rules! codes {
     ($(#[doc = $text:literal] $name:ident = $code:literal;)*) => {

@@ -7,12 +7,13 @@ use std::ffi::{c_char, c_int, c_void};
 use crate::boundary::{Guarded, guard, guarded, returned, try_guarded};
 use crate::cache::{self, Purge, open, with};
 use crate::sys::CFile;
+use crate::sys::refusal::Refusable;
 use crate::view::arg::{CText, Needed, Out, Private};
 use crate::view::buffer::CBytes;
 use crate::view::types::{pmInDom, time_t, wide};
 use pmda_core::cache::Entry;
 use pmda_core::constants::{PMDA_CACHE_LOAD, PMDA_CACHE_SAVE, PMDA_CACHE_SYNC, PMDA_CACHE_WALK_NEXT, PMDA_CACHE_WRITE};
-use pmda_core::error::Error;
+use pmda_core::error::{Error, Result};
 use pmda_core::ident::InDom;
 
 /// Stores the name, id and pointer of the entry that a lookup has found where C wants them. Returns
@@ -103,7 +104,7 @@ pub unsafe extern "C" fn pmdaCacheLookup(
     private_: Out<'_, *mut c_void>,
 ) -> c_int {
     guard(|token| {
-        open(token, InDom(indom), |cache| {
+        open(token, InDom(indom), |cache| -> Result<_> {
             // SAFETY: `open` works on a cache of the state.
             Ok(unsafe { give(cache.lookup(inst)?, name, Out::NONE, private_) })
         })
@@ -126,7 +127,7 @@ pub unsafe extern "C" fn pmdaCacheLookupName(
     private_: Out<'_, *mut c_void>,
 ) -> c_int {
     guard(|token| {
-        open(token, InDom(indom), |cache| {
+        open(token, InDom(indom), |cache| -> Refusable<_> {
             let entry = cache.lookup_name(name.needed_or(&"name", Error::INST)?.bytes())?;
             // SAFETY: `open` works on a cache of the state.
             Ok(unsafe { give(entry, Out::NONE, inst, private_) })

@@ -39,11 +39,11 @@ pub(crate) fn peek<R>(token: &mut Token, indom: InDom, work: impl FnOnce(&mut Ca
 ///
 /// # Errors
 /// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-ENOMEM`; errors of the work.
-pub(crate) fn open<R>(
+pub(crate) fn open<R, E: From<Error>>(
     token: &mut Token,
     indom: InDom,
-    work: impl FnOnce(&mut Cache<Private>) -> Result<R>,
-) -> Result<R> {
+    work: impl FnOnce(&mut Cache<Private>) -> Result<R, E>,
+) -> Result<R, E> {
     let globals = state::lock(token)?;
     work(globals.caches.open(indom)?)
 }

@@ -12,6 +12,7 @@ use crate::dynamic::{Copies, NewTable};
 use crate::state;
 use crate::sys::libpcp::log;
 use crate::sys::lock::Token;
+use crate::sys::refusal::Refusable;
 use crate::view::arg::{CText, Needed, Out};
 use crate::view::interface::Ext;
 use crate::view::memory::Lasting;
@@ -227,11 +228,11 @@ fn callbacks(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaDynamicSetClusterMask(prefix: Option<CText<'_>>, mask: c_uint) -> c_int {
     let _ = mask;
-    guard(|token| {
+    guard(|token| -> Refusable<()> {
         let prefix = prefix.needed(&"prefix")?;
         match state::peek(token) {
             Some(globals) if globals.dynamic.has(prefix.bytes()) => Ok(()),
-            _ => Err(Error::EINVAL),
+            _ => Err(Error::EINVAL.into()),
         }
     })
 }

@@ -7,8 +7,9 @@ use std::ffi::{c_char, c_int};
 use std::ptr;
 
 use crate::boundary::guard;
-use crate::events::{add_record, address, create, high, low, release, with};
+use crate::events::{add_missed, add_record, address, create, high, low, release, with};
 use crate::sys::libpcp::bindings as pcp;
+use crate::sys::refusal::Refusable;
 use crate::view::arg::{In, Needed};
 use crate::view::buffer::{CBuffer, CBytes, Parameter};
 use crate::view::types::{pmEventArray, pmHighResEventArray, pmID, timespec, timeval};
@@ -40,7 +41,7 @@ pub extern "C" fn pmdaEventNewHighResArray() -> c_int {
 #[unsafe(no_mangle)]
 pub extern "C" fn pmdaEventResetArray(idx: c_int) -> c_int {
     guard(|token| {
-        with(token, idx, |array| {
+        with(token, idx, |array| -> Result<()> {
             array.reset();
             Ok(())
         })
@@ -108,7 +109,7 @@ pub unsafe extern "C" fn pmdaEventAddHighResRecord(idx: c_int, ts: In<'_, timesp
 /// `tp` is NULL or points to a `struct timeval`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventAddMissedRecord(idx: c_int, tp: In<'_, timeval>, nmissed: c_int) -> c_int {
-    guard(|token| with(token, idx, |array| array.add_missed(low(tp)?, nmissed)))
+    guard(|token| with(token, idx, |array| add_missed(array, low(tp), nmissed)))
 }
 
 /// Adds a record that says that `nmissed` events were missed, with all 64 bits of its time stamp
@@ -121,7 +122,7 @@ pub unsafe extern "C" fn pmdaEventAddMissedRecord(idx: c_int, tp: In<'_, timeval
 /// `ts` is NULL or points to a `struct timespec`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventAddHighResMissedRecord(idx: c_int, ts: In<'_, timespec>, nmissed: c_int) -> c_int {
-    guard(|token| with(token, idx, |array| array.add_missed(high(ts)?, nmissed)))
+    guard(|token| with(token, idx, |array| add_missed(array, high(ts), nmissed)))
 }
 
 /// Adds a parameter. As in the C library, the type is checked before the atom (EVENT-22).
@@ -129,30 +130,30 @@ pub unsafe extern "C" fn pmdaEventAddHighResMissedRecord(idx: c_int, ts: In<'_, 
 /// # Errors
 /// `PM_ERR_TYPE` for a type that no parameter has, `-EINVAL` without a value; errors of
 /// [`EventArray::add_parameter`].
-fn add_parameter(array: &mut EventArray, metric: pmID, kind: c_int, atom: Option<Parameter<'_>>) -> Result<()> {
+fn add_parameter(array: &mut EventArray, metric: pmID, kind: c_int, atom: Option<Parameter<'_>>) -> Refusable<()> {
     let atom = || atom.needed(&"avp");
     // Known types are small numbers.
     let code = kind as u8;
     match kind as u32 {
         pcp::PM_TYPE_32 | pcp::PM_TYPE_U32 | pcp::PM_TYPE_FLOAT => {
-            array.add_parameter(metric, code, ParameterValue::Word(atom()?.word()))
+            Ok(array.add_parameter(metric, code, ParameterValue::Word(atom()?.word()))?)
         }
         pcp::PM_TYPE_64 | pcp::PM_TYPE_U64 | pcp::PM_TYPE_DOUBLE => {
-            array.add_parameter(metric, code, ParameterValue::Long(atom()?.long()))
+            Ok(array.add_parameter(metric, code, ParameterValue::Long(atom()?.long()))?)
         }
         pcp::PM_TYPE_STRING => {
             // SAFETY: the type is that of a string. The atom came with it: the callers of the
             // exported functions promise that they fit.
             let text = unsafe { atom()?.text() }.needed(&"avp->cp")?;
-            array.add_parameter(metric, code, ParameterValue::Bytes(text.bytes()))
+            Ok(array.add_parameter(metric, code, ParameterValue::Bytes(text.bytes()))?)
         }
         pcp::PM_TYPE_AGGREGATE => {
             // SAFETY: the type is one of value blocks. The atom came with it: the callers of the
             // exported functions promise that they fit.
             let payload = unsafe { atom()?.payload() }?;
-            array.add_parameter(metric, code, ParameterValue::Bytes(payload.bytes()))
+            Ok(array.add_parameter(metric, code, ParameterValue::Bytes(payload.bytes()))?)
         }
-        _ => Err(Error::TYPE),
+        _ => Err(Error::TYPE.into()),
     }
 }
 

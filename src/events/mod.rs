@@ -7,6 +7,7 @@ use std::ptr;
 
 use crate::state;
 use crate::sys::lock::Token;
+use crate::sys::refusal::Refusable;
 use crate::view::arg::{In, Needed};
 use crate::view::types::{timespec, timeval, wide};
 use pmda_core::error::{Error, Result};
@@ -16,8 +17,12 @@ use pmda_core::events::{self, EventArray, Form, Stamp};
 ///
 /// # Errors
 /// `PM_ERR_NOCONTEXT` for an unknown handle, `-ENOMEM`; errors of the work.
-pub(crate) fn with<T>(token: &mut Token, handle: c_int, work: impl FnOnce(&mut EventArray) -> Result<T>) -> Result<T> {
-    state::lock(token)?.arrays.get(handle).and_then(work)
+pub(crate) fn with<T, E: From<Error>>(
+    token: &mut Token,
+    handle: c_int,
+    work: impl FnOnce(&mut EventArray) -> Result<T, E>,
+) -> Result<T, E> {
+    work(state::lock(token)?.arrays.get(handle)?)
 }
 
 /// Makes an array, for an agent or for a queue. Returns its handle.
@@ -39,14 +44,15 @@ pub(crate) fn release(token: &mut Token, handle: c_int) -> Result<()> {
 /// The address of an array, NULL for an unknown handle (EVENT-13). The bytes are in the block of a
 /// vector, which comes from malloc: so they are aligned for each field of the C structures.
 pub(crate) fn address(token: &mut Token, handle: c_int, form: Form) -> *mut c_void {
-    with(token, handle, |array| Ok(array.publish(form).as_mut_ptr().cast())).unwrap_or(ptr::null_mut())
+    let publish = |array: &mut EventArray| -> Result<_> { Ok(array.publish(form).as_mut_ptr().cast()) };
+    with(token, handle, publish).unwrap_or(ptr::null_mut())
 }
 
 /// The time stamp of a record in microseconds.
 ///
 /// # Errors
 /// `-EINVAL` without a time.
-pub(crate) fn low(when: In<'_, timeval>) -> Result<Stamp> {
+pub(crate) fn low(when: In<'_, timeval>) -> Refusable<Stamp> {
     let when = when.get().needed(&"tv")?;
     Ok(Stamp::Low(wide(when.tv_sec), wide(when.tv_usec)))
 }
@@ -55,7 +61,7 @@ pub(crate) fn low(when: In<'_, timeval>) -> Result<Stamp> {
 ///
 /// # Errors
 /// `-EINVAL` without a time.
-pub(crate) fn high(when: In<'_, timespec>) -> Result<Stamp> {
+pub(crate) fn high(when: In<'_, timespec>) -> Refusable<Stamp> {
     let when = when.get().needed(&"ts")?;
     Ok(Stamp::High(wide(when.tv_sec), wide(when.tv_nsec)))
 }
@@ -65,10 +71,22 @@ pub(crate) fn high(when: In<'_, timespec>) -> Result<Stamp> {
 /// # Errors
 /// `PM_ERR_CONV` when the flags claim a missed record; errors of `stamp` and of
 /// [`EventArray::add_record`].
-pub(crate) fn add_record(array: &mut EventArray, flags: c_int, stamp: impl FnOnce() -> Result<Stamp>) -> Result<()> {
+pub(crate) fn add_record(
+    array: &mut EventArray,
+    flags: c_int,
+    stamp: impl FnOnce() -> Refusable<Stamp>,
+) -> Refusable<()> {
     let flags = flags as u32;
     if flags & events::PM_EVENT_FLAG_MISSED != 0 {
-        return Err(Error::CONV);
+        return Err(Error::CONV.into());
     }
-    array.add_record(stamp()?, flags)
+    Ok(array.add_record(stamp()?, flags)?)
+}
+
+/// Adds a record that says that `count` events were missed.
+///
+/// # Errors
+/// That of `stamp`, and those of [`EventArray::add_missed`].
+pub(crate) fn add_missed(array: &mut EventArray, stamp: Refusable<Stamp>, count: c_int) -> Refusable<()> {
+    Ok(array.add_missed(stamp?, count)?)
 }

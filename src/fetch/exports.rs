@@ -8,7 +8,7 @@ use std::ffi::{c_int, c_uint};
 use crate::boundary::{CReturn, Guarded, guard, guarded, returned, try_guarded};
 use crate::fetch::{Fetch, FetchAnswer, PendingCallback};
 use crate::state;
-use crate::sys::refusal::refuse;
+use crate::sys::refusal::{Refusable, Refusal};
 use crate::view::arg::{Needed, Out};
 use crate::view::interface::Ext;
 use crate::view::memory::{AnyBytes, Array};
@@ -17,7 +17,7 @@ use crate::view::result_block::ResultMemory;
 use crate::view::table::Metric;
 use crate::view::types::{pmAtomValue, pmID, pmdaMetric, pmdaResult};
 use crate::view::value::Atom;
-use pmda_core::error::{Error, Result};
+use pmda_core::error::Error;
 
 /// Makes the next call of a fetch: of the fetch callback for a value, or of the `desc` method for a
 /// description, which goes into `spare`.
@@ -64,10 +64,10 @@ pub unsafe extern "C-unwind" fn pmdaFetch(
     let is_whole = !resp.is_null() && (numpmid <= 0 || !pmidlist.is_null());
     let Some(ext) = pmda.filter(|_| is_whole) else {
         // A step of its own, which has the name of this function for the line about the argument.
-        return guard(|_| -> Result<c_int> {
+        return guard(|_| -> Refusable<c_int> {
             resp.needed(&"resp")?;
             pmda.needed(&"pmda")?;
-            Err(refuse(&"pmidlist", Error::EINVAL))
+            Err(Refusal::of(&"pmidlist", Error::EINVAL))
         });
     };
     returned(fetch(list, resp, ext, None))

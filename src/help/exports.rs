@@ -6,12 +6,13 @@
 use std::ffi::{c_char, c_int, c_void};
 
 use crate::boundary::guard;
+use crate::sys::refusal::Refusable;
 use crate::view::arg::{CText, Needed, Out};
 use crate::view::interface::Ext;
 use crate::view::types::{pmID, pmInDom};
 use crate::{fetch, help, state};
 use pmda_core::constants::PM_TEXT_PMID;
-use pmda_core::error::{Error, Result};
+use pmda_core::error::Error;
 use pmda_core::help::HelpKey;
 use pmda_core::ident::{InDom, MetricId};
 
@@ -25,7 +26,7 @@ use pmda_core::ident::{InDom, MetricId};
 /// `fname` is NULL or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaOpenHelp(fname: Option<CText<'_>>) -> c_int {
-    guard(|token| help::open(token, fname.needed(&"fname")?.bytes()))
+    guard(|token| -> Refusable<c_int> { Ok(help::open(token, fname.needed(&"fname")?.bytes())?) })
 }
 
 /// Closes a help database and releases its texts; other handles do nothing (HELP-12).
@@ -93,7 +94,7 @@ pub unsafe extern "C-unwind" fn pmdaText(
     buffer: Out<'_, *mut c_char>,
     pmda: Option<Ext<'_>>,
 ) -> c_int {
-    guard(|token| -> Result<()> {
+    guard(|token| -> Refusable<()> {
         let ext = pmda.needed(&"pmda")?;
         fetch::enter_context(ext, state::interface(token, ext));
         let text = help::text(token, ext.help(), key(ident, kind), kind);
@@ -101,6 +102,10 @@ pub unsafe extern "C-unwind" fn pmdaText(
         // an open database. That memory does not move or change until an agent closes the database
         // (`pmdaCloseHelp`), which is how long the text is promised for; C must not write to it.
         unsafe { buffer.set_pointer(text) };
-        if text.is_null() { Err(Error::TEXT) } else { Ok(()) }
+        if text.is_null() {
+            Err(Error::TEXT.into())
+        } else {
+            Ok(())
+        }
     })
 }

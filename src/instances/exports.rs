@@ -8,6 +8,7 @@ use std::ffi::c_int;
 use crate::boundary::{Plain, guard};
 use crate::instances::{iterate, list};
 use crate::state;
+use crate::sys::refusal::Refusable;
 use crate::view::arg::{CText, MutableText, Needed, Out};
 use crate::view::interface::Ext;
 use crate::view::types::{pmInDom, pmInResult};
@@ -33,7 +34,7 @@ pub unsafe extern "C-unwind" fn pmdaInstance(
     result: Out<'_, *mut pmInResult>,
     pmda: Option<Ext<'_>>,
 ) -> c_int {
-    guard(|token| {
+    guard(|token| -> Refusable<()> {
         let indom = InDom(indom);
         let name = name.as_ref().map(CText::bytes);
         let result = result.needed(&"result")?;

@@ -7,6 +7,8 @@ use std::ffi::{c_char, c_int};
 
 use crate::boundary::{Guarded, guard, returned, try_guarded};
 use crate::labels::{InstanceLabels, LabelAnswer, add};
+use crate::sys::refusal::Refusable;
+use crate::view::arg::Needed;
 use crate::view::buffer::CBytes;
 use crate::view::interface::Ext;
 use crate::view::label_set::{LabelSet, LabelSets};
@@ -60,9 +62,18 @@ pub unsafe extern "C-unwind" fn pmdaLabel(
     lpp: Option<LabelSets<'_>>,
     pmda: Option<Ext<'_>>,
 ) -> c_int {
+    let (sets, ext) = match (lpp, pmda) {
+        (Some(sets), Some(ext)) => (sets, ext),
+        (lpp, pmda) => {
+            return guard(|_| -> Refusable<()> {
+                lpp.needed(&"lpp")?;
+                pmda.needed(&"pmda").map(drop)
+            });
+        }
+    };
     let label = || -> Guarded<c_int> {
         let begun = try_guarded(
-            |token| match InstanceLabels::new(token, ident as u32, kind, lpp, pmda) {
+            |token| match InstanceLabels::new(token, ident as u32, kind, sets, ext) {
                 Ok(labels) => Ok(Ok(labels)),
                 Err(outcome) => outcome.map(Err),
             },

@@ -13,7 +13,7 @@ use crate::fetch;
 use crate::instances::iterate;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::libpcp::{SINCE_6_0_5, SINCE_7_2};
-use crate::view::arg::{Needed, Shown};
+use crate::view::arg::Shown;
 use crate::view::interface::{Ext, Function};
 use crate::view::label_set::{LabelSet, LabelSets, OwnedSets};
 use crate::view::types::{pmLabelSet, pmdaLabelCallBack};
@@ -171,16 +171,14 @@ impl<'call> InstanceLabels<'call> {
     /// # Errors
     /// The outcome, when no callback is to be called: the number of sets, which is 1 for a set that
     /// the agent itself has stored in `sets`. `PM_ERR_TYPE` for an unknown type, `-EINVAL` for a
-    /// missing argument or a domain without a name, `-ENOMEM`, and the errors of libpcp's defaults.
+    /// domain without a name, `-ENOMEM`, and the errors of libpcp's defaults.
     pub(crate) fn new(
         token: &mut Token,
         ident: u32,
         kind: c_int,
-        sets: Option<LabelSets<'call>>,
-        ext: Option<Ext<'call>>,
+        sets: LabelSets<'call>,
+        ext: Ext<'call>,
     ) -> Begun<'call> {
-        let sets = sets.needed(&"lpp").map_err(Err)?;
-        let ext = ext.needed(&"pmda").map_err(Err)?;
         let interface = state::interface(token, ext);
         fetch::enter_context(ext, interface);
         let kind = kind_of(kind).map_err(Err)?;

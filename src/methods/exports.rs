@@ -12,6 +12,7 @@ use crate::instances::iterate;
 use crate::state;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::lock::Token;
+use crate::sys::refusal::Refusable;
 use crate::view::arg::{CText, Needed, Out};
 use crate::view::interface::Ext;
 use crate::view::table::Metric;
@@ -31,7 +32,7 @@ use pmda_core::log::Level;
 /// another one.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaProfile(prof: *mut pmProfile, pmda: Option<Ext<'_>>) -> c_int {
-    guard(|token| {
+    guard(|token| -> Refusable<()> {
         let ext = pmda.needed(&"pmda")?;
         // SAFETY: NULL, or a valid profile that stays until the agent gets another one, as the
         // caller promises.
@@ -108,7 +109,7 @@ pub unsafe extern "C-unwind" fn pmdaAttribute(
     _size: c_int,
     _pmda: Option<Ext<'_>>,
 ) -> c_int {
-    guard(|token| {
+    guard(|token| -> Result<()> {
         if log::debug(Debug::Attr) || log::debug(Debug::Auth) {
             match log::attribute_text(attr, value.as_ref().map_or(c"", CText::c_str)) {
                 Some(text) => log::notify!(token, Level::Info, "Attribute: ctx={ctx} {text}"),
@@ -129,7 +130,7 @@ pub unsafe extern "C-unwind" fn pmdaAttribute(
 /// `desc` is NULL or valid for one write. `pmda` is NULL or valid, with its metric table.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaDesc(pmid: pmID, desc: Out<'_, pmDesc>, pmda: Option<Ext<'_>>) -> c_int {
-    guard(|token| {
+    guard(|token| -> Refusable<()> {
         desc.set(describe(token, MetricId(pmid), pmda.needed(&"pmda")?)?);
         Ok(())
     })

@@ -7,6 +7,7 @@ use std::ffi::{c_int, c_uint, c_void};
 use crate::boundary::{CReturn, Guarded, guard, guarded, returned, try_guarded};
 use crate::queues::{self, Filter, QueueFetch, Release, store, with};
 use crate::sys::lock::Token;
+use crate::sys::refusal::Refusable;
 use crate::view::arg::{CText, Cookie, Needed, Out};
 use crate::view::event_block::NewEvent;
 use crate::view::interface::Function;
@@ -40,7 +41,10 @@ fn release_filters(begin: impl FnOnce(&mut Token) -> Result<Release>) -> Guarded
 /// `name` is NULL or a terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventNewQueue(name: Option<CText<'_>>, maxmemory: usize) -> c_int {
-    guard(|token| queues::create(token, name.needed(&"name")?.bytes(), maxmemory, 0))
+    guard(|token| -> Refusable<c_int> {
+        let name = name.needed(&"name")?;
+        Ok(queues::create(token, name.bytes(), maxmemory, 0)?)
+    })
 }
 
 /// Makes a queue that keeps events for `nclients` clients that will fetch later (QUEUE-1, E-8).
@@ -52,7 +56,10 @@ pub unsafe extern "C" fn pmdaEventNewQueue(name: Option<CText<'_>>, maxmemory: u
 /// As `pmdaEventNewQueue`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventNewActiveQueue(name: Option<CText<'_>>, maxmemory: usize, nclients: c_uint) -> c_int {
-    guard(|token| queues::create(token, name.needed(&"name")?.bytes(), maxmemory, nclients))
+    guard(|token| -> Refusable<c_int> {
+        let name = name.needed(&"name")?;
+        Ok(queues::create(token, name.bytes(), maxmemory, nclients)?)
+    })
 }
 
 /// Lets a queue go as soon as it has no clients (QUEUE-40).
@@ -73,9 +80,9 @@ pub extern "C-unwind" fn pmdaEventQueueShutdown(handle: c_int) -> c_int {
 /// `name` is NULL or a terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaEventQueueHandle(name: Option<CText<'_>>) -> c_int {
-    guard(|token| {
+    guard(|token| -> Refusable<c_int> {
         let name = name.needed_or(&"name", Error::ESRCH)?;
-        with(token, |queues, _| queues.find(name.bytes()))
+        Ok(with(token, |queues, _| queues.find(name.bytes()))?)
     })
 }
 

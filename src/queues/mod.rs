@@ -14,6 +14,7 @@ use crate::state::{self, Globals};
 use crate::sys::libpcp::SINCE_6_0_5;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::lock::Token;
+use crate::sys::refusal::{Refusable, Refusal};
 use crate::view::arg::{Cookie, Needed, Number, Out};
 use crate::view::event_block::{EventBlock, EventView, NewEvent};
 use crate::view::interface::Function;
@@ -85,7 +86,7 @@ pub(crate) fn counter<T: Number>(
     handle: c_int,
     atom: Out<'_, T>,
     value: impl FnOnce(Counters) -> T,
-) -> Result<c_int> {
+) -> Refusable<c_int> {
     store(atom, value(with(token, |queues, _| queues.counters(handle))?))
 }
 
@@ -93,7 +94,7 @@ pub(crate) fn counter<T: Number>(
 ///
 /// # Errors
 /// `-EINVAL` for NULL.
-fn store<T: Number>(atom: Out<'_, T>, value: T) -> Result<c_int> {
+fn store<T: Number>(atom: Out<'_, T>, value: T) -> Refusable<c_int> {
     atom.needed(&"avp")?.set(value);
     Ok(PMDA_FETCH_STATIC)
 }
@@ -102,12 +103,19 @@ fn store<T: Number>(atom: Out<'_, T>, value: T) -> Result<c_int> {
 ///
 /// # Errors
 /// `-EINVAL` for a handle that is not in use, and for an event that is NULL; `-ENOMEM`.
-pub(crate) fn append(token: &mut Token, handle: c_int, event: NewEvent<'_>) -> Result<()> {
+pub(crate) fn append(token: &mut Token, handle: c_int, event: NewEvent<'_>) -> Refusable<()> {
     let size = event.size();
+    let mut argument = None;
     let done = with(token, |queues, _| {
-        queues.append(handle, size, |old| EventBlock::copy(old, event))
+        queues.append(handle, size, |old| {
+            EventBlock::copy(old, event).map_err(|refusal| {
+                argument = refusal.argument;
+                refusal.error
+            })
+        })
     });
     done.or_else(|error| refused(token, handle, size, error))
+        .map_err(|error| Refusal { error, argument })
 }
 
 /// Logs why an event was not stored. An event that is too large is no error (E-19).

@@ -9,6 +9,7 @@ use std::os::fd::RawFd;
 use crate::boundary::{Guarded, NoDropCell, guard, guarded, returned, try_guarded};
 use crate::root as client;
 use crate::root::{Connecting, Expected, RootAnswer};
+use crate::sys::refusal::Refusable;
 use crate::sys::root_socket::{self, NONE};
 use crate::view::arg::{CText, In, Needed, Out};
 use crate::view::buffer::{CBuffer, CBytes, CField};
@@ -503,7 +504,7 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUStop(
     code: Out<'_, c_int>,
     force: Out<'_, c_int>,
 ) -> c_int {
-    guard(|_| {
+    guard(|_| -> Refusable<()> {
         let pdu = StopPdu::decode(&buf.get().needed(&"buf")?)?;
         for (place, value) in [pid, code, force].into_iter().zip([pdu.pid, pdu.code, pdu.force]) {
             place.set(value);

@@ -1,30 +1,46 @@
-//! The argument that a step has refused, on its way from the place that refuses it to the guard
-//! (MAIN-59). The place may be deep in a step and knows neither the function nor the lock; the guard
-//! knows both, and not the argument.
-
-use std::ptr;
-use std::sync::atomic::{AtomicPtr, Ordering};
+//! The error of a call that needs an argument, with the argument's name if that was NULL (MAIN-59).
+//!
+//! The place that refuses an argument may be deep in a step, and knows neither the function nor the
+//! lock; the guard knows both. So the name goes to the guard in the error itself, and belongs to
+//! that call alone, whatever else fails in the process.
 
 use pmda_core::error::Error;
 
-/// The name of the argument whose NULL was refused last; NULL for none. Only the step that refuses it
-/// writes and takes it, under the lock.
-static REFUSED: AtomicPtr<&'static str> = AtomicPtr::new(ptr::null_mut());
-
-/// The name of the argument that this step has refused. The guard takes it when the step has failed,
-/// and says it under `-Dlibpmda`.
-pub(crate) fn take_refused() -> Option<&'static str> {
-    let name = REFUSED.load(Ordering::Relaxed);
-    if !name.is_null() {
-        REFUSED.store(ptr::null_mut(), Ordering::Relaxed);
-    }
-    // SAFETY: NULL, or the address of a `'static` name: `refuse` alone stores one.
-    unsafe { name.as_ref() }.copied()
+/// Why a call failed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Refusal {
+    /// The error that the caller gets.
+    pub(crate) error: Error,
+    /// The argument that must not be NULL, if that is the reason: a name of the header. It is the
+    /// address of a name, so that the result of a step is no larger than two registers.
+    pub(crate) argument: Option<&'static &'static str>,
 }
 
-/// Notes which argument is refused since it is NULL, and returns the error.
-#[cold]
-pub(crate) fn refuse(argument: &'static &'static str, error: Error) -> Error {
-    REFUSED.store(ptr::from_ref(argument).cast_mut(), Ordering::Relaxed);
-    error
+/// The result of a call that may refuse an argument.
+pub(crate) type Refusable<T> = Result<T, Refusal>;
+
+impl Refusal {
+    /// The refusal of an argument that is NULL.
+    #[cold]
+    pub(crate) fn of(argument: &'static &'static str, error: Error) -> Refusal {
+        let argument = Some(argument);
+        Refusal { error, argument }
+    }
+}
+
+/// Any other error.
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Refusal {
+        Refusal { error, argument: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_is_two_words_at_most() {
+        assert!(size_of::<Refusable<()>>() <= 16 && size_of::<Refusable<i32>>() <= 16);
+    }
 }

@@ -11,10 +11,11 @@ use std::ptr;
 use crate::boundary::guard;
 use crate::sys::libpcp::bindings::__pmnsNode;
 use crate::sys::libpcp::pmns::{self, NodeRef};
+use crate::sys::refusal::Refusable;
 use crate::view::arg::{CText, Needed, Out};
 use crate::view::names::{self, Tree};
 use crate::view::types::{pmID, pmdaNameSpace};
-use pmda_core::error::Error;
+use pmda_core::error::{Error, Result};
 use pmda_core::ident::MetricId;
 use pmda_core::namespace::{self, Node};
 
@@ -33,7 +34,7 @@ fn count(names: usize) -> c_int {
 /// `tree` is NULL or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreeCreate(tree: Out<'_, *mut pmdaNameSpace>) -> c_int {
-    guard(|_| {
+    guard(|_| -> Refusable<()> {
         let tree = tree.needed(&"tree")?;
         let new = pmns::create()?;
         // SAFETY: a tree that libpcp has just made. It belongs to the caller now, who releases it.
@@ -56,9 +57,9 @@ pub unsafe extern "C" fn pmdaTreeCreate(tree: Out<'_, *mut pmdaNameSpace>) -> c_
 /// `tree` is NULL or a tree, `name` NULL or a C string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreeInsert(tree: Option<Tree<'_>>, pmid: pmID, name: Option<CText<'_>>) -> c_int {
-    guard(|token| {
+    guard(|token| -> Refusable<c_int> {
         let (tree, name) = (tree.needed(&"tree")?, name.needed(&"name")?);
-        tree.insert(token, MetricId(pmid), name)
+        Ok(tree.insert(token, MetricId(pmid), name)?)
     })
 }
 
@@ -103,7 +104,7 @@ pub unsafe extern "C" fn pmdaTreeRebuildHash(tree: Option<Tree<'_>>, numpmid: c_
 /// `tree` is NULL or a tree.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreeSize(tree: Option<Tree<'_>>) -> c_int {
-    guard(|_| {
+    guard(|_| -> Result<c_int> {
         let names = tree.as_ref().and_then(Tree::root).map_or(Ok(0), namespace::size)?;
         Ok(count(names))
     })
@@ -134,7 +135,7 @@ pub unsafe extern "C" fn pmdaNodeLookup(node: Option<NodeRef<'_>>, name: Option<
 /// `tree` is NULL or a tree, `name` NULL or a C string, `pmid` NULL or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreePMID(tree: Option<Tree<'_>>, name: Option<CText<'_>>, pmid: Out<'_, pmID>) -> c_int {
-    guard(|_| {
+    guard(|_| -> Refusable<()> {
         let tree = tree.needed_or(&"tree", Error::NAME)?;
         let name = name.needed_or(&"name", Error::NAME)?;
         let node = tree.find(name.bytes()).filter(|node| !node.is_branch());
@@ -154,13 +155,13 @@ pub unsafe extern "C" fn pmdaTreePMID(tree: Option<Tree<'_>>, name: Option<CText
 /// `tree` is NULL or a tree, `nameset` NULL or valid for one write.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaTreeName(tree: Option<Tree<'_>>, pmid: pmID, nameset: Out<'_, *mut *mut c_char>) -> c_int {
-    guard(|_| {
+    guard(|_| -> Refusable<c_int> {
         let nameset = nameset.needed(&"nameset")?;
         let tree = tree.needed_or(&"tree", Error::PMID)?;
         let head = tree.chain(MetricId(pmid));
         let paths = namespace::names_of(head, MetricId(pmid))?;
         if paths.size.count == 0 {
-            return Err(Error::PMID);
+            return Err(Error::PMID.into());
         }
         nameset.hand_over(names::pack_paths(paths)?);
         Ok(count(paths.size.count))
@@ -189,7 +190,7 @@ pub unsafe extern "C" fn pmdaTreeChildren(
     offspring: Out<'_, *mut *mut c_char>,
     status: Out<'_, *mut c_int>,
 ) -> c_int {
-    guard(|_| {
+    guard(|_| -> Refusable<c_int> {
         let tree = tree.needed_or(&"tree", Error::NAME)?;
         let name = name.needed_or(&"name", Error::NAME)?;
         let node = tree.find(name.bytes()).ok_or(Error::NAME)?;

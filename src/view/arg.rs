@@ -88,7 +88,7 @@ use std::fmt::{self, Display};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
-use crate::sys::refusal::refuse;
+use crate::sys::refusal::{Refusable, Refusal};
 use crate::view::memory::{self, Block};
 use crate::view::types::{pmAtomValue, pmDesc};
 use pmda_core::error::{Error, Result};
@@ -355,14 +355,14 @@ pub(crate) trait Needed: Sized {
     ///
     /// # Errors
     /// `error` for NULL.
-    fn needed_or(self, argument: &'static &'static str, error: Error) -> Result<Self::Given>;
+    fn needed_or(self, argument: &'static &'static str, error: Error) -> Refusable<Self::Given>;
 
     /// The argument.
     ///
     /// # Errors
     /// `-EINVAL` for NULL.
     #[inline(always)]
-    fn needed(self, argument: &'static &'static str) -> Result<Self::Given> {
+    fn needed(self, argument: &'static &'static str) -> Refusable<Self::Given> {
         self.needed_or(argument, Error::EINVAL)
     }
 }
@@ -371,8 +371,8 @@ impl<T> Needed for Option<T> {
     type Given = T;
 
     #[inline(always)]
-    fn needed_or(self, argument: &'static &'static str, error: Error) -> Result<T> {
-        self.ok_or_else(|| refuse(argument, error))
+    fn needed_or(self, argument: &'static &'static str, error: Error) -> Refusable<T> {
+        self.ok_or_else(|| Refusal::of(argument, error))
     }
 }
 
@@ -380,7 +380,7 @@ impl<T: Copy> Needed for Out<'_, T> {
     type Given = Self;
 
     #[inline(always)]
-    fn needed_or(self, argument: &'static &'static str, error: Error) -> Result<Self> {
+    fn needed_or(self, argument: &'static &'static str, error: Error) -> Refusable<Self> {
         (!self.is_null()).then_some(self).needed_or(argument, error)
     }
 }

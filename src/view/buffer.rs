@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::marker::PhantomData;
 
-use crate::sys::refusal::refuse;
+use crate::sys::refusal::{Refusable, Refusal};
 use crate::view::arg::{CText, view};
 use crate::view::types::{pmAtomValue, pmValueBlock};
 use pmda_core::error::{Error, Result};
@@ -41,10 +41,10 @@ impl<'call> Parameter<'call> {
     ///
     /// # Safety
     /// The type that came with the atom is one whose values are value blocks.
-    pub(crate) unsafe fn payload(self) -> Result<CBytes<'call>> {
+    pub(crate) unsafe fn payload(self) -> Refusable<CBytes<'call>> {
         let block = self.block();
         if block.is_null() {
-            return Err(refuse(&"avp->vbp", Error::EINVAL));
+            return Err(Refusal::of(&"avp->vbp", Error::EINVAL));
         }
         // SAFETY: not NULL, so the block has its leading word, and is as long as that says, by the
         // contract of `new`. The payload follows the word.

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
-use crate::sys::refusal::refuse;
+use crate::sys::refusal::{Refusable, Refusal};
 use crate::view::memory;
 use crate::view::types::timeval;
 use pmda_core::error::{Error, Result};
@@ -83,13 +83,13 @@ impl EventBlock {
     ///
     /// # Errors
     /// `-EINVAL` for a NULL time, and for NULL data with a size (E-12); `-ENOMEM`.
-    pub(crate) fn copy(old: Option<EventBlock>, event: NewEvent<'_>) -> Result<EventBlock> {
+    pub(crate) fn copy(old: Option<EventBlock>, event: NewEvent<'_>) -> Refusable<EventBlock> {
         let NewEvent { data, size, when, .. } = event;
         if when.is_null() {
-            return Err(refuse(&"tv", Error::EINVAL));
+            return Err(Refusal::of(&"tv", Error::EINVAL));
         }
         if data.is_null() && size > 0 {
-            return Err(refuse(&"data", Error::EINVAL));
+            return Err(Refusal::of(&"data", Error::EINVAL));
         }
         let block = match old {
             Some(old) if old.capacity() > size && old.capacity() / 2 <= size + STEP => old,
