@@ -141,7 +141,8 @@ impl Lock {
         self.0.compare_exchange(from, to, success, failure).is_ok()
     }
 
-    /// Waits while the lower half of the state is this one, or wakes a number of threads.
+    /// Waits while the lower half of the state is this one, or wakes a number of threads. errno stays
+    /// as it was: callers look at it after calls that succeed, too.
     fn ask_kernel(&self, operation: i32, value: u32) {
         let halves = self.0.as_ptr().cast::<u32>();
         let last = size_of::<usize>() / size_of::<u32>() - 1;
@@ -149,8 +150,13 @@ impl Lock {
         let operation = operation | libc::FUTEX_PRIVATE_FLAG;
         let forever = ptr::null::<libc::timespec>();
         // SAFETY: the lock lives as long as the library, which this thread is in; the kernel
-        // compares it or takes it for an address.
-        unsafe { libc::syscall(libc::SYS_futex, half, operation, value, forever) };
+        // compares it or takes it for an address. errno is this thread's own.
+        unsafe {
+            let errno = libc::__errno_location();
+            let before = errno.read();
+            libc::syscall(libc::SYS_futex, half, operation, value, forever);
+            errno.write(before);
+        }
     }
 }
 
