@@ -5,6 +5,7 @@
  * threads MILLISECONDS
  */
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
@@ -14,6 +15,7 @@
 #define THREADS	8
 #define SHARED	500	/* instances of each thread in the cache that all of them use */
 #define QUIET	32	/* instances in the cache that they mostly read */
+#define BEFORE	77	/* no errno of any call */
 
 extern void __pmFreePMNS(pmdaNameSpace *);
 
@@ -86,7 +88,10 @@ use_own_cache(int self, int round)
     calls += 120;
 }
 
-/* A cache that all threads read, and one changes now and then: each finds what one change has left. */
+/*
+ * A cache that all threads read, and one changes now and then: each finds what one change has left. Lookups leave errno as it was, also
+ * if they have waited for another thread (CACHE-71).
+ */
 static void
 use_quiet_cache(int self, int round)
 {
@@ -94,12 +99,14 @@ use_quiet_cache(int self, int round)
     void *private;
     int i, inst;
 
+    errno = BEFORE;
     for (i = 0; i < 200; i++) {
 	snprintf(name, sizeof(name), "quiet%d rest", i % QUIET);
 	expect(pmdaCacheLookupName(quiet, name, &inst, &private) == PMDA_CACHE_ACTIVE, "quiet name");
 	expect((intptr_t)private % QUIET == i % QUIET, "another's quiet instance");
 	expect(pmdaCacheLookup(quiet, inst, &found, NULL) == PMDA_CACHE_ACTIVE && strcmp(found, name) == 0, "quiet id");
     }
+    expect(errno == BEFORE, "errno after calls that succeed");
     i = round % QUIET;
     snprintf(name, sizeof(name), "quiet%d rest", i);
     if (round % 16 == 2 * self)

@@ -4,6 +4,7 @@
  */
 /* c-library: not run, it follows most of these pointers */
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <pcp/pmapi.h>
@@ -12,7 +13,7 @@
 #define ROUNDS 100000
 #define THREADS 3
 
-static volatile int refusing = 1;
+static atomic_int refusing = 1;
 
 /* Fails again and again, and refuses no argument. */
 static void *
