@@ -17,6 +17,7 @@ mod cache;
 mod declare;
 mod fetch;
 mod generation;
+mod headroom;
 mod limits;
 mod model;
 mod options;

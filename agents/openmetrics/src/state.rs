@@ -10,11 +10,11 @@ use pmda::Why;
 use pmda::prelude::*;
 
 use crate::cache::{Files, Table};
-use crate::fetch::{Fetcher, Memory, Outcome, is_about_a_file};
+use crate::fetch::{Failure, Fetcher, Memory, Outcome, is_about_a_file};
 use crate::generation::Generation;
 use crate::model::{Row, Shown, Source, Status};
 use crate::sources::{Folder, Found};
-use crate::{limits, options};
+use crate::{headroom, limits, options};
 
 /// How often the times of all files are read, not only those of folders.
 const LOOK: Duration = Duration::from_secs(1);
@@ -400,7 +400,14 @@ impl OpenMetrics {
         source.is_late &= outcome.is_late && outcome.result.is_err();
         source.is_slow = outcome.result.is_ok() && outcome.took > self.timeout;
         source.is_unseen = outcome.result.is_ok() && was_late;
-        match outcome.result {
+        let result = outcome.result.and_then(|(status, document)| {
+            if headroom::has_for_document(document.bytes().len()) {
+                return Ok((status, document));
+            }
+            let reason = headroom::NO_MEMORY.to_owned();
+            Err(Failure { status, reason })
+        });
+        match result {
             Ok((code, document)) => {
                 let begun = Instant::now();
                 source.document = Some(outcome.ended);
@@ -445,7 +452,9 @@ impl OpenMetrics {
                 let text = failed(source, &failure.reason);
                 log::debug!("{text}");
                 // What this host has to put right is said once.
-                let is_here = failure.reason.contains(DENIED) || is_about_a_file(&failure.reason);
+                let is_here = failure.reason.contains(DENIED)
+                    || failure.reason.contains(headroom::NO_MEMORY)
+                    || is_about_a_file(&failure.reason);
                 if self.fail(cluster, text.clone(), failure.status) && is_here {
                     log::error!("{text}");
                 }

@@ -21,6 +21,8 @@ use pmda_core::dir_entry::DirEntry;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
+use crate::headroom;
+
 /// The largest file, in bytes: no larger one is written or read.
 const LARGEST: usize = 256 << 20;
 
@@ -65,6 +67,8 @@ pub enum Full {
     Numbers,
     /// The file would be larger than [`LARGEST`], or is: without its names no number is new.
     File,
+    /// The system had no memory or descriptor to read the file: without its names no number is new.
+    Memory,
 }
 
 impl Full {
@@ -74,6 +78,7 @@ impl Full {
         match self {
             Full::Numbers => format!("Too many ({limit}) different names"),
             Full::File => format!("their file would have more than {LARGEST} bytes"),
+            Full::Memory => "the system has no memory or descriptors for them".to_owned(),
         }
     }
 }
@@ -99,8 +104,9 @@ pub struct Table {
     forgotten: usize,
     /// The file has what could be neither read nor moved: it is not written to.
     is_kept_out: bool,
-    /// The file is too large to be read: its names keep their numbers, and no other name gets one.
-    is_too_large: bool,
+    /// The reason why the file was not read: its names keep their numbers, and no other name gets
+    /// one.
+    unread: Option<Full>,
     /// Why the file could not be written the last time.
     unsaved: Option<ErrorKind>,
     /// The file as this process has written it, if it is not small.
@@ -149,13 +155,14 @@ impl Table {
             size: pickle::FRAME,
             forgotten: 0,
             is_kept_out: false,
-            is_too_large: false,
+            unread: None,
             unsaved: None,
             written: None,
         };
         let path = table.path();
         // Neither a FIFO nor a device is read, and root follows no link of others.
         match DirEntry::target_at(&path).and_then(|entry| entry.content(files.largest)) {
+            Ok(file) if !has_memory_for(&file) => table.leave_unread(Full::Memory),
             Ok(file) => match pickle::read(&file) {
                 Ok(names) => table.fill(names),
                 Err(problem) => {
@@ -175,8 +182,9 @@ impl Table {
                     path.display(),
                     files.largest
                 );
-                (table.is_kept_out, table.is_too_large) = (true, true);
+                table.leave_unread(Full::File);
             }
+            Err(error) if is_of_the_moment(&error) => table.leave_unread(Full::Memory),
             Err(error) => table.keep_aside(&path, &error.to_string(), 0),
         }
         table
@@ -184,6 +192,16 @@ impl Table {
 
     fn path(&self) -> PathBuf {
         self.files.path(self.serial)
+    }
+
+    fn leave_unread(&mut self, why: Full) {
+        (self.is_kept_out, self.unread) = (true, Some(why));
+    }
+
+    /// Whether another attempt may read the file: for this one there was no memory.
+    #[must_use]
+    pub fn is_to_be_read_again(&self) -> bool {
+        self.unread == Some(Full::Memory)
     }
 
     /// Takes the names of a file.
@@ -255,7 +273,10 @@ impl Table {
         if let Some(number) = self.find(name) {
             return Ok(number);
         }
-        if self.is_too_large || self.size + pickle::size(name) > self.files.largest {
+        if let Some(why) = self.unread {
+            return Err(why);
+        }
+        if self.size + pickle::size(name) > self.files.largest {
             return Err(Full::File);
         }
         if self.names.next() >= self.limit {
@@ -383,6 +404,20 @@ impl Table {
             }
         }
     }
+}
+
+/// Whether there is memory to read the names of a file. Of a small one the headroom has enough.
+fn has_memory_for(file: &[u8]) -> bool {
+    let size = file.len().saturating_mul(pickle::MEMORY);
+    size < headroom::HEADROOM / 4 || headroom::has(size)
+}
+
+/// Whether an error of the system says nothing about the file.
+fn is_of_the_moment(error: &std::io::Error) -> bool {
+    matches!(
+        Errno::from_io_error(error),
+        Some(Errno::NOMEM | Errno::MFILE | Errno::NFILE)
+    )
 }
 
 /// Gives a file another end, in the place of its last [`pickle::END`] bytes. A process that is

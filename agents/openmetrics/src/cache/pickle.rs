@@ -23,6 +23,10 @@ use std::rc::Rc;
 /// adds them to the list.
 const STACK: usize = 4096;
 
+/// The most bytes of memory that reading a file of names takes for each of its bytes: names of a
+/// letter, each in four lists.
+pub const MEMORY: usize = 24;
+
 /// How many bytes the texts of the list may have more than the file has: of a text that is not
 /// ASCII, and of those that are meant once more.
 const MORE: usize = 1 << 20;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::limits;
+use crate::{headroom, limits};
 
 /// Read sizes in bytes, at least and at most: most documents are small, and many wait side by side.
 const FIRST: usize = 8 << 10;
@@ -15,6 +15,9 @@ const CHUNK: usize = 64 << 10;
 /// A source's word on the length is believed up to here, in bytes: memory that it does not fill is
 /// taken from others.
 const BELIEVED: u64 = 1 << 20;
+
+/// Each time that the documents take so many bytes more, the system is asked whether it has memory.
+const PIECE: usize = 4 << 20;
 
 /// So many buffers are kept, each of at most so many bytes: sources are read again and again, a few
 /// at a time.
@@ -60,15 +63,20 @@ impl Memory {
     }
 
     fn take(&self, bytes: usize) -> Result<(), String> {
-        let used = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        if used <= self.total {
+        let before = self.used.fetch_add(bytes, Ordering::Relaxed);
+        let used = before + bytes;
+        let error = if used > self.total {
+            format!(
+                "the documents of all sources together have more than {} bytes",
+                self.total
+            )
+        } else if before / PIECE != used / PIECE && !headroom::has(bytes) {
+            headroom::NO_MEMORY.to_owned()
+        } else {
             return Ok(());
-        }
+        };
         self.used.fetch_sub(bytes, Ordering::Relaxed);
-        Err(format!(
-            "the documents of all sources together have more than {} bytes",
-            self.total
-        ))
+        Err(error)
     }
 }
 
@@ -176,7 +184,7 @@ impl Document {
         let reserved = self.bytes.try_reserve_exact(self.taken + more - self.bytes.len());
         if reserved.is_err() {
             self.memory.used.fetch_sub(more, Ordering::Relaxed);
-            return Err("there is no memory for the document".to_owned());
+            return Err(headroom::NO_MEMORY.to_owned());
         }
         self.taken += more;
         Ok(())
@@ -308,7 +316,7 @@ mod tests {
         let error = document
             .grow(isize::MAX as usize / 2)
             .expect_err("half of the address space");
-        assert_eq!(error, "there is no memory for the document");
+        assert_eq!(error, headroom::NO_MEMORY);
         assert_eq!(
             (document.bytes(), memory.used.load(Ordering::Relaxed)),
             (&b"x 1\n"[..], used)

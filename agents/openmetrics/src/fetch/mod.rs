@@ -38,7 +38,7 @@ use parking_lot::Mutex;
 use attempts::{Attempt, Attempts, End};
 use complaints::Complaints;
 use descriptors::Descriptors;
-pub use document::Memory;
+pub use document::{Failure, Memory};
 pub(crate) use http::is_header;
 use peer::Peer;
 pub use proof::Proof;

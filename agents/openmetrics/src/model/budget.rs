@@ -1,18 +1,32 @@
 //! The memory that the names of a source take.
 
+use crate::headroom;
+
+/// Memory is asked for in pieces of so many bytes.
+const PIECE: usize = 1 << 20;
+
 /// A budget in bytes. What files have is charged as well, so more may be used than there is: then
 /// nothing new has a place.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Budget {
     used: usize,
     limit: usize,
+    /// What the system has had memory for in this document, less what was charged since.
+    granted: usize,
+    /// The system had no memory in this document.
+    is_refused: bool,
 }
 
 impl Budget {
     /// A budget of so many bytes.
     #[must_use]
     pub fn new(limit: usize) -> Budget {
-        Budget { used: 0, limit }
+        Budget {
+            used: 0,
+            limit,
+            granted: 0,
+            is_refused: false,
+        }
     }
 
     /// Whether something new has a place.
@@ -28,9 +42,27 @@ impl Budget {
         self.used / 2 <= self.limit
     }
 
+    /// Begins a document: the system is asked anew.
+    pub fn begin(&mut self) {
+        (self.granted, self.is_refused) = (0, false);
+    }
+
+    /// Whether the system has memory for so many bytes, and for tables that double what they have.
+    /// Where it has none it is not asked again in this document.
+    #[must_use]
+    pub fn has_memory(&mut self, size: usize) -> bool {
+        if size > self.granted && !self.is_refused {
+            let piece = size.max(PIECE);
+            self.is_refused = !headroom::has(piece.saturating_add(self.used));
+            self.granted = piece;
+        }
+        !self.is_refused
+    }
+
     /// Charges what is kept from now on.
     pub fn charge(&mut self, size: usize) {
         self.used = self.used.saturating_add(size);
+        self.granted = self.granted.saturating_sub(size);
     }
 
     /// Gives back the size of what is not kept any more.
@@ -70,5 +102,19 @@ mod tests {
         assert!(!budget.may_load());
         budget.give_back(200);
         assert!(budget.has_room(10));
+    }
+
+    /// What the system refuses once is refused until the next document.
+    #[test]
+    fn memory_of_the_system() {
+        let mut budget = Budget::new(10);
+        assert!(budget.has_memory(1) && budget.granted == PIECE);
+        budget.charge(PIECE);
+        assert!(budget.granted == 0 && budget.has_memory(2 * PIECE) && budget.granted == 2 * PIECE);
+        assert!(!budget.has_memory(isize::MAX as usize) && !budget.has_memory(1));
+        budget.begin();
+        assert!(budget.has_memory(1));
+        budget.charge(isize::MAX as usize);
+        assert!(!budget.has_memory(1), "tables may double");
     }
 }

@@ -218,9 +218,13 @@ impl Instances {
         if !has_room {
             return Err(Loss::Memory);
         }
+        if !budget.has_memory(size) {
+            return Err(Loss::System);
+        }
         let number = self.table.number(&name).map_err(|full| match full {
             Full::Numbers => Loss::Instances,
             Full::File => Loss::File,
+            Full::Memory => Loss::System,
         })?;
         budget.charge(size);
         if is_of_labels {

@@ -32,6 +32,8 @@ pub enum Loss {
     Memory,
     /// The file of numbers is as large as it may be.
     File,
+    /// The system has no memory for more.
+    System,
 }
 
 impl Loss {
@@ -65,6 +67,9 @@ impl Loss {
             ),
             Loss::SameName => format!("{count} {samples} of instances with the same name {are} not shown"),
             Loss::File => format!("{count} names are not shown, as a file of numbers is as large as it may be"),
+            Loss::System => {
+                format!("{count} series are not shown, as the system has no memory or descriptors for more")
+            }
         }
     }
 }
@@ -188,16 +193,17 @@ mod tests {
             Loss::Instances,
             Loss::SameName,
             Loss::File,
+            Loss::System,
         ] {
             losses.add(loss, 1, String::new);
             losses.add_sample(loss);
             assert!(losses.has(loss));
         }
         let mut words: Vec<String> = losses.words().collect();
-        assert_eq!((losses.samples(), words.len()), (24, 12));
+        assert_eq!((losses.samples(), words.len()), (26, 13));
         words.sort_unstable();
         words.dedup();
-        assert_eq!(words.len(), 12);
+        assert_eq!(words.len(), 13);
         assert!(!losses.has(Loss::Memory));
     }
 }

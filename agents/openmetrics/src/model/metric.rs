@@ -66,14 +66,17 @@ pub struct Metric {
 impl Metric {
     /// A metric with its first sample, which [`Metric::store`] then takes. `table` makes the one of
     /// its instances, if it has any.
+    ///
+    /// # Errors
+    /// The reason why there is no such table.
     pub(super) fn new(
         item: u32,
         definition: Definition,
         sample: &Sample<'_, '_>,
         config: &Rc<Config>,
         generation: Generation,
-        table: impl FnOnce() -> Table,
-    ) -> Metric {
+        table: impl FnOnce() -> std::result::Result<Table, Loss>,
+    ) -> std::result::Result<Metric, Loss> {
         let labels = names::Labels::of(sample, config);
         let is_singular = definition.is_singular || labels.is_empty();
         let common = Rc::new(Common {
@@ -81,10 +84,11 @@ impl Metric {
             generation,
             ..Common::default()
         });
-        let instances = (!is_singular).then(|| Instances::new(table(), &common));
+        let table = (!is_singular).then(table).transpose()?;
+        let instances = table.map(|table| Instances::new(table, &common));
         // The whole text is the first line itself if there is no other (OM-56).
         let help = definition.help.map(|help| format!("{}\n{}", help.short, help.long));
-        Metric {
+        Ok(Metric {
             item,
             comments: hash(&common, sample),
             is_refused: false,
@@ -105,7 +109,7 @@ impl Metric {
             labels: Merged::of(labels.naming),
             optional: labels.optional,
             has_told: Cell::new(false),
-        }
+        })
     }
 
     /// Forgets the last document.

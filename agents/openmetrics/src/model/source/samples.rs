@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::time::Instant;
 
-use super::{Source, excluded_size, metric_size};
+use super::{Source, budget_of, excluded_size, metric_size};
 use crate::cache::{Files, Full, Table};
 use crate::exposition::{Excerpt, Parser, Sample, text};
 use crate::filter::Config;
@@ -65,6 +65,11 @@ impl Source {
             self.define_anew(&mut news);
         }
         self.losses.begin();
+        self.budget.begin();
+        if self.numbers.is_to_be_read_again() {
+            self.numbers = Table::load(files, self.cluster, limits::METRICS);
+            self.budget = budget_of(&self.numbers);
+        }
         let text = text(document);
         let mut parser = Parser::new(&text);
         // Samples of one metric follow each other.
@@ -154,10 +159,14 @@ impl Source {
         if !has_room {
             return Ok(Known::Lost(Loss::Memory));
         }
+        if !self.budget.has_memory(metric_size(name)) {
+            return Ok(Known::Lost(Loss::System));
+        }
         let item = match self.numbers.number(name) {
             Ok(item) => item,
             Err(Full::Numbers) => return Ok(Known::Lost(Loss::Names)),
             Err(Full::File) => return Ok(Known::Lost(Loss::File)),
+            Err(Full::Memory) => return Ok(Known::Lost(Loss::System)),
         };
         if !is_known {
             self.budget.charge(metric_size(name));
@@ -168,21 +177,30 @@ impl Source {
             return Ok(Known::Lost(Loss::Serial));
         }
         let mut definition = Definition::of(sample, &self.config);
-        for note in definition.notes.drain(..) {
+        let notes = std::mem::take(&mut definition.notes);
+        let (tables, budget) = (&mut self.tables, &mut self.budget);
+        let table = || {
+            if let Some(table) = tables.remove(&item) {
+                return Ok(table);
+            }
+            let table = Table::load(files, serial, limits::INSTANCES);
+            let size = table.names().map(|(_, name)| number_size(name)).sum();
+            if table.is_to_be_read_again() || !budget.has_memory(size) {
+                return Err(Loss::System);
+            }
+            budget.charge(size);
+            Ok(table)
+        };
+        let metric = match Metric::new(item, definition, sample, &self.config, self.generation, table) {
+            Ok(metric) => metric,
+            Err(loss) => return Ok(Known::Lost(loss)),
+        };
+        for note in notes {
             match note {
                 Note::Info(text) => log::info!("{} (source {})", Excerpt(&text), self.name),
                 Note::Error(text) => log::error!("{} (source {})", Excerpt(&text), self.name),
             }
         }
-        let (tables, budget) = (&mut self.tables, &mut self.budget);
-        let table = || {
-            tables.remove(&item).unwrap_or_else(|| {
-                let table = Table::load(files, serial, limits::INSTANCES);
-                budget.charge(table.names().map(|(_, name)| number_size(name)).sum());
-                table
-            })
-        };
-        let metric = Metric::new(item, definition, sample, &self.config, self.generation, table);
         let place = self.metrics.len();
         self.metrics.push(metric);
         news.metrics.push(place);
@@ -241,6 +259,10 @@ impl Source {
                 "the names of its series take more than {} bytes; new ones are not shown until a line FORGET: makes room",
                 limits::NAMES
             ),
+            Loss::System => {
+                "the system has no memory or descriptors for more series; new ones are not shown as long as that is so"
+                    .to_owned()
+            }
             Loss::Definition => format!(
                 "metric {name} would have another type, semantics or unit if it were new; it keeps those that it has until {} changes",
                 self.path.display()
