@@ -505,3 +505,51 @@ pub(crate) struct Filter {
     /// Frees the filter.
     pub(crate) release: pmdaEventReleaseFilterCallBack,
 }
+
+/// For unit tests: agents that are set up, as far as the tables of records know.
+#[cfg(test)]
+pub(crate) mod testing {
+    use std::os::fd::AsRawFd;
+    use std::os::unix::net::UnixStream;
+
+    use super::{any_agent, note_dispatch, register_agent};
+    use crate::agent::{AgentRecord, LoopState};
+    use crate::boundary::guarded;
+    use crate::sys::lock::Token;
+    use crate::view::interface::{Dispatch, Ext};
+    use crate::view::testing;
+    use crate::view::types::Comm;
+    use pmda_core::wire::receive::{ReadMode, Receiver};
+
+    /// A daemon with an interface version, and no methods, tables, profile or name.
+    pub(crate) fn agent(token: &mut Token, interface: u8) -> (Dispatch<'static>, Ext<'static>, &'static AgentRecord) {
+        let (dispatch, ext) = testing::agent(250);
+        dispatch.set_comm(Comm {
+            interface,
+            pmapi: 2,
+            flags: 0,
+        });
+        register_agent(token, dispatch, true, || Ok(ext)).expect("memory");
+        note_dispatch(token, dispatch);
+        (dispatch, ext, any_agent(token, ext).expect("it was registered"))
+    }
+
+    /// A stream, of which these bytes were read before a PDU was asked for.
+    pub(crate) fn ahead(token: &mut Token, loop_state: &LoopState, bytes: &[u8]) -> UnixStream {
+        let (stream, _) = UnixStream::pair().expect("a socket");
+        let mut receiver = Receiver::new();
+        let buffer = receiver
+            .read_buffer(ReadMode::Ahead)
+            .expect("memory")
+            .expect("nothing yet");
+        buffer[..bytes.len()].copy_from_slice(bytes);
+        receiver.filled(Ok(bytes.len())).expect("whole bytes");
+        assert!(loop_state.keep(token, stream.as_raw_fd(), receiver).is_ok());
+        stream
+    }
+
+    /// Runs a test as a step under the guard. A failed assertion is in the log.
+    pub(crate) fn step(work: impl FnOnce(&mut Token)) {
+        assert!(guarded(work).is_ok(), "an assertion has failed: see the log");
+    }
+}

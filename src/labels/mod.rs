@@ -356,3 +356,219 @@ fn trace(token: &mut Token, kind: c_int, ident: u32, ext: Ext<'_>) {
         _ => {}
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::c_uint;
+
+    use super::*;
+    use crate::state::testing::{agent, step};
+    use crate::view::testing::{indom, label_place, label_sets, labels, table};
+    use crate::view::types::pmInDom;
+
+    const DISKS: InDom = InDom(250 << 22 | 1);
+    const EMPTY: InDom = InDom(250 << 22 | 2);
+
+    /// The tests make the answers themselves, so a callback only has to be there.
+    extern "C-unwind" fn callback(_: pmInDom, _: c_uint, _: *mut *mut pmLabelSet) -> c_int {
+        unreachable!("a step calls nothing")
+    }
+
+    /// A request for the labels of a domain's instances, and the place of the caller's pointer. The
+    /// agent has the domain [`DISKS`] with the instances 3 and 5, and a domain without instances.
+    struct Scene {
+        ext: Ext<'static>,
+        place: &'static mut *mut pmLabelSet,
+    }
+
+    impl Scene {
+        fn new(token: &mut Token, interface: u8) -> Scene {
+            let (_, ext, _) = agent(token, interface);
+            ext.set_indoms(table(vec![indom(DISKS.0, &[3, 5]), indom(EMPTY.0, &[])]));
+            ext.set_label_callback(Some(callback));
+            Scene {
+                ext,
+                place: label_place(),
+            }
+        }
+
+        /// Begins the request.
+        fn begin(&mut self, token: &mut Token, indom: InDom, kind: c_int) -> Begun<'static> {
+            InstanceLabels::new(token, indom.0, kind, label_sets(self.place), self.ext)
+        }
+
+        /// Begins the request, which does not call the agent.
+        fn ends_with(&mut self, token: &mut Token, indom: InDom, kind: c_int) -> Result<c_int> {
+            self.begin(token, indom, kind).err().expect("no call")
+        }
+
+        /// Begins the request, which calls the agent for an instance.
+        fn starts(&mut self, token: &mut Token, indom: InDom) -> InstanceLabels<'static> {
+            self.begin(token, indom, PM_LABEL_INSTANCES).expect("a walk")
+        }
+
+        /// The sets that the caller has got: the instances, and the labels of each.
+        fn has(&self, count: c_int, expected: &[(u32, c_int)]) {
+            assert_eq!(count, expected.len() as c_int);
+            assert_eq!(labels(self.place, count), expected);
+        }
+    }
+
+    /// The step after an answer; it calls the agent for an instance, or for none.
+    fn answered(labels: &mut InstanceLabels<'_>, token: &mut Token, status: c_int) -> Option<c_int> {
+        let answer = LabelAnswer {
+            status,
+            replacement: None,
+        };
+        labels.step(token, Some(answer)).expect("memory").map(|call| call.inst)
+    }
+
+    fn first(labels: &mut InstanceLabels<'_>, token: &mut Token) -> Option<c_int> {
+        labels.step(token, None).expect("memory").map(|call| call.inst)
+    }
+
+    #[test]
+    fn start_for_another_kind_ends_with_the_default() {
+        step(|token| {
+            let mut scene = Scene::new(token, 7);
+            assert_eq!(scene.ends_with(token, DISKS, PM_LABEL_INDOM), Ok(0));
+            assert_eq!(
+                scene.ends_with(token, DISKS, PM_LABEL_INDOM | PM_LABEL_ITEM),
+                Err(Error::TYPE)
+            );
+        });
+    }
+
+    #[test]
+    fn start_for_an_old_interface_ends() {
+        step(|token| assert_eq!(Scene::new(token, 6).ends_with(token, DISKS, PM_LABEL_INSTANCES), Ok(0)));
+    }
+
+    #[test]
+    fn start_for_a_domain_without_instances_ends() {
+        step(|token| assert_eq!(Scene::new(token, 7).ends_with(token, EMPTY, PM_LABEL_INSTANCES), Ok(0)));
+    }
+
+    #[test]
+    fn start_calls_for_the_first_instance() {
+        step(|token| {
+            let mut scene = Scene::new(token, 7);
+            let mut walk = scene.starts(token, DISKS);
+            let call = walk.step(token, None).expect("memory").expect("a call");
+            assert_eq!((call.indom, call.inst, call.set.is_null()), (DISKS, 3, false));
+        });
+    }
+
+    #[test]
+    fn answer_calls_for_the_next_instance() {
+        step(|token| {
+            let mut scene = Scene::new(token, 7);
+            let mut walk = scene.starts(token, DISKS);
+            assert_eq!(first(&mut walk, token), Some(3));
+            assert_eq!(answered(&mut walk, token, 0), Some(5));
+            assert_eq!(walk.count, 0, "nothing is stored before the end");
+        });
+    }
+
+    #[test]
+    fn answer_for_the_last_instance_ends() {
+        step(|token| {
+            let mut scene = Scene::new(token, 7);
+            let mut walk = scene.starts(token, DISKS);
+            assert_eq!(first(&mut walk, token), Some(3));
+            assert_eq!(answered(&mut walk, token, 0), Some(5));
+            assert_eq!(answered(&mut walk, token, 0), None);
+            scene.has(walk.count, &[(3, 0), (5, 0)]);
+        });
+    }
+
+    /// The error of one instance is in its set, and the walk goes on (LABEL-17).
+    #[test]
+    fn error_calls_for_the_next_instance() {
+        step(|token| {
+            let mut scene = Scene::new(token, 7);
+            let mut walk = scene.starts(token, DISKS);
+            assert_eq!(first(&mut walk, token), Some(3));
+            assert_eq!(answered(&mut walk, token, Error::AGAIN.code()), Some(5));
+            assert_eq!(answered(&mut walk, token, 0), None);
+            scene.has(walk.count, &[(3, Error::AGAIN.code()), (5, 0)]);
+        });
+    }
+
+    /// The labels of a set that a callback has stored in place of ours are copied (L-4).
+    #[test]
+    fn answer_with_another_set_is_copied() {
+        step(|token| {
+            let mut other = OwnedSets::with_capacity(1).expect("memory");
+            let set = other.push().expect("memory");
+            let ParsedText::Plain(parsed) = labels::parse(b"{\"a\":1,\"b\":2}", 0, false).expect("labels") else {
+                panic!("plain labels");
+            };
+            set.replace(&parsed).expect("memory");
+
+            let mut scene = Scene::new(token, 7);
+            let mut walk = scene.starts(token, DISKS);
+            assert_eq!(first(&mut walk, token), Some(3));
+            let answer = LabelAnswer {
+                status: 2,
+                replacement: other.all().first(),
+            };
+            assert_eq!(
+                walk.step(token, Some(answer)).expect("memory").map(|call| call.inst),
+                Some(5)
+            );
+            assert_eq!(answered(&mut walk, token, 0), None);
+            scene.has(walk.count, &[(3, 2), (5, 0)]);
+        });
+    }
+
+    /// `PM_INDOM_NULL` has one instance, `PM_IN_NULL` (LABEL-15).
+    #[test]
+    fn answer_for_no_domain_ends() {
+        step(|token| {
+            let mut scene = Scene::new(token, 7);
+            let mut walk = scene.starts(token, InDom::NULL);
+            assert_eq!(first(&mut walk, token), Some(PM_IN_NULL));
+            assert_eq!(answered(&mut walk, token, 0), None);
+            scene.has(walk.count, &[(PM_IN_NULL as u32, 0)]);
+        });
+    }
+
+    /// Without a callback all sets are empty.
+    #[test]
+    fn start_without_a_callback_ends() {
+        step(|token| {
+            let mut scene = Scene::new(token, 7);
+            scene.ext.set_label_callback(None);
+            let mut walk = scene.starts(token, DISKS);
+            assert_eq!(first(&mut walk, token), None);
+            scene.has(walk.count, &[(3, 0), (5, 0)]);
+        });
+    }
+
+    /// If the domain has become empty before the walk, there is no array (L-2).
+    #[test]
+    fn start_of_a_domain_that_has_become_empty_ends() {
+        step(|token| {
+            let mut scene = Scene::new(token, 7);
+            let mut walk = scene.starts(token, DISKS);
+            scene.ext.set_ordinal(-1);
+            assert_eq!(first(&mut walk, token), None);
+            assert_eq!(walk.count, 0);
+            assert!(scene.place.is_null());
+        });
+    }
+
+    /// A callback that is removed during the walk: the rest of the sets is empty.
+    #[test]
+    fn answer_then_no_callback_ends() {
+        step(|token| {
+            let mut scene = Scene::new(token, 7);
+            let mut walk = scene.starts(token, DISKS);
+            assert_eq!(first(&mut walk, token), Some(3));
+            scene.ext.set_label_callback(None);
+            assert_eq!(answered(&mut walk, token, Error::AGAIN.code()), None);
+            scene.has(walk.count, &[(3, Error::AGAIN.code()), (5, 0)]);
+        });
+    }
+}

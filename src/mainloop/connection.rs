@@ -326,7 +326,7 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     use super::*;
-    use crate::boundary::guarded;
+    use crate::state::testing::{ahead, step};
 
     /// An ERROR with a code, as pmcd sends it.
     fn pdu(code: u8) -> [u8; 16] {
@@ -340,24 +340,6 @@ mod tests {
     /// The state of a loop that lives as long as that of an agent.
     fn loop_state() -> &'static LoopState {
         Box::leak(Box::new(LoopState::new()))
-    }
-
-    fn step(work: impl FnOnce(&mut Token)) {
-        assert!(guarded(work).is_ok(), "an assertion has failed: see the log");
-    }
-
-    /// A stream, of which these bytes were read before a PDU was asked for.
-    fn ahead(token: &mut Token, loop_state: &LoopState, bytes: &[u8]) -> UnixStream {
-        let (stream, _) = UnixStream::pair().expect("a socket");
-        let mut receiver = Receiver::new();
-        let buffer = receiver
-            .read_buffer(ReadMode::Ahead)
-            .expect("memory")
-            .expect("nothing yet");
-        buffer[..bytes.len()].copy_from_slice(bytes);
-        receiver.filled(Ok(bytes.len())).expect("whole bytes");
-        assert!(loop_state.keep(token, stream.as_raw_fd(), receiver).is_ok());
-        stream
     }
 
     /// PDUs that were read ahead need no read, and come in their order; then the stream is read

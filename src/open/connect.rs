@@ -332,3 +332,252 @@ fn check<'call>(token: &mut Token, dispatch: Dispatch<'call>) -> Option<Ext<'cal
     }
     is_supported(token, dispatch, "pmdaConnect").then_some(ext)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+
+    use super::*;
+    use crate::mainloop::connection::{IoResult, WriteStep};
+    use crate::state::testing::{agent, ahead, step};
+    use crate::view::arg::CText;
+
+    const INET: u32 = Transport::Inet.number();
+    const UNIX: u32 = Transport::Unix.number();
+
+    /// An agent that is set up and may connect.
+    fn may_connect(token: &mut Token) -> (Dispatch<'static>, Ext<'static>) {
+        let (dispatch, ext, _) = agent(token, 7);
+        ext.add_flags(PMDA_EXT_SETUPDONE);
+        (dispatch, ext)
+    }
+
+    /// Such an agent, which connects by this kind of connection.
+    fn connecting(token: &mut Token, io: u32) -> (Dispatch<'static>, Ext<'static>, Connect<'static>) {
+        let (dispatch, ext) = may_connect(token);
+        ext.set_io(io);
+        (dispatch, ext, Connect::new(token, dispatch).expect("it may connect"))
+    }
+
+    /// One that awaits pmcd at a Unix socket in a directory of the test, and the listener's
+    /// descriptor.
+    fn awaiting(token: &mut Token, directory: &tempfile::TempDir) -> (Connect<'static>, RawFd) {
+        let (_, ext, mut connect) = connecting(token, UNIX);
+        let path = directory.path().join("socket");
+        ext.set_sockname(CText::copied(path.as_os_str().as_encoded_bytes()).expect("memory"));
+        let Connection::Awaited(listener) = connect.open(token) else {
+            panic!("a socket")
+        };
+        (connect, listener)
+    }
+
+    fn directory() -> tempfile::TempDir {
+        tempfile::tempdir().expect("a directory")
+    }
+
+    /// A connection on which our credentials were sent, and its stream, of which these bytes were
+    /// read before.
+    fn sent(token: &mut Token, bytes: &[u8]) -> (Dispatch<'static>, Ext<'static>, Connect<'static>, UnixStream) {
+        let (dispatch, ext, mut connect) = connecting(token, UNIX);
+        let stream = if bytes.is_empty() {
+            UnixStream::pair().expect("a socket").0
+        } else {
+            ahead(token, connect.loop_state, bytes)
+        };
+        connect.opened(token, stream.as_raw_fd(), stream.as_raw_fd());
+        sends(token, &mut connect, stream.as_raw_fd());
+        assert!(connect.sent(token));
+        (dispatch, ext, connect, stream)
+    }
+
+    /// Such a connection after pmcd has sent these bytes.
+    fn received(token: &mut Token, bytes: &[u8]) -> (Dispatch<'static>, Ext<'static>) {
+        let (dispatch, ext, mut connect, _stream) = sent(token, bytes);
+        assert!(connect.incoming.next(token, None).is_none());
+        connect.received(token);
+        (dispatch, ext)
+    }
+
+    /// Sends our credentials: one PDU of 20 bytes.
+    fn sends(token: &mut Token, connect: &mut Connect<'_>, to: RawFd) {
+        let write = connect.outgoing.next(token, None);
+        assert!(matches!(write, Some(WriteStep::Write(fd, _, 20)) if fd == to));
+        assert!(connect.outgoing.next(token, Some(IoResult(20, 0))).is_none());
+    }
+
+    /// A CREDS with these credentials, each a type and a version.
+    fn creds(credentials: &[(u8, u8)]) -> Vec<u8> {
+        pdu(Kind::PDU_CREDS, credentials.len() as u32, credentials)
+    }
+
+    /// A PDU with a number, and with words of these first two bytes.
+    fn pdu(kind: Kind, number: u32, words: &[(u8, u8)]) -> Vec<u8> {
+        let size = 16 + 4 * words.len() as u32;
+        let head = [size, kind.0 as u32, 0, number].map(u32::to_be_bytes).concat();
+        let words = words.iter().flat_map(|(first, second)| [*first, *second, 0, 0]);
+        head.into_iter().chain(words).collect()
+    }
+
+    #[test]
+    fn start_before_the_setup_is_refused() {
+        step(|token| {
+            let (dispatch, ..) = agent(token, 7);
+            assert!(Connect::new(token, dispatch).is_none());
+            assert_eq!(dispatch.status(), Error::GENERIC.code());
+        });
+    }
+
+    #[test]
+    fn start_of_a_connected_agent_is_refused() {
+        step(|token| {
+            let (dispatch, ext) = may_connect(token);
+            ext.add_flags(PMDA_EXT_CONNECTED);
+            assert!(Connect::new(token, dispatch).is_none());
+            assert_eq!(dispatch.status(), Error::GENERIC.code());
+        });
+    }
+
+    #[test]
+    fn open_of_a_pipe_has_the_standard_streams() {
+        step(|token| {
+            for transport in [Transport::Pipe, Transport::Unknown] {
+                let opened = connecting(token, transport.number()).2.open(token);
+                assert!(matches!(opened, Connection::Open(0, 1)));
+            }
+        });
+    }
+
+    #[test]
+    fn open_of_a_socket_awaits_pmcd() {
+        step(|token| {
+            let directory = directory();
+            let (_, listener) = awaiting(token, &directory);
+            assert!(listener >= 0 && directory.path().join("socket").exists());
+            // Port 0 is any free port.
+            assert!(matches!(connecting(token, INET).2.open(token), Connection::Awaited(_)));
+        });
+    }
+
+    #[test]
+    fn open_of_an_unknown_kind_is_impossible() {
+        step(|token| assert!(matches!(connecting(token, 99).2.open(token), Connection::Impossible)));
+    }
+
+    #[test]
+    fn open_of_a_socket_without_a_path_is_impossible() {
+        step(|token| assert!(matches!(connecting(token, UNIX).2.open(token), Connection::Impossible)));
+    }
+
+    #[test]
+    fn accepted_connection_is_open() {
+        step(|token| {
+            let directory = directory();
+            let (mut connect, _) = awaiting(token, &directory);
+            let (stream, _) = UnixStream::pair().expect("a socket");
+            let fd = stream.as_raw_fd();
+            assert!(
+                matches!(connect.accepted(token, Ok(fd)), Connection::Open(input, output) if (input, output) == (fd, fd))
+            );
+            assert!(connect.listener.peek().is_none(), "nobody else is awaited");
+        });
+    }
+
+    #[test]
+    fn interrupted_accept_awaits_pmcd_again() {
+        step(|token| {
+            let directory = directory();
+            let (mut connect, listener) = awaiting(token, &directory);
+            let again = connect.accepted(token, Err(libc::EINTR));
+            assert!(matches!(again, Connection::Awaited(fd) if fd == listener));
+        });
+    }
+
+    #[test]
+    fn failed_accept_is_impossible() {
+        step(|token| {
+            let directory = directory();
+            let (mut connect, _) = awaiting(token, &directory);
+            assert!(matches!(
+                connect.accepted(token, Err(libc::EMFILE)),
+                Connection::Impossible
+            ));
+        });
+    }
+
+    #[test]
+    fn open_connection_sends_credentials() {
+        step(|token| {
+            let (_, ext, mut connect) = connecting(token, UNIX);
+            let (stream, _) = UnixStream::pair().expect("a socket");
+            let fd = stream.as_raw_fd();
+            connect.opened(token, fd, fd);
+            assert_eq!((ext.infd(), ext.outfd()), (fd, fd));
+            sends(token, &mut connect, fd);
+        });
+    }
+
+    #[test]
+    fn sent_credentials_await_those_of_pmcd() {
+        step(|token| {
+            let (_, _, mut connect, stream) = sent(token, &[]);
+            assert_eq!(
+                connect.incoming.next(token, None).map(|read| read.0),
+                Some(stream.as_raw_fd())
+            );
+        });
+    }
+
+    #[test]
+    fn credentials_that_cannot_be_sent_end_the_handshake() {
+        step(|token| {
+            let (dispatch, ext, mut connect) = connecting(token, UNIX);
+            let (stream, _peer) = UnixStream::pair().expect("a socket");
+            connect.opened(token, stream.as_raw_fd(), stream.as_raw_fd());
+            assert!(connect.outgoing.next(token, None).is_some());
+            assert!(connect.outgoing.next(token, Some(IoResult(-1, libc::EPIPE))).is_none());
+            assert!(!connect.sent(token));
+            assert_eq!((dispatch.status(), ext.has(PMDA_EXT_CONNECTED)), (NO_HANDSHAKE, false));
+        });
+    }
+
+    /// The connection is made, with this PMAPI version (CONN-6).
+    fn is_connected(connection: (Dispatch<'_>, Ext<'_>), pmapi: u8) {
+        let (dispatch, ext) = connection;
+        assert_eq!((dispatch.status(), dispatch.comm().pmapi), (0, pmapi));
+        assert!(ext.has(PMDA_EXT_CONNECTED));
+    }
+
+    #[test]
+    fn received_version_connects() {
+        step(|token| is_connected(received(token, &creds(&[(CVERSION, 3)])), 3));
+    }
+
+    #[test]
+    fn received_credentials_without_a_version_connect() {
+        step(|token| is_connected(received(token, &creds(&[(7, 3)])), 0));
+    }
+
+    #[test]
+    fn received_other_pdu_connects() {
+        step(|token| is_connected(received(token, &pdu(Kind::PDU_ERROR, 0, &[])), 0));
+    }
+
+    #[test]
+    fn received_end_connects() {
+        step(|token| {
+            let (dispatch, ext, mut connect, _stream) = sent(token, &[]);
+            assert!(connect.incoming.next(token, None).is_some());
+            assert!(connect.incoming.next(token, Some(IoResult(0, 0))).is_none());
+            connect.received(token);
+            is_connected((dispatch, ext), 0);
+        });
+    }
+
+    #[test]
+    fn received_credentials_that_are_none_end_the_handshake() {
+        step(|token| {
+            let (dispatch, ext) = received(token, &pdu(Kind::PDU_CREDS, 9, &[(CVERSION, 3)]));
+            assert_eq!((dispatch.status(), ext.has(PMDA_EXT_CONNECTED)), (NO_HANDSHAKE, false));
+        });
+    }
+}

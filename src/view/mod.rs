@@ -23,6 +23,8 @@ pub mod memory;
 pub(crate) mod names;
 pub(crate) mod result_block;
 pub mod table;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod types;
 pub(crate) mod value;
 pub(crate) mod wire;
