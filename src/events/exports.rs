@@ -130,6 +130,7 @@ pub unsafe extern "C" fn pmdaEventAddHighResMissedRecord(idx: c_int, ts: In<'_, 
 /// # Errors
 /// `PM_ERR_TYPE` for a type that no parameter has, `-EINVAL` without a value; errors of
 /// [`EventArray::add_parameter`].
+#[inline(always)]
 fn add_parameter(array: &mut EventArray, metric: pmID, kind: c_int, atom: Option<Parameter<'_>>) -> Refusable<()> {
     let atom = || atom.needed(&"avp");
     // Known types are small numbers.
