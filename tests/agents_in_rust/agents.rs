@@ -8,8 +8,8 @@ use pcp_pmda_test::pcp::{self, Environment};
 use pcp_pmda_test::{Library, profile_dir, root, run::Outcome};
 
 /// The programs of the workspace that are agents, `pmda` not in front.
-const AGENTS: [&str; 8] = [
-    "failing", "load", "mounts", "sample", "simple", "staying", "tasks", "ticking",
+const AGENTS: [&str; 9] = [
+    "failing", "hanging", "load", "mounts", "sample", "simple", "staying", "tasks", "ticking",
 ];
 
 /// Builds all of them once: cargo builds no other member's programs for a test. As part of the

@@ -252,6 +252,74 @@ fn ended_by_sigterm() {
     }
 }
 
+/// An agent with a deadline is dropped at SIGTERM like any other: also after the work that it is at,
+/// while a thread of its own reads, and at a second SIGTERM. The time for that is not its deadline.
+/// The end of pmcd's connection ends it likewise.
+#[test]
+fn ended_with_a_deadline() {
+    const LATE: &str = "the agent has not ended within 5 seconds\n";
+    let (environment, _) = environment("ended_with_a_deadline", &["hanging"]);
+    let log = environment.directory.join("hanging.log");
+    let read = || fs::read_to_string(&log).unwrap_or_default();
+    let wait_for = |line: &str| {
+        let deadline = Instant::now() + Duration::from_secs(60);
+        while !read().contains(line) && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(1));
+        }
+    };
+    for (arguments, signals, is_dropped) in [
+        ("", 1, true),
+        ("--linger 1", 1, true),
+        ("--linger 1", 2, true),
+        ("--work 1", 1, true),
+        ("--work 1", 2, true),
+        ("--work 1", 0, true),
+        ("--tick 300", 1, true),
+        ("--work 300", 1, false),
+        ("--work 300", 2, false),
+        ("--work 300", 0, false),
+        ("--linger 300", 1, false),
+    ] {
+        // That of the agent before.
+        let _ = fs::remove_file(&log);
+        let arguments: Vec<&str> = arguments.split_whitespace().collect();
+        let Started { mut agent, mut pmcd } = Started::new(&environment, "hanging", &arguments, &[]);
+        let is_working = arguments.contains(&"--work");
+        let mut request = ClientRequest::new();
+        let metric = MetricId::new(416, u32::from(is_working), 0);
+        request.of(0).fetch(&[metric]).expect("short");
+        pmcd.write_all(request.bytes()).expect("the agent reads");
+        if is_working {
+            wait_for("Info: working\n");
+        }
+        if !is_working || signals == 0 {
+            // While the agent works, the reply that pmcd is told to try again.
+            let mut reply = [0; 4];
+            pmcd.read_exact(&mut reply).expect("a reply");
+            let rest = u32::from_be_bytes(reply) as usize - 4;
+            pmcd.read_exact(&mut vec![0; rest]).expect("a whole reply");
+        }
+        for _ in 0..signals {
+            kill(agent.id(), libc::SIGTERM);
+            wait_for("Info: ended by SIGTERM\n");
+        }
+        if signals == 0 {
+            drop(pmcd);
+        }
+        assert!(agent.wait().expect("our own child").success(), "{arguments:?}");
+        let text = read();
+        let case = format!("{arguments:?} {signals} {text}");
+        assert_eq!(text.matches("ended by SIGTERM").count(), signals.min(1), "{case}");
+        assert_eq!(
+            text.matches("Info: dropped\n").count(),
+            usize::from(is_dropped),
+            "{case}"
+        );
+        assert_eq!(text.matches(LATE).count(), usize::from(!is_dropped), "{case}");
+        assert_eq!(text.matches("\nLog finished ").count(), 1, "{case}");
+    }
+}
+
 /// The end of pmcd's connection drops an agent that is just starting, once it has started. If that
 /// takes too long, the process of the agent ends.
 #[test]

@@ -71,7 +71,11 @@ fn run<A: Agent>(settings: &Settings, termination: &Termination) -> Result<(), S
     drop(env);
     let mut session = started.map_err(|error| format!("cannot start: {}", describe(&error)))?;
     let outcome = requests(&mut session, stream, receiver, waiting, termination);
-    session.end();
+    // After SIGTERM another thread ends the process of an agent that takes too long.
+    let limit = (!termination.is_asked()).then_some(termination::PATIENCE);
+    if !session.end_within(limit) {
+        termination::end_late();
+    }
     outcome
 }
 

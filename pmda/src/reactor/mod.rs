@@ -83,10 +83,10 @@ impl Reactor {
         }))
     }
 
-    /// Returns true if anything may wake the agent, now or later: somebody else has a share beside
-    /// this one, which belongs to the thread that waits.
-    pub(crate) fn is_used(&self) -> bool {
-        Arc::strong_count(&self.0) > 1
+    /// Returns true if anything may wake the agent, now or later: somebody has a share beside this
+    /// one and `own` others, which are the crate's.
+    pub(crate) fn is_used_beside(&self, own: usize) -> bool {
+        Arc::strong_count(&self.0) > 1 + own
     }
 
     /// Moves the clock of timers forward.
@@ -166,7 +166,7 @@ impl Reactor {
     }
 
     pub(crate) fn timer(&self, interval: Duration) -> Timer {
-        let interval = at_least(interval);
+        let interval = bounded(interval);
         let now = Instant::now() + self.0.sources.lock().ahead;
         let state = TimerState {
             due: now + interval,
@@ -232,9 +232,10 @@ pub(crate) fn wait_for<const N: usize>(inputs: [BorrowedFd<'_>; N]) -> bool {
     !matches!(poll(&mut inputs, PollTimeout::NONE), Err(Errno::EINTR))
 }
 
-/// The interval of a timer: at least a millisecond.
-fn at_least(interval: Duration) -> Duration {
-    interval.max(Duration::from_millis(1))
+/// The interval of a timer: at least a millisecond, and no time that the clock cannot reach.
+fn bounded(interval: Duration) -> Duration {
+    const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+    interval.clamp(Duration::from_millis(1), CENTURY)
 }
 
 fn shorter(one: Option<Duration>, other: Option<Duration>) -> Option<Duration> {
@@ -305,7 +306,7 @@ impl Timer {
         let mut sources = self.0.reactor.0.sources.lock();
         let now = Instant::now() + sources.ahead;
         if let Some(timer) = sources.timers.get_mut(&self.0.number) {
-            timer.interval = at_least(interval);
+            timer.interval = bounded(interval);
             timer.due = now + timer.interval;
         }
         drop(sources);

@@ -138,12 +138,28 @@ impl AgentThread {
         self.keep(Message::Advance(time));
     }
 
+    /// Ends the agent, and waits until it has ended, at most for `limit`. Returns false if it has not
+    /// ended by then: it goes on, and ends when the work is done that it is at.
+    pub(super) fn end(&mut self, limit: Option<Duration>) -> bool {
+        self.messages = None;
+        self.reactor.ring();
+        let end = limit.and_then(after);
+        loop {
+            match self.replies.recv_timeout(left(end)) {
+                // The reply to a request that was answered in the agent's stead.
+                Ok(_) => {}
+                Err(RecvTimeoutError::Timeout) => return false,
+                Err(RecvTimeoutError::Disconnected) => return true,
+            }
+        }
+    }
+
     /// Has a request served, if that takes no longer than the deadline.
     ///
     /// # Errors
     /// `PM_ERR_AGAIN` after the deadline; `PM_ERR_GENERIC` if the thread has ended.
     fn ask(&mut self, pdu: &[u8]) -> Result<Vec<u8>> {
-        let end = Instant::now() + self.deadline;
+        let end = after(self.deadline);
         while self.answered < self.asked {
             // A reply to an earlier request: that one was answered in the agent's stead.
             self.next_reply(end)?;
@@ -158,9 +174,8 @@ impl AgentThread {
     ///
     /// # Errors
     /// As [`AgentThread::ask`].
-    fn next_reply(&mut self, end: Instant) -> Result<Vec<u8>> {
-        let left = end.saturating_duration_since(Instant::now());
-        let (number, reply) = self.replies.recv_timeout(left).map_err(|error| match error {
+    fn next_reply(&mut self, end: Option<Instant>) -> Result<Vec<u8>> {
+        let (number, reply) = self.replies.recv_timeout(left(end)).map_err(|error| match error {
             RecvTimeoutError::Timeout => Error::AGAIN,
             RecvTimeoutError::Disconnected => Error::GENERIC,
         })?;
@@ -193,16 +208,25 @@ impl AgentThread {
     }
 }
 
+/// The time after this one; `None` if it is too far away to be named.
+fn after(time: Duration) -> Option<Instant> {
+    Instant::now().checked_add(time)
+}
+
+/// The time until `end`: for ever if there is none.
+fn left(end: Option<Instant>) -> Duration {
+    end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()))
+}
+
 fn is_profile(message: &Message) -> bool {
     matches!(message, Message::Note(pdu) if number(pdu, 4) == Some(Kind::PDU_PROFILE.0))
 }
 
-/// Gives the agent some time to end; one that hangs is left behind.
+/// Gives the agent as much time to end as a request has; one that hangs is left behind.
 impl Drop for AgentThread {
     fn drop(&mut self) {
-        self.messages = None;
-        self.reactor.ring();
-        let end = Instant::now() + self.deadline;
-        while self.next_reply(end).is_ok() {}
+        if self.messages.is_some() {
+            self.end(Some(self.deadline));
+        }
     }
 }

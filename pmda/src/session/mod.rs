@@ -106,12 +106,24 @@ impl<A: Agent> Session<A> {
         }
     }
 
-    /// Ends the agent. A panic of its is logged, and ends nothing else.
+    /// Ends the agent. A panic of its is logged, and ends nothing else. One on a thread of its own
+    /// is waited for as long as for a request.
     pub(crate) fn end(self) {
         match self.0 {
             Place::Here(handler) => handler.end(),
-            // It ends on its own thread.
             Place::Thread(thread) => drop(thread),
+        }
+    }
+
+    /// As [`Session::end`], for a process that ends with the agent: one on a thread of its own is
+    /// waited for until it has ended, or `limit` has passed. Returns false if it has not ended.
+    pub(crate) fn end_within(self, limit: Option<Duration>) -> bool {
+        match self.0 {
+            Place::Here(handler) => {
+                handler.end();
+                true
+            }
+            Place::Thread(mut thread) => thread.end(limit),
         }
     }
 
