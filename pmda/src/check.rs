@@ -1,10 +1,11 @@
-//! `--check`: what is wrong with an agent's declarations. `--write` says the same.
+//! `--check`: the problems of an agent's declarations, and warnings.
 
 use std::process::ExitCode;
 
 use crate::env::pcp_setting;
-use crate::metrics::{help_parts, is_name};
-use crate::{Agent, Declared, Env, Metrics, Semantics, Type, Unit};
+use crate::metrics::help_parts;
+use crate::write::cannot_write;
+use crate::{Agent, Env, Metrics, problems};
 
 /// Maximum length of the one-line text: PCP's tools print it behind the name.
 const LINE_MAX: usize = 120;
@@ -14,7 +15,7 @@ const LINE_MAX: usize = 120;
 pub(crate) struct Findings {
     /// The number of metrics that are declared.
     metrics: usize,
-    /// The agent does not start, or its metrics are not what they say.
+    /// The problems with which the agent does not start.
     pub errors: Vec<String>,
     /// People miss something, or tools do not show it well.
     warnings: Vec<String>,
@@ -23,9 +24,8 @@ pub(crate) struct Findings {
 }
 
 /// Prints what is wrong, one a line, and fails if there are errors.
-pub(crate) fn check<A: Agent>() -> ExitCode {
-    let env = Env::installed(A::NAME, A::DOMAIN, false);
-    let found = findings::<A>(&env);
+pub(crate) fn check<A: Agent>(env: &Env) -> ExitCode {
+    let found = findings::<A>(env);
     for line in &found.errors {
         println!("{}: {line}", A::NAME);
     }
@@ -43,32 +43,24 @@ pub(crate) fn check<A: Agent>() -> ExitCode {
 
 /// What is wrong with an agent's declarations, and with its domain in an installed PCP.
 pub(crate) fn findings<A: Agent>(env: &Env) -> Findings {
-    let root = A::root(env);
-    let is_root = root.is_empty() || is_name(&root);
-    let problem = (!is_root).then(|| format!("\"{root}\" is not a name that metrics can be below"));
-    let domain = env.domain();
-    let metrics = Metrics::of(&env.clone().with_root(root).without_files(), A::metrics);
-    let mut errors = metrics.problems().to_vec();
-    errors.extend(problem);
-    if A::NAME.contains('.') || !is_name(A::NAME) {
-        errors.push(format!("\"{}\" is not a name for an agent", A::NAME));
-    }
-    if !(1..=510).contains(&domain) {
-        errors.push(format!("domain {domain} is not between 1 and 510"));
-    }
+    let env = env.clone().with_root(A::root(env)).without_files();
+    let metrics = Metrics::of(&env, A::metrics);
+    let errors = problems::of::<A>(&metrics);
     let mut warnings = Vec::new();
     for metric in metrics.declared() {
-        errors.extend(semantics(&metric).map(|what| format!("{}: {what}", metric.name)));
         warnings.extend(texts(metric.help).map(|what| format!("{}: {what}", metric.name)));
     }
     for indom in metrics.declared_indoms() {
         warnings.extend(texts(indom.help).map(|what| format!("instance domain {}: {what}", indom.serial)));
     }
+    if errors.is_empty() {
+        warnings.extend(cannot_write(&metrics).map(|why| format!("--write cannot write its files: {why}")));
+    }
     Findings {
         metrics: metrics.declared().count(),
         errors,
         warnings,
-        others: other_agents(A::NAME, domain),
+        others: other_agents(A::NAME, env.domain()),
     }
 }
 
@@ -117,28 +109,17 @@ fn texts(help: &str) -> Option<&'static str> {
     }
 }
 
-/// Checks type, semantics and unit.
-fn semantics(metric: &Declared<'_>) -> Option<&'static str> {
-    let is_number = !matches!(
-        metric.kind,
-        Type::String | Type::Aggregate | Type::Event | Type::HighresEvent | Type::NoSupport
-    );
-    if is_number {
-        return None;
-    }
-    if metric.semantics == Semantics::Counter {
-        return Some("only numbers can be counters");
-    }
-    (metric.unit != Unit::NONE).then_some("only numbers have a unit")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::prelude::*;
 
+    fn env<A: Agent>() -> Env {
+        Env::installed(A::NAME, A::DOMAIN, false)
+    }
+
     fn found<A: Agent>() -> Findings {
-        findings::<A>(&Env::installed(A::NAME, A::DOMAIN, false))
+        findings::<A>(&env::<A>())
     }
 
     /// Lines of PCP's files with a name and a domain.
@@ -178,10 +159,10 @@ mod tests {
         assert_eq!(
             found.errors,
             [
+                "domain 511 is not between 1 and 510",
                 "metric \"two words\": a name is made of parts between dots, each a letter and then letters, digits and underscores",
                 "metrics silent and again both have the number 0.0",
                 "metric silent is declared twice",
-                "domain 511 is not between 1 and 510",
                 "state: only numbers can be counters",
                 "size: only numbers have a unit",
             ]
@@ -190,7 +171,7 @@ mod tests {
             found.warnings,
             ["silent: no help text", "instance domain 0: no help text"]
         );
-        assert_eq!(check::<Wrong>(), ExitCode::FAILURE);
+        assert_eq!(check::<Wrong>(&env::<Wrong>()), ExitCode::FAILURE);
     }
 
     struct Right;
@@ -210,7 +191,7 @@ mod tests {
     fn nothing_is_wrong() {
         let found = found::<Right>();
         assert_eq!((found.metrics, found.errors, found.warnings), (1, vec![], vec![]));
-        assert_eq!(check::<Right>(), ExitCode::SUCCESS);
+        assert_eq!(check::<Right>(&env::<Right>()), ExitCode::SUCCESS);
     }
 
     /// A warning is no failure.
@@ -230,7 +211,7 @@ mod tests {
     #[test]
     fn warnings() {
         assert_eq!(found::<Silent>().warnings, ["one: no help text"]);
-        assert_eq!(check::<Silent>(), ExitCode::SUCCESS);
+        assert_eq!(check::<Silent>(&env::<Silent>()), ExitCode::SUCCESS);
     }
 
     struct Rootless;

@@ -87,6 +87,7 @@ mod memory;
 mod metrics;
 mod options;
 pub mod prelude;
+mod problems;
 mod profile;
 mod queue;
 mod reactor;

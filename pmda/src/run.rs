@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use pmda_core::log::Bytes;
 
-use crate::options::{self, Command};
+use crate::options::{self, Command, Settings};
 use crate::{Agent, Env, check, daemon, logger, write};
 
 /// Runs an agent's program: as a daemon, or what `--help`, `--version`, `--write` or `--check` asks
@@ -28,17 +28,20 @@ pub fn run<A: Agent>() -> ExitCode {
             println!("{program}: an agent with the crate pmda {}", env!("CARGO_PKG_VERSION"));
             ExitCode::SUCCESS
         }
-        Ok(Command::Write(directory, settings)) => {
-            let env = Env::installed(A::NAME, settings.domain.unwrap_or(A::DOMAIN), false);
-            write::write::<A>(&directory, &env.with_options(settings.own, settings.arguments))
-        }
-        Ok(Command::Check) => check::check::<A>(),
+        Ok(Command::Write(directory, settings)) => write::write::<A>(&directory, &env::<A>(settings)),
+        Ok(Command::Check(settings)) => check::check::<A>(&env::<A>(settings)),
         Err(mistake) => {
             let mistake = mistake.to_string();
             logger::write(format_args!("{program}: {}\n", Bytes(mistake.as_bytes())));
             usage::<A>(&program)
         }
     }
+}
+
+/// The environment of an agent that only declares its metrics.
+fn env<A: Agent>(settings: Settings) -> Env {
+    let env = Env::installed(A::NAME, settings.domain.unwrap_or(A::DOMAIN), false);
+    env.with_options(settings.own, settings.arguments)
 }
 
 fn usage<A: Agent>(program: &str) -> ExitCode {

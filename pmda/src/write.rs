@@ -12,7 +12,7 @@ use pmda_core::dir_entry::DirEntry;
 use pmda_core::log::Bytes;
 
 use crate::check::findings;
-use crate::metrics::{help_parts, is_name};
+use crate::metrics::help_parts;
 use crate::{Agent, Env, Metrics, logger};
 
 /// Writes `domain.h`, `pmns`, `root`, `help`, `Install` and `Remove` to a directory, which is made.
@@ -21,49 +21,18 @@ use crate::{Agent, Env, Metrics, logger};
 /// roots has a file of names for each: `pmns` for that with the agent's name, `pmns.ROOT` for the
 /// others.
 pub(crate) fn write<A: Agent>(directory: &Path, env: &Env) -> ExitCode {
-    let root_name = A::root(env);
-    if root_name.contains('.') || !(root_name.is_empty() || is_name(&root_name)) {
-        let root_name = Bytes(root_name.as_bytes());
-        logger::write(format_args!(
-            "cannot write files for names below \"{root_name}\": the root is to be one name\n"
-        ));
-        return ExitCode::FAILURE;
-    }
+    let say = |line: &str| logger::write(format_args!("{}: {}\n", A::NAME, Bytes(line.as_bytes())));
     let found = findings::<A>(env);
-    for line in &found.others {
-        logger::write(format_args!("{}: warning: {}\n", A::NAME, Bytes(line.as_bytes())));
-    }
-    if !found.errors.is_empty() {
-        for line in &found.errors {
-            logger::write(format_args!("{}: {}\n", A::NAME, Bytes(line.as_bytes())));
+    found.others.iter().for_each(|line| say(&format!("warning: {line}")));
+    let files = match files::<A>(env, found.errors) {
+        Ok(files) => files,
+        Err(problems) => {
+            problems.iter().for_each(|line| say(line));
+            say("nothing is written");
+            return ExitCode::FAILURE;
         }
-        logger::write(format_args!("{}: nothing is written\n", A::NAME));
-        return ExitCode::FAILURE;
-    }
-    let env = env.clone().with_root(root_name);
-    let metrics = Metrics::of(&env.without_files(), A::metrics);
-    let tree = tree(&metrics, A::NAME);
-    if let Err(problem) = check_roots(&tree) {
-        logger::write(format_args!("cannot write files: {problem}\n"));
-        return ExitCode::FAILURE;
-    }
-    let mut files = vec![
-        ("domain.h".to_owned(), domain(&metrics, A::NAME), 0o644),
-        ("root".to_owned(), root(&tree, A::NAME), 0o644),
-        ("help".to_owned(), help(&metrics, A::NAME), 0o644),
-        ("Install".to_owned(), script::<A>(&tree, "pmdaInstall"), SCRIPT),
-        ("Remove".to_owned(), script::<A>(&tree, "pmdaRemove"), SCRIPT),
-    ];
-    let names = tree.children().map(|(name, node)| {
-        let mut text = String::new();
-        match &node.number {
-            Some(number) => text = format!("{name}\t{number}\n"),
-            None => level(&mut text, name, node),
-        }
-        (names_file(&tree, name, A::NAME), text, 0o644)
-    });
-    files.extend(names);
-    let one = |(name, text, mode): (String, String, u32)| -> io::Result<()> {
+    };
+    let one = |WrittenFile { name, text, mode }| -> io::Result<()> {
         // Root may be told to write to another user's directory: no link there is followed.
         let place = entry(&directory.join(&name))?;
         if mode == SCRIPT {
@@ -81,6 +50,68 @@ pub(crate) fn write<A: Agent>(directory: &Path, env: &Env) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// A file that `--write` makes.
+pub(crate) struct WrittenFile {
+    name: String,
+    text: String,
+    mode: u32,
+}
+
+/// The files of an agent with these problems.
+///
+/// # Errors
+/// The problems; else the reason why its names have no files.
+pub(crate) fn files<A: Agent>(env: &Env, problems: Vec<String>) -> Result<Vec<WrittenFile>, Vec<String>> {
+    if !problems.is_empty() {
+        return Err(problems);
+    }
+    let env = env.clone().with_root(A::root(env)).without_files();
+    let metrics = Metrics::of(&env, A::metrics);
+    if let Some(why) = cannot_write(&metrics) {
+        return Err(vec![why]);
+    }
+    let tree = tree(&metrics, A::NAME);
+    let file = |name: &str, text, mode| WrittenFile {
+        name: name.to_owned(),
+        text,
+        mode,
+    };
+    let mut files = vec![
+        file("domain.h", domain(&metrics, A::NAME), 0o644),
+        file("root", root(&tree, A::NAME), 0o644),
+        file("help", help(&metrics, A::NAME), 0o644),
+        file("Install", script::<A>(&tree, "pmdaInstall"), SCRIPT),
+        file("Remove", script::<A>(&tree, "pmdaRemove"), SCRIPT),
+    ];
+    files.extend(tree.children().map(|(name, node)| {
+        let mut text = String::new();
+        match &node.number {
+            Some(number) => text = format!("{name}\t{number}\n"),
+            None => level(&mut text, name, node),
+        }
+        file(&names_file(&tree, name, A::NAME), text, 0o644)
+    }));
+    Ok(files)
+}
+
+/// The reason why there are no files for these names, which PCP has in a name space of its own.
+/// `--check` warns of it.
+pub(crate) fn cannot_write<S>(metrics: &Metrics<S>) -> Option<String> {
+    let root = metrics.root();
+    if root.contains('.') {
+        return Some(format!("\"{root}\" is more than one name, and the root is to be one"));
+    }
+    let roots = tree(metrics, "agent").order;
+    if roots.is_empty() {
+        return Some("the agent has several roots, but names none; see Metrics::dynamic_names_below".to_owned());
+    }
+    let is_pcps = |name: &str| name.starts_with("root_") || ["root", "stdpmid", "Makefile", "Rebuild"].contains(&name);
+    let taken = roots.iter().find(|name| is_pcps(name))?;
+    Some(format!(
+        "\"{taken}\" cannot be a root: PCP has a file of that name in its name space"
+    ))
 }
 
 /// The mode of a script.
@@ -184,20 +215,6 @@ fn tree<S>(metrics: &Metrics<S>, agent: &str) -> Node {
         tree.add(&metrics.with_root(name), stars());
     }
     tree
-}
-
-/// Checks the roots: each has a file of its name in PCP's folder of names, beside those of PCP.
-fn check_roots(tree: &Node) -> Result<(), String> {
-    if tree.order.is_empty() {
-        return Err("the agent has several roots, but names none; see Metrics::dynamic_names_below".to_owned());
-    }
-    let is_pcps = |name: &str| name.starts_with("root_") || ["root", "stdpmid", "Makefile", "Rebuild"].contains(&name);
-    match tree.order.iter().find(|name| is_pcps(name)) {
-        Some(name) => Err(format!(
-            "\"{name}\" cannot be a root: PCP has a file of that name in its name space"
-        )),
-        None => Ok(()),
-    }
 }
 
 /// The file of a root's names, as `pmdaproc.sh` looks for it.
@@ -495,18 +512,17 @@ mod tests {
         let directory = tempfile::tempdir().expect("a directory");
         let of = |declare: fn(&mut Metrics<Roots>)| {
             let env = Env::in_folder("agent", 79, directory.path()).with_root(String::new());
-            let metrics = Metrics::of(&env, declare);
-            check_roots(&tree(&metrics, "agent"))
+            cannot_write(&Metrics::of(&env, declare))
         };
-        assert_eq!(of(|m| drop(m.value("a.b", |_| 1))), Ok(()));
-        let none = of(|_| ()).expect_err("no root");
+        assert_eq!(of(|m| drop(m.value("a.b", |_| 1))), None);
+        let none = of(|_| ()).expect("no root");
         assert!(none.contains("names none"), "{none}");
         let pcps = of(|m| {
             m.value("a.b", |_| 1).help("B");
             m.dynamic_names_below("root_linux");
         });
-        assert!(pcps.expect_err("PCP's").starts_with("\"root_linux\" cannot be a root"));
-        assert!(of(|m| drop(m.value("root.b", |_| 1))).is_err());
+        assert!(pcps.expect("PCP's").starts_with("\"root_linux\" cannot be a root"));
+        assert!(of(|m| drop(m.value("root.b", |_| 1))).is_some());
         // All names come and go: each root is asked for.
         let env = Env::in_folder("agent", 79, directory.path()).with_root(String::new());
         let metrics = Metrics::of(&env, |m: &mut Metrics<Roots>| {

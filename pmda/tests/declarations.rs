@@ -70,7 +70,7 @@ fn problems_come_back() -> Result<()> {
         );
         assert_eq!(
             wrong(m.value("other", |_| 1).item(1024).declare()),
-            "item 1024 of cluster 0: the last possible one is 1023"
+            "metric other: item 1024 is too great, the last possible one is 1023"
         );
         assert!(wrong(m.value_as("other", Type::Event, |_, _| Ok(Atom::None)).declare()).contains("Metrics::events"));
         let rows = m.indom(3, "Rows", |s| &mut s.rows);

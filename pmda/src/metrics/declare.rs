@@ -314,7 +314,11 @@ impl<S, T> Def<'_, S, T> {
             Type::NoSupport => "Metrics::unsupported",
             _ => return self,
         };
-        self.wrong(format!("type {kind:?} has no values of its own: see {other}"))
+        let text = format!(
+            "metric {}: type {kind:?} has no values of its own: see {other}",
+            self.name()
+        );
+        self.wrong(text)
     }
 }
 

@@ -201,6 +201,11 @@ impl<'m, S, T> Def<'m, S, T> {
         }
     }
 
+    /// Its name, for what is wrong with it.
+    pub(super) fn name(&self) -> &str {
+        self.metric().map_or("", |metric| &metric.name)
+    }
+
     fn set(mut self, change: impl FnOnce(&mut Metric<S>)) -> Self {
         if let Some(metric) = self.metric_mut() {
             change(metric);
@@ -294,8 +299,8 @@ impl<'m, S, T> Def<'m, S, T> {
         match &mut self.stage {
             Stage::New(metric, _) => metric.aliases.push(name.as_ref().into()),
             Stage::Edited(_) => {
-                let text = format!("name {}: declare the metric anew for another name", name.as_ref());
-                return self.wrong(text);
+                let (old, new) = (self.name().to_owned(), name.as_ref());
+                return self.wrong(format!("metric {old}: declare it anew for another name, {new}"));
             }
             Stage::Done => {}
         }
@@ -311,11 +316,12 @@ impl<'m, S, T> Def<'m, S, T> {
             }
             return self;
         }
-        let cluster = self.metric().map_or(0, |metric| metric.cluster);
-        self.wrong(format!(
-            "item {number} of cluster {cluster}: the last possible one is {}",
+        let text = format!(
+            "metric {}: item {number} is too great, the last possible one is {}",
+            self.name(),
             ITEMS - 1
-        ))
+        );
+        self.wrong(text)
     }
 
     /// Gives it a label, in place of one with this name.
@@ -376,8 +382,8 @@ impl<S: 'static, T: 'static> Def<'_, S, T> {
 
     fn store_by(self, store: Store<S>) -> Self {
         if matches!(self.stage, Stage::Edited(_)) {
-            let name = self.metric().map_or(String::new(), |metric| metric.name.to_string());
-            return self.wrong(format!("metric {name}: declare it anew for another store"));
+            let text = format!("metric {}: declare it anew for another store", self.name());
+            return self.wrong(text);
         }
         self.set(|metric| metric.store = Some(store))
     }

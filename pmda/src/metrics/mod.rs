@@ -415,7 +415,7 @@ impl<S> Metrics<S> {
         std::mem::take(&mut self.changes)
     }
 
-    /// The errors in the declarations, with which the agent does not start.
+    /// The problems that were found while metrics were declared from the start.
     pub(crate) fn problems(&self) -> &[String] {
         &self.problems
     }

@@ -8,14 +8,12 @@ use std::path::PathBuf;
 use lexopt::{Arg, Parser};
 
 use crate::Opt;
+use crate::problems::DOMAIN_MAX;
 
 mod debug;
 mod usage;
 
 pub(crate) use usage::usage;
-
-/// The largest domain: it has nine bits, and the last number is that of dynamic metrics.
-const DOMAIN_MAX: u32 = 510;
 
 /// The options of all agents, in the order of PCP's usage message; agents in C name the first one
 /// since PCP 7.
@@ -139,8 +137,8 @@ pub(crate) enum Command {
     Version,
     /// `--write DIR`, with what else was said.
     Write(PathBuf, Settings),
-    /// `--check`.
-    Check,
+    /// `--check`, with what else was said.
+    Check(Settings),
 }
 
 /// The settings of an agent that runs.
@@ -225,12 +223,13 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>, own: &'static
             // An agent may have replaced it by one of its own.
             "version" if !own.iter().any(|own| own.long == "version") => instead = Some(Command::Version),
             "write" => instead = Some(Command::Write(value.into(), Settings::default())),
-            "check" => instead = Some(Command::Check),
+            "check" => instead = Some(Command::Check(Settings::default())),
             _ => settings.set(&option, value)?,
         }
     }
     Ok(match instead {
         Some(Command::Write(directory, _)) => Command::Write(directory, settings),
+        Some(Command::Check(_)) => Command::Check(settings),
         instead => instead.unwrap_or(Command::Serve(settings)),
     })
 }
@@ -404,7 +403,11 @@ mod tests {
         assert_eq!(parsed("-?"), Ok(Command::Help));
         assert_eq!(parsed("--help -d 4"), Ok(Command::Help));
         assert_eq!(parsed("--write x"), Ok(Command::Write("x".into(), Settings::default())));
-        assert_eq!(parsed("--check"), Ok(Command::Check));
+        assert_eq!(parsed("--check"), Ok(Command::Check(Settings::default())));
+        assert_eq!(
+            parsed("-d 253 --check -c a"),
+            Ok(Command::Check(settings("-d 253 -c a")))
+        );
         assert_eq!(parsed("--version -d 4"), Ok(Command::Version));
     }
 

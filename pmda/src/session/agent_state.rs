@@ -6,14 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use pmda_core::ident::{InDom, MetricId};
-use pmda_core::log::Bytes;
 
-use crate::metrics::{Cluster, Metrics, is_name};
+use crate::metrics::{Cluster, Metrics};
 use crate::profile::{Profile, Selection};
 use crate::request::{Clock, Wanted, WantedInstances};
 use crate::result_sink::ResultSink;
 use crate::value::Encoder;
-use crate::{Agent, Client, ClientId, Env, Error, Request, Result, Why, guard};
+use crate::{Agent, Client, ClientId, Env, Error, Request, Result, Why, guard, problems};
 
 /// A running agent, and what it declares.
 pub(super) struct AgentState<A: Agent> {
@@ -38,15 +37,12 @@ impl<A: Agent> AgentState<A> {
     pub(super) fn start(env: &Env) -> Result<AgentState<A>> {
         let mut env = env.clone();
         let root = guard::call("root", || Ok(A::root(&env)))?;
-        if !root.is_empty() && !is_name(&root) {
-            let root = Bytes(root.as_bytes());
-            return Err(Error::EINVAL.text(format_args!("\"{root}\" is not a name that metrics can be below")));
-        }
         env = env.with_root(root);
         let env = &env;
         let metrics = guard::call("metrics", || Ok(Metrics::of(env, A::metrics)))?;
-        if !metrics.problems().is_empty() {
-            return Err(Error::EINVAL.text(metrics.problems().join("; ")));
+        let problems = problems::of::<A>(&metrics);
+        if !problems.is_empty() {
+            return Err(Error::EINVAL.text(problems.join("; ")));
         }
         let agent = guard::call("start", || A::start(env))?;
         let mut state = AgentState {
