@@ -47,30 +47,135 @@ pub enum Other { //~ metrics are made from a struct with named fields
     One,
 }
 
+#[derive(pmda::Row)]
+#[metric(counter)] //~ on a struct, expected `#[metric(crate = PATH)]`
+pub struct Misplaced {
+    #[metric]
+    good: u64,
+}
+
 /// That `define` is missing is not one of the errors.
 pub fn declare(m: &mut Metrics<Wrong>) {
     Wrong::define(m);
 }
 "#;
 
-#[test]
-fn all_mistakes_are_shown() {
+/// An agent of an author who has the crate under another name, forbids all that can be forbidden, and
+/// has names of his own for what the macros may use: it compiles without a word of the compiler.
+const STRANGE: &str = r#"
+//! An agent.
+#![forbid(unsafe_code)]
+#![deny(warnings, missing_docs, unreachable_pub, unused_qualifications)]
+#![no_implicit_prelude]
+
+use ::core::result::Result::Ok;
+
+#[allow(dead_code)]
+mod std {}
+#[allow(dead_code)]
+enum Result {
+    Ok,
+    Err,
+}
+#[allow(dead_code)]
+enum Option {
+    Some,
+    None,
+}
+#[allow(dead_code)]
+struct Clone;
+#[allow(dead_code)]
+struct String;
+
+/// A row.
+#[derive(::metrics::Row)]
+#[metric(crate = ::metrics)]
+pub struct Row {
+    /// A field with the name of a keyword
+    #[metric(counter)]
+    r#type: u64,
+    /// A text
+    #[metric(name = "the.text")]
+    text: ::std::string::String,
+}
+
+/// The agent.
+#[derive(::metrics::Metrics)]
+#[metric(crate = ::metrics)]
+pub struct Strange {
+    /// One
+    #[metric]
+    one: u32,
+    rows: ::metrics::Indom<Row>,
+}
+
+impl ::metrics::Agent for Strange {
+    const NAME: &'static str = "strange";
+    const DOMAIN: u32 = 253;
+    fn start(_: &::metrics::Env) -> ::metrics::Result<Self> {
+        let rows = ::metrics::Indom::new();
+        Ok(Strange { one: 1, rows })
+    }
+    fn metrics(m: &mut ::metrics::Metrics<Self>) {
+        Strange::define(m);
+        let rows = m.indom(0, "Rows", |s| &mut s.rows);
+        Row::define(m, "row.", rows);
+    }
+}
+
+::metrics::export_dso!(strange_init, Strange);
+
+macro_rules! with {
+    ($vis:vis $name:ident, $field:ident: $kind:ty, $label:literal, $item:literal, $unit:expr) => {
+        /// A structure of a macro of the author.
+        #[derive(::metrics::Metrics)]
+        #[metric(crate = ::metrics)]
+        $vis struct $name {
+            /// A field
+            #[metric(name = $label, item = $item, unit = $unit)]
+            $vis $field: $kind,
+        }
+    };
+}
+with!(pub Filled, text: ::std::string::String, "x.y", 3, ::metrics::Unit::NONE);
+with!(pub(crate) Hidden, number: u32, "x.y", 3, ::metrics::BYTE.per(::metrics::SEC));
+
+/// Declares both.
+pub fn declare(m: &mut ::metrics::Metrics<Filled>) {
+    Filled::define(m);
+    let _ = Hidden::define;
+    let _ = Hidden { number: 1 }.number;
+}
+"#;
+
+/// Compiles an agent that has the crate `pmda` under this name. Returns what the compiler says.
+fn compile(name: &str, library: &str, source: &str) -> String {
     let folder = tempfile::tempdir().expect("a directory");
     fs::create_dir(folder.path().join("src")).expect("ours");
     let manifest = format!(
-        "[package]\nname = \"mistakes\"\nedition = \"2024\"\n[dependencies]\npmda = {{ path = {:?} }}\n[workspace]\n",
+        "[package]\nname = \"{name}\"\nedition = \"2024\"\n[dependencies]\n{library} = {{ package = \"pmda\", path = {:?} }}\n[workspace]\n",
         root().join("pmda")
     );
     fs::write(folder.path().join("Cargo.toml"), manifest).expect("ours");
     fs::copy(root().join("Cargo.lock"), folder.path().join("Cargo.lock")).expect("ours");
-    fs::write(folder.path().join("src/lib.rs"), MISTAKES).expect("ours");
+    fs::write(folder.path().join("src/lib.rs"), source).expect("ours");
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["check", "--quiet", "--offline", "--message-format=short"]);
     cargo
         .current_dir(folder.path())
         .env("CARGO_TARGET_DIR", root().join("target/tmp/mistakes"));
     let output = cargo.output().expect("cargo is there");
-    let shown = String::from_utf8_lossy(&output.stderr);
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+#[test]
+fn strange_authors() {
+    assert_eq!(compile("strange", "metrics", STRANGE), "");
+}
+
+#[test]
+fn all_mistakes_are_shown() {
+    let shown = compile("mistakes", "pmda", MISTAKES);
     let error = Regex::new(r"(?m)^src/lib\.rs:(\d+):\d+: error: (.*)$").expect("a pattern");
     let shown_errors: Vec<(usize, &str)> = error
         .captures_iter(&shown)

@@ -17,11 +17,16 @@ pub fn metrics(parsed: &Struct) -> TokenStream {
         };
         fill(template, span_of(metric), &parts)
     });
-    let parts = [ident(&parsed.name), parsed.visibility.clone(), declarations.collect()];
+    let parts = [
+        ident(&parsed.name),
+        parsed.visibility.clone(),
+        declarations.collect(),
+        parsed.library.clone(),
+    ];
     let template = "
         impl $0 {
             /// Declares the metrics of the fields.
-            $1 fn define(__metrics: &mut ::pmda::Metrics<Self>) { $2 }
+            $1 fn define(__metrics: &mut $3::Metrics<Self>) { $2 }
         }";
     fill(template, Span::call_site(), &parts)
 }
@@ -37,14 +42,19 @@ pub fn row(parsed: &Struct) -> TokenStream {
         };
         fill(template, span_of(metric), &parts)
     });
-    let parts = [ident(&parsed.name), parsed.visibility.clone(), declarations.collect()];
+    let parts = [
+        ident(&parsed.name),
+        parsed.visibility.clone(),
+        declarations.collect(),
+        parsed.library.clone(),
+    ];
     let template = "
         impl $0 {
             /// Declares the metrics of the fields, with `__prefix` before their names.
             $1 fn define<__Agent: 'static>(
-                __metrics: &mut ::pmda::Metrics<__Agent>,
+                __metrics: &mut $3::Metrics<__Agent>,
                 __prefix: &str,
-                __indom: ::pmda::IndomRef<__Agent, Self>,
+                __indom: $3::IndomRef<__Agent, Self>,
             ) { $2 }
         }";
     fill(template, Span::call_site(), &parts)

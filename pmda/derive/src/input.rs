@@ -9,6 +9,8 @@ use crate::metric::{self, Metric};
 
 /// A struct with named fields.
 pub struct Struct {
+    /// The path of the crate `pmda`: `::pmda`, or that of `#[metric(crate = PATH)]`.
+    pub library: TokenStream,
     /// `pub`, `pub(crate)` … or nothing.
     pub visibility: TokenStream,
     /// Its name.
@@ -27,8 +29,8 @@ impl Struct {
     /// # Errors
     /// Where it is something else than a struct with named fields, and why that cannot be.
     pub fn parse(item: TokenStream) -> Result<Struct> {
-        let mut tokens = item.into_iter().peekable();
-        attributes(&mut tokens);
+        let mut tokens = ungrouped(item).into_iter().peekable();
+        let attributes = attributes(&mut tokens);
         let visibility = visibility(&mut tokens);
         let keyword = ident(&mut tokens)?;
         if keyword.to_string() != "struct" {
@@ -54,7 +56,9 @@ impl Struct {
             errors.push(Error::new(name.span(), "no field has #[metric] or #[metric(…)]"));
         }
         metric::check_unique(&metrics, &mut errors);
+        let library = metric::library(attributes, &mut errors);
         Ok(Struct {
+            library,
             visibility,
             name,
             metrics,
@@ -68,7 +72,7 @@ impl Struct {
 /// # Errors
 /// Where the fields have no names.
 fn fields_of(fields: TokenStream) -> Result<(Vec<Metric>, Vec<Error>)> {
-    let mut tokens = fields.into_iter().peekable();
+    let mut tokens = ungrouped(fields).into_iter().peekable();
     let (mut metrics, mut errors) = (Vec::new(), Vec::new());
     while tokens.peek().is_some() {
         let attributes = attributes(&mut tokens);
@@ -80,6 +84,16 @@ fn fields_of(fields: TokenStream) -> Result<(Vec<Metric>, Vec<Error>)> {
         metrics.extend(Metric::parse(name, &field_type, attributes, &mut errors));
     }
     Ok((metrics, errors))
+}
+
+/// The tokens without the invisible groups around what a macro of the author has filled in, such as
+/// `$vis`.
+pub fn ungrouped(tokens: TokenStream) -> TokenStream {
+    let flat = |token| match token {
+        TokenTree::Group(group) if group.delimiter() == Delimiter::None => ungrouped(group.stream()),
+        other => other.into(),
+    };
+    tokens.into_iter().flat_map(flat).collect()
 }
 
 /// The content of each attribute's brackets.

@@ -42,6 +42,9 @@ pub fn metrics(item: TokenStream) -> TokenStream {
 /// | `unit = EXPRESSION` | the unit, such as `BYTE` or `SEC.per(COUNT)` |
 /// | `name = "in.bytes"` | the name; that of the field without |
 /// | `item = 7` | the item of the PMID; counted without |
+///
+/// `#[metric(crate = PATH)]` on the struct is for an agent that has this crate under another name than
+/// `pmda`.
 #[proc_macro_derive(Row, attributes(metric))]
 pub fn row(item: TokenStream) -> TokenStream {
     derive(item, emit::row)

@@ -3,6 +3,7 @@
 use proc_macro::{Delimiter, Ident, Literal, Spacing, Span, TokenStream, TokenTree};
 
 use crate::error::{Error, Result};
+use crate::input::ungrouped;
 use crate::literal;
 
 /// The greatest item of a PMID (ten bits).
@@ -110,7 +111,7 @@ impl Metric {
             ("unit", Some(value)) => self.unit.replace(value.into_iter().collect()).is_some(),
             ("item", Some(value)) => self.item.replace(item(&key, value)?).is_some(),
             ("name", Some(value)) => {
-                let (span, name) = name(&key, &value)?;
+                let (span, name) = name(&key, value)?;
                 self.name = name;
                 self.name_span.replace(span).is_some()
             }
@@ -146,6 +147,39 @@ pub fn check_unique(metrics: &[Metric], errors: &mut Vec<Error>) {
     }
 }
 
+/// The path of the crate `pmda`: that of `#[metric(crate = PATH)]` among the attributes of the struct, or
+/// `::pmda`. What is wrong with them is added to `errors`.
+pub fn library(attributes: Vec<TokenStream>, errors: &mut Vec<Error>) -> TokenStream {
+    let mut library = None;
+    for attribute in attributes {
+        let mut tokens = attribute.into_iter();
+        let Some(TokenTree::Ident(name)) = tokens.next() else {
+            continue;
+        };
+        if name.to_string() != "metric" {
+            continue;
+        }
+        let options = arguments(tokens.next()).unwrap_or_default();
+        if let ([option], None) = (options.as_slice(), &library) {
+            let path = match option.as_slice() {
+                [TokenTree::Ident(key), TokenTree::Punct(punct), path @ ..]
+                    if key.to_string() == "crate" && punct.as_char() == '=' =>
+                {
+                    path
+                }
+                _ => &[],
+            };
+            if !path.is_empty() {
+                library = Some(path.iter().cloned().collect());
+                continue;
+            }
+        }
+        let message = "on a struct, expected `#[metric(crate = PATH)]`, the path of the crate pmda, once";
+        errors.push(Error::new(name.span(), message));
+    }
+    library.unwrap_or_else(|| "::pmda".parse().expect("a path"))
+}
+
 fn unknown(span: Span) -> Error {
     Error::new(
         span,
@@ -169,8 +203,9 @@ fn arguments(group: Option<TokenTree>) -> Result<Vec<Vec<TokenTree>>> {
     Ok(arguments.map(<[TokenTree]>::to_vec).collect())
 }
 
-fn name(key: &Ident, value: &[TokenTree]) -> Result<(Span, String)> {
-    match value {
+fn name(key: &Ident, value: Vec<TokenTree>) -> Result<(Span, String)> {
+    let value: Vec<TokenTree> = ungrouped(value.into_iter().collect()).into_iter().collect();
+    match &value[..] {
         [TokenTree::Literal(literal)] => literal::text(&literal.to_string()).map(|text| (literal.span(), text)),
         _ => None,
     }
@@ -178,6 +213,7 @@ fn name(key: &Ident, value: &[TokenTree]) -> Result<(Span, String)> {
 }
 
 fn item(key: &Ident, value: Vec<TokenTree>) -> Result<Literal> {
+    let value: Vec<TokenTree> = ungrouped(value.into_iter().collect()).into_iter().collect();
     match <[TokenTree; 1]>::try_from(value) {
         Ok([TokenTree::Literal(literal)]) if number(&literal).is_some_and(|item| item <= ITEM_MAX) => Ok(literal),
         _ => Err(Error::new(

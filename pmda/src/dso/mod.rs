@@ -130,7 +130,7 @@ const PM_ERR_GENERIC: c_int = -12345;
 #[macro_export]
 macro_rules! export_dso {
     ($init:ident, $agent:ty) => {
-        const _: () = $crate::dso::check_name(stringify!($init));
+        const _: () = $crate::dso::check_name(::core::stringify!($init));
 
         /// Makes the agent known to the host that has opened the shared object.
         #[unsafe(no_mangle)]
