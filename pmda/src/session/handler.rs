@@ -150,7 +150,8 @@ impl<A: Agent> Handler<A> {
 
     /// Returns true if anything may wake the agent, now or later.
     pub(super) fn may_wake(&self) -> bool {
-        self.reactor.is_used()
+        // The declarations have the agent's environment, and so a share of the reactor.
+        self.reactor.is_used_beside(1)
     }
 
     /// Waits until one of the inputs can be read or `limit` has passed, and calls the agent if

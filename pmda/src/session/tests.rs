@@ -291,3 +291,30 @@ mod failing;
 mod random;
 mod reporting;
 mod waking;
+
+/// An agent that keeps a share of what wakes it, or none.
+struct Wakeable(Option<Waker>);
+
+impl Agent for Wakeable {
+    const NAME: &'static str = "wakeable";
+    const DOMAIN: u32 = 250;
+    fn start(env: &Env) -> Result<Wakeable> {
+        Ok(Wakeable(env.option("waker").map(|_| env.waker())))
+    }
+    fn metrics(m: &mut Metrics<Wakeable>) {
+        m.value("has_waker", |s| u32::from(s.0.is_some()));
+    }
+}
+
+/// Nothing wakes an agent that keeps neither its environment nor a waker, timer or watch: then pmcd
+/// alone is waited for.
+#[test]
+fn what_may_wake() -> Result<()> {
+    for (options, may_wake) in [(vec![], false), (vec![("waker", "1".to_owned())], true)] {
+        let env = Env::installed(Wakeable::NAME, Wakeable::DOMAIN, false).with_options(options, Vec::new());
+        let handler = super::handler::Handler::<Wakeable>::start(&env)?;
+        drop(env);
+        assert_eq!(handler.may_wake(), may_wake);
+    }
+    Ok(())
+}
