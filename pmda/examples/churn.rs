@@ -92,7 +92,9 @@ impl Churn {
                 *begun += 1;
                 Job { kind, done: 0 }
             })?;
-            job.done += 1;
+            if let Some(job) = job {
+                job.done += 1;
+            }
         }
         Ok(())
     }

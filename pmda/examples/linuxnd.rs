@@ -178,7 +178,9 @@ impl Linux {
                 0x10 => "Host",
                 _ => "Unknown",
             };
-            now.row(name, Address::default)?.inet6 = Some((format!("{address}/{prefix}"), scope));
+            if let Some(row) = now.row(name, Address::default)? {
+                row.inet6 = Some((format!("{address}/{prefix}"), scope));
+            }
         }
         Ok(())
     }

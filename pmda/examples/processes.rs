@@ -133,9 +133,10 @@ impl Processes {
 /// Makes a process active, of which nothing has been read for this request. It keeps the name that
 /// it had when it was first seen.
 fn keep(processes: &mut Update<'_, Process>, pid: i32) -> Result<()> {
-    match processes.keep_at(pid) {
-        Some(process) => *process = Process::new(pid),
-        None => processes.set_at(pid, &name(pid), Process::new(pid))?,
+    if let Some(process) = processes.keep_at(pid) {
+        *process = Process::new(pid);
+    } else {
+        processes.set_at(pid, &name(pid), Process::new(pid))?;
     }
     Ok(())
 }

@@ -188,7 +188,9 @@ const DURATIONS: &[Shown] = &[
 
 /// Shows a new sum, and declares the metrics of its name if it is the first one with that.
 fn show(m: &mut Metrics<Statsd>, new: &New, names: &mut Update<'_, u32>, sums: &mut Update<'_, Sums>) -> Result<()> {
-    let number = names.reserve(&new.name)?;
+    let Some(number) = names.reserve(&new.name)? else {
+        return Ok(());
+    };
     // Each name has eight numbers for metrics, in clusters of 1024.
     let (cluster, first) = (1 + number as u32 / 128, number as u32 % 128 * 8);
     let tags = m.find_indom::<Sums>(TAGS).ok_or(Error::INDOM)?;
@@ -209,8 +211,12 @@ fn show(m: &mut Metrics<Statsd>, new: &New, names: &mut Update<'_, u32>, sums: &
                 .declare()?;
         }
     }
-    *names.row(&new.name, || 0)? += 1;
-    sums.row(&new.tags, Sums::new)?.insert(number, Arc::clone(&new.sum));
+    if let Some(count) = names.row(&new.name, || 0)? {
+        *count += 1;
+    }
+    if let Some(sums) = sums.row(&new.tags, Sums::new)? {
+        sums.insert(number, Arc::clone(&new.sum));
+    }
     Ok(())
 }
 

@@ -133,7 +133,7 @@ impl Sources {
 
     fn read(&mut self) -> Result<()> {
         for (source, document) in std::mem::take(&mut self.documents) {
-            let cluster = self.known.change().reserve(source)? as u32;
+            let cluster = self.known.change().reserve(source)?.ok_or(Error::INST)? as u32;
             self.known.change().set(source, 1)?;
             for found in document {
                 let mut rows = Indom::new();

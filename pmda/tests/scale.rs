@@ -135,8 +135,8 @@ fn instances() -> Result<()> {
             for number in part * 10_000..(part + 1) * 10_000 {
                 let name = format!("{number} instance");
                 match is_chosen {
-                    true => update.set_at(number, &name, number)?,
-                    false => assert_eq!(update.set(&name, number)?, number),
+                    true => assert!(update.set_at(number, &name, number)?),
+                    false => assert_eq!(update.set(&name, number)?, Some(number)),
                 }
             }
             drop(update);

@@ -22,6 +22,7 @@ impl<T> Indom<T> {
     /// saved. A persistent domain gets its numbers from its file, also for instances that the agent
     /// has set while it started.
     pub(crate) fn bind(&mut self, indom: InDom, variable: Option<&Path>, due: Option<&Arc<AtomicBool>>) {
+        self.number = Some(indom);
         if self.file.is_some() && due.is_some() {
             self.due = due.cloned();
         }

@@ -20,14 +20,14 @@ use pmda_core::error as core;
 use pmda_core::ident::InDom;
 use pmda_core::index::Seed;
 use pmda_core::instances::matches;
-use pmda_core::log::Bytes;
 use pmda_core::path::FilePath;
 
 pub use update::Update;
 
 use crate::logger::{describe, excerpt};
 use crate::profile::Selection;
-use crate::{Code, Env, Error, Result};
+use crate::reports::Reports;
+use crate::{Env, Error, Result};
 
 /// A domain without a file remembers the numbers of as many inactive instances as it has active
 /// ones, and this many more, for when they come back.
@@ -61,6 +61,10 @@ pub struct Indom<T> {
     /// The number of the last update. It may begin again, since only the last one counts.
     generation: NonZeroU32,
     file: Option<File>,
+    /// Its number, once it is declared.
+    number: Option<InDom>,
+    /// The instances that it cannot have, as the log has them.
+    lost: Reports,
     /// The error of the last save: one that repeats is logged once.
     unsaved: Option<core::Error>,
     /// Set when a domain has to be saved, for the session, which saves it before the request's
@@ -98,6 +102,8 @@ impl<T> Indom<T> {
             order: Vec::new(),
             generation: NonZeroU32::MIN,
             file: None,
+            number: None,
+            lost: Reports::default(),
             unsaved: None,
             due: None,
             whole_names: false,
@@ -142,9 +148,9 @@ impl<T> Indom<T> {
         for (name, row) in rows {
             let name = name.as_ref();
             if update.has(name) {
-                log::warn!("instance \"{}\" is there twice", Bytes(name.as_bytes()));
+                log::warn!("instance {} is there twice", excerpt(name));
             } else if let Err(error) = update.set(name, row) {
-                log::warn!("instance \"{}\": {}", Bytes(name.as_bytes()), describe(&error));
+                log::warn!("{}", describe(&error));
             }
         }
         drop(update);
@@ -293,34 +299,48 @@ impl<T> Indom<T> {
     fn check_name(&self, name: &str) -> Result<()> {
         let may_be_empty = self.whole_names && self.file.is_none();
         if name.is_empty() && !may_be_empty {
-            return Err(Error::EINVAL.text("an instance has an empty name"));
+            return Err(Error::EINVAL.text("an empty name"));
         }
         if name.contains('\0') {
-            return Err(Error::EINVAL.text(format_args!("instance {}: a name with a NUL", excerpt(name))));
+            return Err(Error::EINVAL.text("a name with a NUL"));
         }
         Ok(())
     }
 
-    /// Adds to an error of an instance that could not be set which one it is, and why.
+    /// Returns `None` for an instance that the domain cannot have, and logs which one it is and why,
+    /// once.
+    ///
+    /// # Errors
+    /// `-ENOMEM`: that is no fault of the instance.
     #[cold]
-    fn explain(&self, name: &str, error: Error) -> Error {
-        if error.said().is_some() {
-            return error;
-        }
-        let word = name.split(' ').next().unwrap_or_default();
-        let other = self
-            .find(word)
-            .and_then(|inst| self.name(inst))
-            .filter(|other| *other != name);
-        let why = match (error.code(), other) {
-            (Code::EINVAL, Some(other)) => format!(
-                "names count up to the first blank, and instance {} is there; see Indom::whole_names",
+    fn lose<R>(&mut self, name: &str, error: &Error) -> Result<Option<R>> {
+        let why = match (error.said(), self.namesake(name)) {
+            (Some(why), _) => why.to_owned(),
+            (None, _) if *error == Error::ENOMEM => {
+                return Err(Error::ENOMEM.text(format_args!("instance {}", excerpt(name))));
+            }
+            (None, Some(other)) if *error == Error::EINVAL => format!(
+                "names count up to the first blank, and there is {}; see Indom::whole_names",
                 excerpt(other)
             ),
-            (Code::EEXIST, _) => "another instance has its number or name".to_owned(),
-            _ => "it cannot be set".to_owned(),
+            (None, _) if *error == Error::SIGN => "its number is negative".to_owned(),
+            (None, _) if *error == Error::EEXIST => "another instance has its number or name".to_owned(),
+            (None, _) => describe(error),
         };
-        error.text(format_args!("instance {}: {why}", excerpt(name)))
+        let domain = match self.number {
+            Some(number) => format!("instance domain {number}"),
+            None => "an instance domain".to_owned(),
+        };
+        let line = format!("{domain}: the instance {} is left out: {why}", excerpt(name));
+        self.lost.log(log::Level::Warn, &domain, line);
+        Ok(None)
+    }
+
+    /// The other instance, active or not, whose name is the same up to the first blank.
+    fn namesake(&self, name: &str) -> Option<&str> {
+        let word = name.split(' ').next().unwrap_or_default();
+        let hit = self.cache.lookup_name(word.as_bytes()).ok()?;
+        std::str::from_utf8(hit.name()).ok().filter(|other| *other != name)
     }
 
     /// Adds to the error of an instance's value which instance it is.

@@ -3,12 +3,20 @@
 use pmda_core::cache::{Added, EntryState};
 use pmda_core::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 
-use super::file::say;
 use super::{Indom, REMEMBERED, Row, Slot};
 use crate::{Error, Result};
 
 /// An update of an instance domain, by [`Indom::update`] or [`Indom::change`]; it ends when it is
 /// dropped.
+///
+/// An instance that the domain cannot have costs no other one: it is left out, the log says why,
+/// once, and the function returns `None` or false. A domain cannot have:
+///
+/// - an empty name (but see [`Indom::whole_names`]), and one with a NUL;
+/// - a name that is, up to its first blank, that of another instance, and goes on in another way:
+///   `ap 2` beside `ap 1`;
+/// - a negative number, and the number or name of another instance that is set in the same update,
+///   where the agent chooses numbers.
 #[derive(Debug)]
 pub struct Update<'i, T> {
     indom: &'i mut Indom<T>,
@@ -35,38 +43,39 @@ impl<'i, T> Update<'i, T> {
     }
 
     /// Sets the row of the instance with this name, which is active from now on. Returns its
-    /// number.
+    /// number; `None` if the domain [cannot have it](Update).
     ///
     /// # Errors
-    /// `-EINVAL` for an empty name (but see [`Indom::whole_names`]) or one with a NUL, and when
-    /// another instance has the same name up to the first blank, but another one behind it;
     /// `-ENOMEM`.
-    pub fn set(&mut self, name: &str, row: T) -> Result<i32> {
+    pub fn set(&mut self, name: &str, row: T) -> Result<Option<i32>> {
         let generation = self.indom.generation;
-        let (inst, slot) = self.place(name).map_err(|error| self.indom.explain(name, error))?;
+        let (inst, slot) = match self.place(name) {
+            Ok(placed) => placed,
+            Err(error) => return self.indom.lose(name, &error),
+        };
         if let Some(place) = self.indom.rows.get_mut(slot as usize) {
             *place = Some(Row { generation, value: row });
         }
-        Ok(inst)
+        Ok(Some(inst))
     }
 
     /// Sets the row of the instance with this name under a number that the agent has chosen, such
     /// as that of a process. An instance that had the number or the name before, and is not set in
-    /// this update, gives it up: it is forgotten.
+    /// this update, gives it up: it is forgotten. Returns false if the domain [cannot have
+    /// it](Update).
     ///
     /// # Errors
-    /// `-EEXIST` when another instance that is set in this update has the number or the name;
-    /// `PM_ERR_SIGN` for a negative number; `-EINVAL` for an empty name (but see
-    /// [`Indom::whole_names`]) or one with a NUL; `-ENOMEM`.
-    pub fn set_at(&mut self, inst: i32, name: &str, row: T) -> Result<()> {
+    /// `-ENOMEM`.
+    pub fn set_at(&mut self, inst: i32, name: &str, row: T) -> Result<bool> {
         let generation = self.indom.generation;
-        let slot = self
-            .place_at(inst, name)
-            .map_err(|error| self.indom.explain(name, error))?;
+        let slot = match self.place_at(inst, name) {
+            Ok(slot) => slot,
+            Err(error) => return Ok(self.indom.lose::<()>(name, &error)?.is_some()),
+        };
         if let Some(place) = self.indom.rows.get_mut(slot as usize) {
             *place = Some(Row { generation, value: row });
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Keeps the active instance with this number, whose name need not be known: its row stays and
@@ -101,17 +110,17 @@ impl<'i, T> Update<'i, T> {
     /// Returns the row of the instance with this name under a number that the agent has chosen; it
     /// is active from now on. An instance that was active with this number and name keeps its row;
     /// for another one `make` makes it, and the numbers and names of others are as with
-    /// [`Update::set_at`].
+    /// [`Update::set_at`]. `None` if the domain [cannot have it](Update).
     ///
     /// # Errors
-    /// As [`Update::set_at`].
-    pub fn row_at(&mut self, inst: i32, name: &str, make: impl FnOnce() -> T) -> Result<&mut T> {
+    /// `-ENOMEM`.
+    pub fn row_at(&mut self, inst: i32, name: &str, make: impl FnOnce() -> T) -> Result<Option<&mut T>> {
         if self.indom.name_bytes(inst) == Some(name.as_bytes()) {
-            return self.keep_at(inst).ok_or(Error::GENERIC);
+            return Ok(self.keep_at(inst));
         }
         // Made first: if that panics, nothing has changed.
-        self.set_at(inst, name, make())?;
-        self.indom.get_mut(inst).ok_or(Error::GENERIC)
+        let is_set = self.set_at(inst, name, make())?;
+        Ok(self.indom.get_mut(inst).filter(|_| is_set))
     }
 
     /// Makes the instance with this name inactive, even if this update has set it. It keeps its
@@ -151,53 +160,74 @@ impl<'i, T> Update<'i, T> {
     }
 
     /// Returns the number of the instance with this name, which need not be active. If it has none,
-    /// it gets one.
+    /// it gets one. `None` if the domain [cannot have it](Update).
     ///
     /// # Errors
-    /// As [`Update::set`].
-    pub fn reserve(&mut self, name: &str) -> Result<i32> {
+    /// `-ENOMEM`.
+    pub fn reserve(&mut self, name: &str) -> Result<Option<i32>> {
+        match self.reserve_place(name) {
+            Ok(inst) => Ok(Some(inst)),
+            Err(error) => self.indom.lose(name, &error),
+        }
+    }
+
+    fn reserve_place(&mut self, name: &str) -> Result<i32> {
         self.indom.check_name(name)?;
         if let Some((inst, _)) = self.indom.known(name) {
             return Ok(inst);
         }
         let cache = &mut self.indom.cache;
         let inst = cache.store(PMDA_CACHE_ADD, Some(name.as_bytes()), None);
+        cache.journal.messages.clear();
+        let inst = inst?;
+        // It is in the cache, so this cannot fail.
         let _ = cache.store(PMDA_CACHE_HIDE, Some(name.as_bytes()), None);
-        say(cache);
-        inst.map_err(|error| self.indom.explain(name, error.into()))
+        Ok(inst)
     }
 
     /// Gives the instance with this name, which need not be active, a number that the agent has
-    /// chosen, such as one that it keeps in a file of its own.
+    /// chosen, such as one that it keeps in a file of its own. Returns false if the domain [cannot
+    /// have it](Update), where every active instance counts as set.
     ///
     /// # Errors
-    /// As [`Update::set_at`]; every active instance counts as set.
-    pub fn reserve_at(&mut self, inst: i32, name: &str) -> Result<()> {
+    /// `-ENOMEM`.
+    pub fn reserve_at(&mut self, inst: i32, name: &str) -> Result<bool> {
+        match self.reserve_place_at(inst, name) {
+            Ok(()) => Ok(true),
+            Err(error) => Ok(self.indom.lose::<()>(name, &error)?.is_some()),
+        }
+    }
+
+    fn reserve_place_at(&mut self, inst: i32, name: &str) -> Result<()> {
         self.indom.check_name(name)?;
         if self.indom.known(name).is_some_and(|(known, _)| known == inst) {
             return Ok(());
         }
-        let stored = self.indom.store_at(inst, name.as_bytes(), u32::MAX);
-        stored.map_err(|error| self.indom.explain(name, error.into()))?;
+        self.indom.store_at(inst, name.as_bytes(), u32::MAX)?;
+        // It is in the cache, so this cannot fail.
         let _ = self.indom.cache.store(PMDA_CACHE_HIDE, Some(name.as_bytes()), None);
         Ok(())
     }
 
     /// Returns the row of the instance with this name, which is active from now on. An instance
-    /// that was active keeps its row; for another one `make` makes it.
+    /// that was active keeps its row; for another one `make` makes it. `None` if the domain [cannot
+    /// have it](Update).
     ///
     /// # Errors
-    /// As [`Update::set`].
-    pub fn row(&mut self, name: &str, make: impl FnOnce() -> T) -> Result<&mut T> {
+    /// `-ENOMEM`.
+    pub fn row(&mut self, name: &str, make: impl FnOnce() -> T) -> Result<Option<&mut T>> {
         let generation = self.indom.generation;
-        let (_, slot) = self.place(name).map_err(|error| self.indom.explain(name, error))?;
+        let slot = match self.place(name) {
+            Ok((_, slot)) => slot,
+            Err(error) => return self.indom.lose(name, &error),
+        };
         let place = self.indom.rows.get_mut(slot as usize).ok_or(Error::GENERIC)?;
         let row = place.get_or_insert_with(|| Row {
             generation,
             value: make(),
         });
         row.generation = generation;
-        Ok(&mut row.value)
+        Ok(Some(&mut row.value))
     }
 
     /// Returns whether the instance with this name was set in this update.
@@ -243,7 +273,7 @@ impl<'i, T> Update<'i, T> {
                 }
             }
             Err(error) => {
-                say(&mut indom.cache);
+                indom.cache.journal.messages.clear();
                 return Err(error.into());
             }
         }
@@ -345,7 +375,8 @@ impl<'i, T> Update<'i, T> {
         let stored = indom
             .cache
             .store(PMDA_CACHE_ADD, Some(name.as_bytes()), Some(Slot(slot)));
-        say(&mut indom.cache);
+        // The line about an instance that is left out says more.
+        indom.cache.journal.messages.clear();
         let inst = stored?;
         if known.is_none() {
             indom.take_slot(slot);
@@ -399,7 +430,8 @@ impl<T> Drop for Update<'_, T> {
                 indom.rows.shrink_to_fit();
             }
             indom.order.append(&mut self.come);
-            indom.order.sort_unstable();
+            // Two lists that are mostly in order: the stable sort joins them.
+            indom.order.sort();
         }
         if indom.file.is_none() && indom.cache.inactive() > indom.len() + REMEMBERED {
             indom.cache.cull_inactive();

@@ -53,7 +53,8 @@ impl Mirage {
             inst,
             shared: Rc::clone(&self.shared),
         };
-        self.rows.change().set_at(inst, &format!("m-{inst:02}"), row)
+        self.rows.change().set_at(inst, &format!("m-{inst:02}"), row)?;
+        Ok(())
     }
 
     /// Changes the instances, if they are wanted and the time has come.

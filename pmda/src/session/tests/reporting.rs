@@ -142,6 +142,8 @@ fn errors_say_what() -> Result<()> {
 /// An agent that fails in each place where it can.
 struct Failing {
     names: [&'static str; 2],
+    named: Indom<u32>,
+    numbered: Indom<u32>,
     rows: Indom<u32>,
 }
 
@@ -152,6 +154,8 @@ impl Agent for Failing {
         let rows = Indom::fixed([("one", 1), ("two", 2)]);
         Ok(Failing {
             names: ["a", "b"],
+            named: Indom::new(),
+            numbered: Indom::new(),
             rows,
         })
     }
@@ -162,26 +166,31 @@ impl Agent for Failing {
             .refresh(|_, _| Ok(std::fs::read("/no/such/file").map(drop)?));
         m.value("plain", |_| 1);
         m.cluster(2).refresh(|s, _| {
-            let mut rows = Indom::new();
-            let mut now = rows.update();
+            let mut now = s.named.update();
             for name in s.names {
                 now.set(name, 1)?;
             }
+            now.row("ap 3", || 1)?;
+            now.row("", || 1)?;
+            now.reserve("a\0b")?;
+            now.set("last", 1)?;
             Ok(())
         });
-        m.value("set", |_| 1);
-        let numbered = |now: &mut Update<'_, u32>| {
+        let named = m.indom(1, "Named", |s| &mut s.named);
+        m.each("named", named, |row| *row);
+        m.cluster(3).refresh(|s, _| {
+            let mut now = s.numbered.update();
             now.set_at(1, "one", 1)?;
-            now.set_at(1, "two", 1)
-        };
-        m.cluster(3).refresh(move |_, _| numbered(&mut Indom::new().update()));
-        m.value("set_at", |_| 1);
-        m.cluster(4)
-            .refresh(|_, _| Indom::<u32>::new().update().row("", || 1).map(drop));
-        m.value("row", |_| 1);
-        m.cluster(5)
-            .refresh(|_, _| Indom::<u32>::new().update().reserve("a\0b").map(drop));
-        m.value("reserve", |_| 1);
+            now.set_at(1, "two", 1)?;
+            now.row_at(1, "three", || 1)?;
+            now.set_at(2, "one", 1)?;
+            now.set_at(-3, "negative", 1)?;
+            now.reserve_at(1, "four")?;
+            now.set_at(2, "last", 1)?;
+            Ok(())
+        });
+        let numbered = m.indom(2, "Numbered", |s| &mut s.numbered);
+        m.each("numbered", numbered, |row| *row);
         m.cluster(6);
         let rows = m.indom(0, "Rows", |s| &mut s.rows);
         m.each("each", rows, |row| if *row == 2 { Err(Error::VALUE) } else { Ok(*row) })
@@ -211,16 +220,20 @@ fn errors_are_logged_once() -> Result<()> {
         for (name, error) in [
             ("file", Error::ENOENT),
             ("plain", Error::ENOENT),
-            ("set", Error::EINVAL),
-            ("set_at", Error::EEXIST),
-            ("row", Error::EINVAL),
-            ("reserve", Error::EINVAL),
             ("value", Error::NYI),
             ("later", Error::AGAIN),
             ("known", Error::VALUE),
         ] {
             assert_eq!(pmcd.fetch(&format!("failing.{name}")).err(), Some(error), "{name}");
         }
+        // An instance that cannot be set costs no other one.
+        let named = pmcd.fetch("failing.named")?;
+        assert_eq!(
+            (named.len(), named.value_of("ap 1"), named.value_of("last")),
+            (2, Some(1), Some(1))
+        );
+        let numbered = pmcd.fetch("failing.numbered")?;
+        assert_eq!((numbered.instances(), numbered.value_of("last")), (vec![1, 2], Some(1)));
         assert_eq!(pmcd.fetch("failing.each")?.instances(), [0]);
         assert_eq!(pmcd.store_instance("failing.each", "two", 1), Err(Error::BADSTORE));
     }
@@ -230,11 +243,16 @@ fn errors_are_logged_once() -> Result<()> {
     let expected = [
         "reading cluster 0: /no/such/file: No such file or directory",
         "reading cluster 1: No such file or directory",
-        "reading cluster 2: instance \"ap 2\": names count up to the first blank, and instance \"ap 1\" is there; see Indom::whole_names: Invalid argument",
-        "reading cluster 3: instance \"two\": another instance has its number or name: File exists",
-        "reading cluster 4: an instance has an empty name: Invalid argument",
-        "reading cluster 5: instance \"a\\0b\": a name with a NUL: Invalid argument",
         "metric failing.value: Not yet implemented by the agent (PM_ERR_NYI)",
+        "instance domain 243.1: the instance \"ap 2\" is left out: names count up to the first blank, and there is \"ap 1\"; see Indom::whole_names",
+        "instance domain 243.1: the instance \"ap 3\" is left out: names count up to the first blank, and there is \"ap 1\"; see Indom::whole_names",
+        "instance domain 243.1: the instance \"\" is left out: an empty name",
+        "instance domain 243.1: the instance \"a\\0b\" is left out: a name with a NUL",
+        "instance domain 243.2: the instance \"two\" is left out: another instance has its number or name",
+        "instance domain 243.2: the instance \"three\" is left out: another instance has its number or name",
+        "instance domain 243.2: the instance \"one\" is left out: another instance has its number or name",
+        "instance domain 243.2: the instance \"negative\" is left out: its number is negative",
+        "instance domain 243.2: the instance \"four\" is left out: another instance has its number or name",
         "metric failing.each: instance 1 (\"two\"): No value (PM_ERR_VALUE)",
         "store of failing.each: instance 1: A value that cannot be stored (PM_ERR_BADSTORE)",
         "begin: web: Unknown container (PM_ERR_NOCONTAINER)",
