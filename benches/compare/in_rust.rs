@@ -9,6 +9,7 @@
 //! that follow each other.
 
 mod heavy;
+pub mod ports;
 
 use std::fmt::Write as _;
 use std::fs;
@@ -467,10 +468,10 @@ struct Daemon {
 
 impl Daemon {
     fn start(agent: &Agent, subject: Subject) -> Daemon {
-        Daemon::of(command(&agent.daemon, agent, subject), subject.domain())
+        Daemon::of(&mut command(&agent.daemon, agent, subject), subject.domain())
     }
 
-    fn of(mut command: Command, domain: u32) -> Daemon {
+    fn of(command: &mut Command, domain: u32) -> Daemon {
         let log = profile_dir().join("bench-rows.log");
         let mut child = command
             .args(["-d", &domain.to_string(), "-l"])

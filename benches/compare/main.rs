@@ -9,7 +9,7 @@
 //! Arguments: words that select scenarios by a part of their name, and numbers that select sizes
 //! (then nothing is written); `--page` for the rows of the page alone; `--time` or `--instructions`
 //! for one of the two alone; `--agents` measures whole agents below a pmcd, `--in-rust` an agent in
-//! Rust beside one in C; `--print` leaves the files alone; `--readme` writes README's table anew,
+//! Rust beside one in C, `--ports` examples of the crate beside PCP's agents; `--print` leaves the files alone; `--readme` writes README's table anew,
 //! and measures nothing.
 
 mod agents;
@@ -76,6 +76,15 @@ fn main() {
         pages::write();
         return;
     }
+    let page = root().join("docs/PERFORMANCE.md");
+    if has("--ports") {
+        let text = format!("{}.\n\n{}", report::measured(), in_rust::ports::table(&chosen));
+        println!("{text}");
+        if chosen.is_empty() && !has("--print") {
+            report::replace(&page, "ports", &text);
+        }
+        return;
+    }
     let bench = Bench {
         program: build("bench-c", "c", &["-lpcp_pmda", "-lpcp", "-lpthread"]),
         host: build("bench-host", "dso/host.c", &["-ldl"]),
@@ -89,7 +98,6 @@ fn main() {
         instructions: !has("--time"),
     };
     let complete = chosen.is_empty() && !has("--print");
-    let page = root().join("docs/PERFORMANCE.md");
     if has("--agents") {
         let programs = agents::Programs {
             client: build("bench-client", "agents/client.c", &["-lpcp"]),

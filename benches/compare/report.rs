@@ -233,8 +233,17 @@ fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
     text
 }
 
-/// When, where and with what was measured.
+/// When, where and with what was measured, with the sizes of both libraries.
 pub fn facts(libraries: &[PathBuf; 2]) -> String {
+    let [c, ours] = libraries.each_ref().map(|directory| {
+        let file = fs::metadata(directory.join("libpcp_pmda.so.3"));
+        file.map(|file| file.len() / 1024).unwrap_or_default()
+    });
+    format!("{} (stripped {c} KiB, ours {ours} KiB).", measured())
+}
+
+/// When, where and with what was measured.
+pub fn measured() -> String {
     let said = |program: &str, args: &[&str]| {
         let output = Command::new(program)
             .args(args)
@@ -243,12 +252,8 @@ pub fn facts(libraries: &[PathBuf; 2]) -> String {
             .unwrap_or_default();
         String::from_utf8_lossy(&output).trim().to_owned()
     };
-    let [c, ours] = libraries.each_ref().map(|directory| {
-        let file = fs::metadata(directory.join("libpcp_pmda.so.3"));
-        file.map(|file| file.len() / 1024).unwrap_or_default()
-    });
     format!(
-        "Measured on {} ({}, {}), commit {}, {}, C library {} (stripped {c} KiB, ours {ours} KiB).",
+        "Measured on {} ({}, {}), commit {}, {}, C library {}",
         said("date", &["+%Y-%m-%d"]),
         processor(),
         said("uname", &["-sm"]),

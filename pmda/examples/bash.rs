@@ -6,6 +6,9 @@
 //! nothing is followed, nothing is waited for, and each line, file and queue has a greatest size.
 
 #![forbid(unsafe_code)]
+use nix::errno::Errno;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
 use pmda::fs;
 use pmda::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -69,7 +72,7 @@ fn open(path: &Path) -> Result<File> {
 }
 
 fn is_running(pid: i32) -> bool {
-    Path::new(&format!("/proc/{pid}")).exists()
+    kill(Pid::from_raw(pid), None) != Err(Errno::ESRCH)
 }
 
 impl Script {

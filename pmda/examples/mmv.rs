@@ -3,9 +3,10 @@
 //!
 //! A program maps its file and changes values there at any time. This agent maps nothing: a slice of
 //! memory that another process changes breaks the rules of Rust, and where that process makes the
-//! file shorter, the next look at the map ends the agent (SIGBUS). It reads at each fetch the range of
-//! the file in which the values of a metric are (`FileExt::read_exact_at`), with one system call, and
-//! never the whole. A file that is shorter then is an error of that metric.
+//! file shorter, the next look at the map ends the agent (SIGBUS). It reads for each request the ranges
+//! of the file that the request needs (`FileExt::read_exact_at`): the file's generation and the values
+//! of the metrics that are asked for. Ranges that are near each other are read with one system call.
+//! If the file is shorter than a range, its metrics have an error.
 //!
 //! It lists the folder when the folder's modification time says that a file has come or gone, and
 //! reads a file anew when its generation says that a program has written it anew.
@@ -14,7 +15,7 @@
 use pmda::fs;
 use pmda::prelude::*;
 use std::cell::RefCell;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -42,6 +43,13 @@ const PM_LABEL_INDOM: u32 = 4;
 const PM_LABEL_CLUSTER: u32 = 8;
 const PM_LABEL_ITEM: u32 = 16;
 const PM_LABEL_INSTANCES: u32 = 32;
+
+/// The range of a file with its generation.
+const GENERATION: Range<u64> = 8..24;
+
+/// Maximum distance of two ranges that are read together: to read so many bytes more costs less than
+/// another system call.
+const NEAR: u64 = 4096;
 
 /// The type of a time in microseconds that goes on while it is negative in `extra`.
 const ELAPSED: i32 = 9;
@@ -71,7 +79,8 @@ struct Loaded {
     is_alive: bool,
     prefix: String,
     metrics: Vec<Described>,
-    indoms: BTreeMap<u32, (String, Indom<i32>)>,
+    /// The help of each domain, and its instances, each with its number and its place among them.
+    indoms: BTreeMap<u32, (String, Indom<(i32, usize)>)>,
     /// For what each label is, and its text: a member of a JSON object.
     labels: Vec<(Labelled, String)>,
     values: Rc<Values>,
@@ -86,24 +95,27 @@ struct Described {
     unit: Unit,
     indom: Option<u32>,
     help: String,
-    /// The place of each value in the file, by instance; -1 without instances.
-    places: Rc<BTreeMap<i32, u64>>,
+    /// The place of each value in the file, in the order of the instances; `None` for an instance
+    /// without a value. One place without instances.
+    places: Rc<[Option<Place>]>,
+    /// The ranges of the file with all of this.
+    ranges: Vec<Range<u64>>,
+}
+
+/// The place of a value in a file, and that of its text if it has one.
+#[derive(Clone, Copy)]
+struct Place {
+    value: u64,
+    text: Option<u64>,
 }
 
 /// What has a label: the kind (`PM_LABEL_*`), its number, and an instance.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Labelled(u32, u32, i32);
 
-/// The values that were read last, by their place.
+/// The parts of the file that were read last, each with its start, ascending.
 #[derive(Default)]
-struct Values(RefCell<BTreeMap<u64, FileValue>>);
-
-/// A value as it is in the file, and its text if it has one.
-struct FileValue {
-    bytes: [u8; 8],
-    extra: i64,
-    text: String,
-}
+struct Values(RefCell<Vec<(u64, Result<Vec<u8>>)>>);
 
 /// The bytes of a file; what is not there is `None`.
 #[derive(Clone, Copy)]
@@ -185,29 +197,25 @@ impl Loaded {
         };
 
         let cluster = bytes.number(36)? as u32 & 0xfff;
-        let mut indoms = BTreeMap::new();
-        for place in entries(INDOMS) {
-            let serial = bytes.number(*place)? as u32;
-            indoms.insert(serial, (bytes.help(place + 16)?, Indom::new().whole_names()));
-        }
+        // By domain the number and name of each instance; by the place of its entry its domain, and its
+        // place among the instances of the domain.
+        let mut named: BTreeMap<u32, Vec<(i32, String)>> = BTreeMap::new();
+        let mut instances = HashMap::new();
         for place in entries(INSTANCES) {
             let serial = bytes.number(bytes.long(*place)?)? as u32;
-            let inst = bytes.number(place + 12)?;
             let text = if is_short {
                 bytes.linked(place + 16)?
             } else {
                 bytes.text::<64>(place + 16)?
             };
-            // An instance that is there twice counts once.
-            let _ = indoms.get_mut(&serial)?.1.change().set_at(inst, &text, inst);
+            let of_domain = named.entry(serial).or_default();
+            instances.insert(*place, (serial, of_domain.len()));
+            of_domain.push((bytes.number(place + 12)?, text));
         }
-        let mut places: BTreeMap<u64, BTreeMap<i32, u64>> = BTreeMap::new();
+        let count = |serial: u32| named.get(&serial).map_or(0, Vec::len);
+        let mut values: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
         for place in entries(VALUES) {
-            let inst = match bytes.long(place + 24)? {
-                0 => -1,
-                instance => bytes.number(instance.checked_add(12)?)?,
-            };
-            places.entry(bytes.long(place + 16)?).or_default().insert(inst, *place);
+            values.entry(bytes.long(place + 16)?).or_default().push(*place);
         }
         let metrics = entries(METRICS).map(|place| {
             let name = if is_short {
@@ -216,19 +224,46 @@ impl Loaded {
                 bytes.text::<64>(*place)?
             };
             let fields = place + if is_short { 8 } else { 64 };
+            let kind = bytes.number(fields + 4)?;
             let indom = bytes.number(fields + 16)?;
+            let indom = (indom != -1 && indom != 0).then_some(indom as u32);
+            let mut places = vec![None; indom.map_or(1, count)];
+            for value in values.remove(place).unwrap_or_default() {
+                let index = match indom {
+                    None => 0,
+                    Some(serial) => match instances.get(&bytes.long(value + 24)?) {
+                        Some((of, index)) if *of == serial => *index,
+                        _ => continue,
+                    },
+                };
+                let is_text = kind == Type::String as i32;
+                let text = if is_text { Some(bytes.long(value + 8)?) } else { None };
+                places[index] = Some(Place { value, text });
+            }
             Some(Described {
                 name,
                 item: bytes.number(fields)? as u32,
-                kind: bytes.number(fields + 4)?,
+                kind,
                 semantics: Semantics::from_number(bytes.number(fields + 8)? as u32).unwrap_or(Semantics::Instant),
                 unit: Unit::from_word(bytes.number(fields + 12)? as u32),
-                indom: (indom != -1 && indom != 0).then_some(indom as u32),
+                indom,
                 help: bytes.help(fields + 24)?,
-                places: Rc::new(places.remove(place).unwrap_or_default()),
+                ranges: ranges(places.iter().flatten()),
+                places: places.into(),
             })
         });
         let metrics = metrics.collect::<Option<Vec<Described>>>()?;
+        let mut indoms = BTreeMap::new();
+        for place in entries(INDOMS) {
+            let serial = bytes.number(*place)? as u32;
+            let mut rows = Indom::new().whole_names();
+            let mut all = rows.update();
+            for (index, (inst, name)) in named.remove(&serial).unwrap_or_default().into_iter().enumerate() {
+                all.set_at(inst, &name, (inst, index)).ok()?;
+            }
+            drop(all);
+            indoms.insert(serial, (bytes.help(place + 16)?, rows));
+        }
         let labels = entries(LABELS).map(|place| {
             let kind = bytes.number(*place)? as u32 & 0x3f;
             let of = Labelled(kind, bytes.number(place + 4)? as u32, bytes.number(place + 8)?);
@@ -258,7 +293,29 @@ impl Loaded {
     /// Returns whether no program has written it anew since it was read.
     fn is_current(&self) -> bool {
         let mut generation = [0; 16];
-        self.file.read_exact_at(&mut generation, 8).is_ok() && generation == self.generation
+        self.file.read_exact_at(&mut generation, GENERATION.start).is_ok() && generation == self.generation
+    }
+
+    /// Reads the values that a request needs. Returns whether no program has written the file anew
+    /// since it was read.
+    fn read_values(&self, request: &Request<'_>) -> bool {
+        let wanted = self
+            .metrics
+            .iter()
+            .filter(|metric| request.wants_item(self.cluster, metric.item));
+        let ranges = wanted.flat_map(|metric| metric.ranges.iter().cloned());
+        let read = |range: Range<u64>| {
+            let size = usize::try_from(range.end - range.start)?;
+            let mut bytes = vec![0; size];
+            self.file.read_exact_at(&mut bytes, range.start)?;
+            Ok(bytes)
+        };
+        let mut values = self.values.0.borrow_mut();
+        values.clear();
+        let all = joined(std::iter::once(GENERATION).chain(ranges).collect());
+        values.extend(all.into_iter().map(|range| (range.start, read(range))));
+        drop(values);
+        self.values.at(GENERATION.start) == Ok(self.generation)
     }
 
     /// Looks for the process of the values. Returns whether it has come or gone.
@@ -268,67 +325,73 @@ impl Loaded {
             .is_none_or(|process| Path::new(&format!("/proc/{process}")).exists());
         std::mem::replace(&mut self.is_alive, is_alive) != is_alive
     }
+}
 
-    /// Reads the values that a request needs: one range of the file for each metric.
-    fn read_values(&self, request: &Request<'_>) -> Result<()> {
-        let mut values = self.values.0.borrow_mut();
-        values.clear();
-        for metric in self
-            .metrics
-            .iter()
-            .filter(|metric| request.wants_item(self.cluster, metric.item))
-        {
-            let places = || metric.places.values().copied();
-            let (Some(first), Some(last)) = (places().min(), places().max()) else {
-                continue;
-            };
-            let range: Range<u64> = first..last + 32;
-            let mut bytes = vec![0; (range.end - range.start) as usize];
-            self.file.read_exact_at(&mut bytes, range.start)?;
-            let read = Bytes(&bytes);
-            for place in places() {
-                let value = read.at(place - first).zip(read.long(place - first + 8));
-                let (bytes, extra) = value.ok_or(Error::CONV)?;
-                let mut text = [0; 256];
-                if metric.kind == Type::String as i32 {
-                    self.file.read_exact_at(&mut text, extra)?;
-                }
-                let text = Bytes(&text).text::<256>(0).unwrap_or_default();
-                let extra = extra as i64;
-                values.insert(place, FileValue { bytes, extra, text });
-            }
+/// The ranges of a file with these values, ascending.
+fn ranges<'p>(places: impl Iterator<Item = &'p Place>) -> Vec<Range<u64>> {
+    let of = |place: &Place| {
+        let text = place.text.map(|text| text..text.saturating_add(256));
+        std::iter::once(place.value..place.value + 32).chain(text)
+    };
+    joined(places.flat_map(of).collect())
+}
+
+/// Ranges in ascending order, where those that are near each other are one.
+fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
+    ranges.sort_by_key(|range| range.start);
+    ranges.dedup_by(|next, range| {
+        let is_near = next.start <= range.end.saturating_add(NEAR);
+        if is_near {
+            range.end = range.end.max(next.end);
         }
-        Ok(())
-    }
+        is_near
+    });
+    ranges
 }
 
 impl Values {
+    /// The bytes at a place.
+    fn at<const N: usize>(&self, place: u64) -> Result<[u8; N]> {
+        let parts = self.0.borrow();
+        let behind = parts.partition_point(|(start, _)| *start <= place);
+        let (start, bytes) = behind
+            .checked_sub(1)
+            .and_then(|part| parts.get(part))
+            .ok_or(Error::CONV)?;
+        let bytes = bytes.as_ref().map_err(Error::clone)?;
+        Bytes(bytes).at(place - start).ok_or(Error::CONV)
+    }
+
     /// The value at a place.
-    fn atom(&self, kind: i32, place: Option<&u64>) -> Atom<'static> {
-        let values = self.0.borrow();
-        let Some(FileValue { bytes, extra, text }) = place.and_then(|place| values.get(place)) else {
-            return Atom::None;
+    fn atom(&self, kind: i32, place: Option<Place>) -> Result<Atom<'static>> {
+        let Some(Place { value, text }) = place else {
+            return Ok(Atom::None);
         };
-        let word: [u8; 4] = [bytes[0], bytes[1], bytes[2], bytes[3]];
-        match kind {
+        let bytes: [u8; 8] = self.at(value)?;
+        let word: [u8; 4] = self.at(value)?;
+        Ok(match kind {
             0 => i32::from_ne_bytes(word).into(),
             1 => u32::from_ne_bytes(word).into(),
-            2 => i64::from_ne_bytes(*bytes).into(),
-            3 => u64::from_ne_bytes(*bytes).into(),
+            2 => i64::from_ne_bytes(bytes).into(),
+            3 => u64::from_ne_bytes(bytes).into(),
             4 => f32::from_ne_bytes(word).into(),
-            5 => f64::from_ne_bytes(*bytes).into(),
-            6 => text.clone().into(),
+            5 => f64::from_ne_bytes(bytes).into(),
+            6 => {
+                let text: [u8; 256] = self.at(text.ok_or(Error::CONV)?)?;
+                Bytes(&text).text::<256>(0).unwrap_or_default().into()
+            }
             ELAPSED => {
+                let extra = i64::from_ne_bytes(self.at(value + 8)?);
                 let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-                let going_on = if *extra < 0 {
+                let going_on = if extra < 0 {
                     extra.wrapping_add(now.as_micros() as i64)
                 } else {
                     0
                 };
-                i64::from_ne_bytes(*bytes).wrapping_add(going_on).into()
+                i64::from_ne_bytes(bytes).wrapping_add(going_on).into()
             }
             _ => Atom::None,
-        }
+        })
     }
 }
 
@@ -390,11 +453,14 @@ impl Agent for Mmv {
         m.dynamic_names();
     }
 
-    /// Lists the folder if it or a file in it has changed, and looks for the processes of the files.
-    fn begin(&mut self, _: &Request<'_>) -> Result<()> {
+    /// Reads the values that the request needs, lists the folder if it or a file in it has changed, and
+    /// looks for the processes of the files.
+    fn begin(&mut self, request: &Request<'_>) -> Result<()> {
+        let read = |file: &Loaded| file.read_values(request);
         let changed = fs::metadata(&self.folder)?.modified()?;
-        if self.listed != Some(changed) || !self.files.values().all(Loaded::is_current) {
+        if self.listed != Some(changed) || !self.files.values().all(read) {
             let is_whole = self.list()?;
+            let is_whole = self.files.values().all(read) && is_whole;
             let is_settled = changed.elapsed().is_ok_and(|age| age > TICK);
             self.listed = (is_whole && is_settled).then_some(changed);
         }
@@ -414,8 +480,6 @@ impl Agent for Mmv {
         for (name, file) in self.files.iter().filter(|(_, file)| file.is_alive) {
             self.declared.push(file.cluster);
             m.cluster(file.cluster);
-            let key = name.clone();
-            m.refresh(move |s, request| s.files.get(&key).map_or(Ok(()), |file| file.read_values(request)));
             declare(m, name, file);
         }
         Ok(())
@@ -447,7 +511,7 @@ fn declare(m: &mut Metrics<Mmv>, name: &str, file: &Loaded) {
             .iter()
             .filter(|(of, _)| (of.0, of.1) == (PM_LABEL_INSTANCES, *serial));
         let own: BTreeMap<i32, Labels> = of_instances.map(|(of, _)| (of.2, labels_of(*of))).collect();
-        m.instance_labels(indom, move |_, inst| own.get(inst).cloned().unwrap_or_default());
+        m.instance_labels(indom, move |_, (inst, _)| own.get(inst).cloned().unwrap_or_default());
         indoms.insert(*serial, indom);
     }
     for metric in &file.metrics {
@@ -473,13 +537,15 @@ fn declare(m: &mut Metrics<Mmv>, name: &str, file: &Loaded) {
         let declared = match indom {
             _ if kind == Type::NoSupport => describe!(m.unsupported(full)),
             Some(Some(indom)) => {
-                describe!(m.each_as(full, indom, kind, move |inst, _| Ok(
-                    values.atom(code, places.get(inst))
-                )))
+                describe!(m.each_as(full, indom, kind, move |(_, index), _| {
+                    values.atom(code, places.get(*index).copied().flatten())
+                }))
             }
             // Its domain is not there.
             Some(None) => continue,
-            None => describe!(m.value_as(full, kind, move |_, _| Ok(values.atom(code, places.get(&-1))))),
+            None => describe!(m.value_as(full, kind, move |_, _| {
+                values.atom(code, places.first().copied().flatten())
+            })),
         };
         if let Err(problem) = declared {
             log::warn!("{name}: {problem}");

@@ -120,10 +120,10 @@ impl Row {
             let mut command = program(&agent("proc").join("pmdaproc"));
             // Clients that are not known see all.
             command.env("LD_LIBRARY_PATH", library).arg("-A");
-            self.run(Daemon::of(command, PROC), PROC, 0, files, one, least)
+            self.run(Daemon::of(&mut command, PROC), PROC, 0, files, one, least)
         };
         let [first, second] = libraries.each_ref().map(c);
-        let mut daemon = Daemon::of(program(&example("processes")), PROCESSES);
+        let mut daemon = Daemon::of(&mut program(&example("processes")), PROCESSES);
         daemon.send(&pdu(ATTR, [USERID, u32::from_be_bytes(*b"0\0\0\0")]));
         let rust = self.run(daemon, PROCESSES, 1, files, one, least);
         [Some(first), Some(second), Some(rust)]
@@ -156,7 +156,7 @@ impl Row {
         let free = UdpSocket::bind("127.0.0.1:0").and_then(|socket| socket.local_addr());
         let address = free.expect("loopback");
         command.args(["-P", &address.port().to_string()]);
-        let mut daemon = Daemon::of(command, STATSD);
+        let mut daemon = Daemon::of(&mut command, STATSD);
         // It listens when it answers.
         daemon.values(self.name, &request(STATSD, &[(0, 0)]));
         let metric = |name: u32| (1 + name / NAMES, name % NAMES * ITEMS);
