@@ -56,8 +56,8 @@ fn expect_success(outcome: &Outcome) -> String {
 /// Every exported function, called with NULL, negative and huge numbers, and lengths without
 /// buffers, returns.
 ///
-/// Of the requirements: CACHE-11, EVENT-13, QUEUE-4, E-5, E-12, E-16, H-4, L-13, N-13, R-2, R-3,
-/// MAIN-51.
+/// Among these calls are the ones on which the C library crashes (E-5, E-12, E-16, H-4, L-13, N-13,
+/// ); NULL and handles of nothing are errors (CACHE-11, EVENT-13, QUEUE-4, MAIN-51).
 #[test]
 fn hostile_calls_return() {
     let outcome = hostile("calls", &[amount("calls")]);
@@ -74,8 +74,9 @@ fn hostile_calls_return() {
 /// Mutated PDUs to live agents: each good request after them is served, and an agent whose
 /// connection ends ends well.
 ///
-/// Of the requirements: WIRE-12, WIRE-13, WIRE-14, WIRE-15, WIRE-51, WIRE-70, WIRE-71, WIRE-76,
-/// MAIN-51.
+/// A failed read ends the loop (WIRE-12), an absurd length takes no memory (WIRE-13), and a wrong one
+/// loses the stream alone (WIRE-14); a body that cannot be decoded is an error of that PDU (WIRE-15,
+/// WIRE-51, WIRE-70, WIRE-71, WIRE-76). Nothing ends the process (MAIN-51).
 #[test]
 fn mutated_pdus() {
     expect_success(&hostile("pdus", &[amount("pdus")]));

@@ -21,7 +21,8 @@ const SCENES: usize = 31;
 /// How many calls are made by cancelled threads.
 const PENDING: usize = 32;
 
-/// MAIN-53, MAIN-54: functions that an agent hands over are left in each way.
+/// An agent's callbacks may leave in each way: by return, `longjmp`, an exception, the end of the
+/// thread (MAIN-53, MAIN-54).
 #[test]
 fn every_way_out() {
     let told = on_both("leaving");
@@ -40,7 +41,7 @@ fn every_way_out() {
     assert_eq!(told.lines().count(), SCENES * ends.len(), "{told}");
 }
 
-/// MAIN-53, MAIN-54, ROOT-11: a function that waits is cancelled, and the next call works.
+/// A function that waits is cancelled, and the next call works (MAIN-53, MAIN-54, ROOT-11).
 #[test]
 fn cancelled_waits() {
     let told = on_both("waiting");
@@ -58,9 +59,9 @@ fn cancelled_waits() {
     assert_eq!(told.lines().collect::<Vec<_>>(), expected);
 }
 
-/// MAIN-57: a thread that is cancelled while lines and files are written ends, as with the C
-/// library, and all goes on without it. With the C library it does not always: libpcp's log may
-/// stay locked for good.
+/// A thread that is cancelled while the library writes lines and files ends, as with the C library,
+/// and the other threads go on. (With the C library they do not always: libpcp's log may stay locked
+/// for good.) MAIN-57
 #[test]
 fn pending_cancellation() {
     let program = compiled("pending");

@@ -79,7 +79,8 @@ fn run(program: &Path, directory: &str, preload: Option<&Path>) -> (Outcome, Str
     (outcome, text, errors)
 }
 
-/// MAIN-58.
+/// Beside a libpcp that the library was not built for, each call is refused, and one line says why
+/// (MAIN-58).
 #[test]
 fn no_call_is_served_and_one_line_says_why() {
     let program = made("agent", "agent.c", &[]);
@@ -106,8 +107,8 @@ fn no_call_is_served_and_one_line_says_why() {
     }
 }
 
-/// MAIN-58: a program of an earlier PCP has its libpcp beside this one, whether it was linked with
-/// it or it came otherwise.
+/// A program of an earlier PCP has its own libpcp beside this one, as a library that it was linked
+/// with or as a preloaded one: its calls are served (MAIN-58).
 #[test]
 fn beside_an_older_libpcp_calls_are_served() {
     let (_, expected, _) = run(&made("agent-alone", "agent.c", &[]), "alone", None);

@@ -12,7 +12,7 @@ use pcp_pmda_test::{Library, profile_dir, root, run, target_dir};
 
 const PAGE: usize = 4096;
 
-/// CACHE-70, CACHE-90: saves and loads need little stack.
+/// Saves and loads need little stack (CACHE-70, CACHE-90).
 #[test]
 fn saves_and_loads() {
     let status = Command::new(root().join("packaging/build.sh"))

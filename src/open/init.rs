@@ -330,7 +330,8 @@ fn position_of<T>(serial: u32, table: &[T], ascending: bool, serial_of: impl Fn(
 mod tests {
     use super::*;
 
-    /// INIT-42: the first of equal serials, in any order.
+    /// Of domains with equal serials the first one is found, whatever the order of the table
+    /// (INIT-42).
     #[test]
     fn serials() {
         for table in [

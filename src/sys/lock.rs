@@ -399,7 +399,7 @@ mod tests {
         Some(outcome)
     }
 
-    /// CACHE-7, H-8.
+    /// Threads take the lock in turn, so none sees what another has half changed (CACHE-7, H-8).
     #[test]
     fn threads_take_turns() {
         static COUNT: Mutex<u64> = Mutex::new(0);

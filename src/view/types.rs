@@ -309,8 +309,8 @@ pub struct __pmdaRootPDUStop {
     pub zeroed: c_int,
 }
 
-// ROOT-2, ROOT-5: the sizes in memory, and that the codec agrees with the structures about what is
-// where.
+// The sizes of the messages in memory, and the codec's offsets, which are those of the structures
+// (ROOT-2, ROOT-5).
 const _: () = {
     assert!(size_of::<__pmdaRootPDUHdr>() == 16 && size_of::<__pmdaRootPDUInfo>() == root::INFO_SIZE);
     assert!(size_of::<__pmdaRootPDUContainer>() == 4120 && size_of::<__pmdaRootPDUStart>() == 4200);

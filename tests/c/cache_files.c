@@ -1,6 +1,7 @@
 /*
- * Files: CACHE-62, CACHE-63, CACHE-64, CACHE-70, CACHE-71, CACHE-72, CACHE-73, CACHE-74, CACHE-75, CACHE-90, CACHE-91, CACHE-92, CACHE-93, CACHE-94,
- * CACHE-95, CACHE-25, CACHE-7, DEF-16. The harness compares the files that are left behind.
+ * Saves, loads and purges: what each returns and logs, and the files that are left behind, which the harness compares. CACHE-62, CACHE-63,
+ * CACHE-64, CACHE-70, CACHE-71, CACHE-72, CACHE-73, CACHE-74, CACHE-75, CACHE-90, CACHE-91, CACHE-92, CACHE-93, CACHE-94, CACHE-95, CACHE-25,
+ * CACHE-7, DEF-16.
  */
 #include <sys/stat.h>
 #include "cache.h"

@@ -1,6 +1,6 @@
 /*
- * pmdaDesc and pmdaText: FETCH-80, FETCH-90, FETCH-91, FETCH-92, FETCH-93, HELP-25, HELP-26; unknown metrics are reported to
- * agents of old versions only, the context of the request becomes known (MAIN-25).
+ * pmdaDesc and pmdaText: unknown metrics are logged for agents of old versions only, and the context of the request becomes known
+ * (MAIN-25). FETCH-80, FETCH-90, FETCH-91, FETCH-92, FETCH-93, HELP-25, HELP-26.
  */
 #include "fetch.h"
 

@@ -1,6 +1,6 @@
 /*
- * FETCH-31, FETCH-34, FETCH-36, INST-41, INST-51: fetches over cached domains and classic tables; instances are hidden, culled and
- * added again between the fetches and from inside the callback, and the profile changes in both places.
+ * Fetches over cached domains and classic tables; instances are hidden, culled and added again between the fetches and from inside
+ * the callback, and the profile changes in both places. FETCH-31, FETCH-34, FETCH-36, INST-41, INST-51.
  */
 #include "fetch.h"
 

@@ -1,6 +1,6 @@
 /*
- * FETCH-14, FETCH-20, FETCH-31, F-18, INST-41, INST-51: fetches of many metrics in an unsorted table over many domains, which the
- * agent rewrites between the fetches and from inside its callback; profiles come, go and change.
+ * Fetches of many metrics in an unsorted table over many domains, which the agent rewrites between the fetches and from inside its
+ * callback; profiles come, go and change. FETCH-14, FETCH-20, FETCH-31, F-18, INST-41, INST-51.
  */
 #include "fetch.h"
 

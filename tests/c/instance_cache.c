@@ -1,5 +1,6 @@
 /*
- * pmdaInstance on cached domains: INST-10, INST-12, INST-61, INST-62, INST-64, INST-65, INST-68; the cache hides the table.
+ * pmdaInstance on cached domains; a cache hides the table of the same domain. INST-10, INST-12, INST-61, INST-62, INST-64, INST-65,
+ * INST-68.
  */
 #include "instances.h"
 

@@ -1,6 +1,6 @@
 /*
- * INST-61, INST-64, INST-66, IDEF-5: lookups by id and by name in large tables that the agent rewrites in every way: instances are
- * exchanged, renamed, added and removed in place, tables move, and duplicates come with a new table.
+ * Lookups by id and by name in large tables that the agent rewrites in every way: instances are exchanged, renamed, added and
+ * removed in place, tables move, and duplicates come with a new table. INST-61, INST-64, INST-66, IDEF-5.
  */
 #include "instances.h"
 

@@ -1,6 +1,6 @@
 /*
- * pmdaInstance on classic tables: INST-1, INST-2, INST-5, INST-10, INST-60, INST-61, INST-62, INST-64, INST-66, INST-67, INST-68.
- * The agent rewrites its tables between the calls.
+ * pmdaInstance on classic tables, which the agent rewrites between the calls. INST-1, INST-2, INST-5, INST-10, INST-60, INST-61,
+ * INST-62, INST-64, INST-66, INST-67, INST-68.
  */
 #include "instances.h"
 

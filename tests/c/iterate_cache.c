@@ -1,6 +1,6 @@
 /*
- * Iteration over cached domains: INST-4, INST-10, INST-11, INST-12, INST-20, INST-30, INST-31, INST-40, INST-41, INST-42, IDEF-5.
- * Entries are stored, hidden and culled on the way; a profile is in force.
+ * Iteration over cached domains under a profile; entries are stored, hidden and culled on the way. INST-4, INST-10, INST-11, INST-12,
+ * INST-20, INST-30, INST-31, INST-40, INST-41, INST-42, IDEF-5.
  */
 #include "instances.h"
 

@@ -1,7 +1,7 @@
 /*
- * INST-41, INST-51, INST-54: a few selected instances of a long classic table, which the agent rewrites in place between the
- * iterations and between their steps: entries change places, go, come and get other ids, also ones that are there already; the
- * table shrinks, grows and moves.
+ * A few selected instances of a long classic table, which the agent rewrites in place between the iterations and between their
+ * steps: entries change places, disappear, appear and get other ids, also ids that another entry has already; the table shrinks,
+ * grows and moves. INST-41, INST-51, INST-54.
  */
 #include "instances.h"
 

@@ -1,6 +1,6 @@
 /*
- * __pmdaStartInst, __pmdaNextInst, __pmdaCntInst on classic tables: INST-4, INST-20, INST-21, INST-30, INST-31, INST-40,
- * INST-41, INST-42, INST-44. Tables, state and profile change in the middle.
+ * __pmdaStartInst, __pmdaNextInst, __pmdaCntInst on classic tables; tables, state and profile change during the iteration. INST-4,
+ * INST-20, INST-21, INST-30, INST-31, INST-40, INST-41, INST-42, INST-44.
  */
 #include "instances.h"
 

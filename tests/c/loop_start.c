@@ -123,7 +123,7 @@ main(void)
     requests();
     start(no_reader_failing);
     requests();
-    /* WIRE-21 */
+    /* SIGPIPE is ignored: a broken pipe does not end the agent (WIRE-21). */
     start(broken_pipe);
     close(from_agent);
     post("00000010 00007004 00000000 3f400000");

@@ -1,6 +1,6 @@
 /*
- * Which instances a profile selects: INST-3, INST-50, INST-51, INST-52, INST-53; long lists, lists that change in
- * place, move, shrink, and elements that come and go.
+ * Which instances a profile selects: long lists, lists that change in place, move, shrink, and elements that appear and disappear.
+ * INST-3, INST-50, INST-51, INST-52, INST-53.
  */
 #include "instances.h"
 

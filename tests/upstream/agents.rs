@@ -136,7 +136,7 @@ fn agent_with_big_values() {
 /// One agent in six builds, five of them defective: tables that are missing or contradict each
 /// other, no help.
 ///
-/// WIRE-81: an agent that is lost and started again is a change, which pmcd tells before values.
+/// An agent that is lost and started again is a change, which pmcd tells before values (WIRE-81).
 #[test]
 fn defective_agents() {
     for file in [

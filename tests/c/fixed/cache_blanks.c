@@ -1,6 +1,6 @@
 /*
- * DEF-9: names of blanks only, and with blanks in front, survive a save and never end a load. The C library loses the blanks, or
- * the rest of the file.
+ * Names of blanks only, and with blanks in front, survive a save and never end a load. The C library loses the blanks, or the rest of
+ * the file. DEF-9
  */
 #include <stdio.h>
 #include <stdlib.h>

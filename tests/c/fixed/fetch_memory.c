@@ -1,6 +1,6 @@
 /*
- * F-5, F-6, F-17, FETCH-10, FETCH-53, FETCH-74: memory runs out while the result, a value set, or room for more values is asked
- * for. The fetch fails, keeps the change flags, and the next one works. The C library reads through NULL afterwards.
+ * Memory runs out while the result, a value set, or room for more values is asked for. The fetch fails, keeps the change flags, and
+ * the next one works. The C library reads through NULL afterwards. F-5, F-6, F-17, FETCH-10, FETCH-53, FETCH-74
  * not below an emulator: the limit of memory is the emulator's as well
  */
 #include <sys/resource.h>

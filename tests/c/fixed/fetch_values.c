@@ -1,6 +1,6 @@
 /*
- * F-1, F-2, F-3, F-4, F-7, F-8, F-9 (the atom of FETCH-43), F-17: values that the C library reads through NULL pointers, copies with wrong lengths, or
- * takes from the instance before; no metrics at all; no callback; a hash that was never built.
+ * Values that the C library reads through NULL pointers, copies with wrong lengths, or takes from the instance before (the atom of
+ * FETCH-43); no metrics at all; no callback; a hash that was never built. F-1, F-2, F-3, F-4, F-7, F-8, F-9, F-17
  */
 #include "fetch.h"
 

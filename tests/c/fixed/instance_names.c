@@ -1,6 +1,6 @@
 /*
- * INST-63, INST-69, INST-70, INST-71, IDEF-1, IDEF-3, IDEF-4, IDEF-6: single requests in tables with a negative count,
- * missing names, and a null domain.
+ * Single requests in tables with a negative count, missing names, and a null domain. INST-63, INST-69, INST-70, INST-71, IDEF-1, IDEF-3,
+ * IDEF-4, IDEF-6
  * c-library: not run, it lists the null domain for ever
  */
 #include "../instances.h"

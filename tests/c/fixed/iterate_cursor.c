@@ -1,6 +1,6 @@
 /*
- * INST-12, INST-43, IDEF-2: an iteration has a position of its own. Walks over the same cache, lists of it, and iterations with
- * another pmdaExt do not disturb it, and entries may come and go in any way.
+ * An iteration has a position of its own. Walks over the same cache, lists of the cache, and iterations with another pmdaExt do not
+ * disturb the position, and entries may appear and disappear in any way. INST-12, INST-43, IDEF-2
  */
 #include "../instances.h"
 

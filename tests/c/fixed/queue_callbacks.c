@@ -1,5 +1,5 @@
 /*
- * Callbacks that change what is being walked: E-14, and wrong arguments: E-12. A callback may also leave by longjmp.
+ * Callbacks that change what is being walked, wrong arguments, and a callback that leaves by longjmp. E-12, E-14
  * c-library: not run, it uses freed memory and crashes
  */
 #include <setjmp.h>
