@@ -350,6 +350,18 @@ fn what_cannot_be_compared_is_said() {
         reason.contains("names no agent nobody, but root, trace, lost"),
         "{reason}"
     );
+    // A library that is not there is no difference of the agents.
+    for option in ["--library", "--c-library"] {
+        let (outcome, report) = host.json(&[option, "/nonexistent/libpcp_pmda.so.3"], None);
+        assert_eq!(
+            (outcome.end.as_str(), &report["result"], &report["reason"]),
+            (
+                "exit 2",
+                &Value::from("could not compare"),
+                &Value::from("/nonexistent/libpcp_pmda.so.3: No such file or directory (os error 2)")
+            )
+        );
+    }
 }
 
 /// Agents that end as soon as they are started, or once they are connected, answer nothing but

@@ -1,6 +1,7 @@
 //! The whole comparison: the C library, ours, the C library, and again those agents that differ.
 
 use std::fmt;
+use std::fs;
 use std::path::PathBuf;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -128,6 +129,9 @@ struct Candidate {
 /// # Errors
 /// Why nothing could be compared.
 pub fn compare(settings: &Settings, guard: &Guard, progress: &dyn Fn(&str)) -> Result<Report, String> {
+    for library in [&settings.ours, &settings.c] {
+        fs::metadata(library).map_err(|error| format!("{}: {error}", library.display()))?;
+    }
     let host = Host::read()?;
     let agents = selected(&host, &settings.agents)?;
     let mut comparison = Whole {
