@@ -280,9 +280,9 @@ pub(crate) struct Caches {
     pub(crate) directory: Option<FilePath>,
 }
 
-/// A cache, and the number of caches that were made before it.
+/// A cache, and its ordinal: the number of caches that were made before it.
 pub(crate) struct CacheSlot {
-    before: usize,
+    ordinal: usize,
     cache: &'static mut Cache<Private>,
 }
 
@@ -359,23 +359,23 @@ impl Caches {
         if indom.is_null() {
             return Err(Error::INDOM);
         }
-        let before = self.caches.len();
+        let ordinal = self.caches.len();
         // Most agents have few caches: the list doubles, from one on.
-        if before == self.caches.capacity() {
+        if ordinal == self.caches.capacity() {
             self.caches
-                .try_reserve_exact(before.max(1))
+                .try_reserve_exact(ordinal.max(1))
                 .map_err(|_| Error::ENOMEM)?;
         }
         let cache = try_leak(Cache::new(indom, Seed::process()))?;
         // This does not allocate: there is room for one more.
-        self.caches.push(CacheSlot { before, cache });
+        self.caches.push(CacheSlot { ordinal, cache });
         self.caches[position..].rotate_right(1);
         Ok(position)
     }
 
-    /// The cache that was made when there were `before` others.
-    pub(crate) fn nth_created(&self, before: usize) -> Option<&Cache<Private>> {
-        let slot = self.caches.iter().find(|slot| slot.before == before)?;
+    /// The cache with this ordinal.
+    pub(crate) fn nth_created(&self, ordinal: usize) -> Option<&Cache<Private>> {
+        let slot = self.caches.iter().find(|slot| slot.ordinal == ordinal)?;
         Some(&*slot.cache)
     }
 }

@@ -95,13 +95,13 @@ fn cache_operations_as_in_the_c_library() {
     );
     fs::write(&file, all).expect("target is writable");
     compile_c(&root().join("fuzz/cache_operations.c"), &program, &[]);
-    let told = [Library::C, Library::Ours].map(|library| {
+    let output = [Library::C, Library::Ours].map(|library| {
         let place = directory.join(format!("{library:?}"));
         let file = file.to_str().expect("a path in UTF-8");
         run::run(&program, &[file], library, &place, Duration::from_secs(120))
     });
-    assert_eq!([&told[0].end, &told[1].end], ["exit 0"; 2]);
-    let lines = told
+    assert_eq!([&output[0].end, &output[1].end], ["exit 0"; 2]);
+    let lines = output
         .each_ref()
         .map(|outcome| outcome.stdout.split(|byte| *byte == b'\n'));
     let [theirs, ours] = lines;
@@ -112,6 +112,6 @@ fn cache_operations_as_in_the_c_library() {
             "line {number}"
         );
     }
-    assert!(told[0].stdout == told[1].stdout, "one tells more than the other");
-    assert!(told[0].stdout.len() > inputs.len(), "something is told");
+    assert!(output[0].stdout == output[1].stdout, "the outputs differ");
+    assert!(output[0].stdout.len() > inputs.len(), "there is output");
 }

@@ -94,9 +94,9 @@ fn interface() -> String {
 /// The version of the compiler, with which the way changes in which rustdoc writes things.
 fn version() -> String {
     let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-    let told = Command::new(rustc).arg("--version").output().expect("a compiler");
-    let told = String::from_utf8_lossy(&told.stdout).into_owned();
-    told.split(' ').take(2).collect::<Vec<_>>().join(" ")
+    let output = Command::new(rustc).arg("--version").output().expect("a compiler");
+    let output = String::from_utf8_lossy(&output.stdout).into_owned();
+    output.split(' ').take(2).collect::<Vec<_>>().join(" ")
 }
 
 /// The names of items and functions only: the same with each compiler.

@@ -25,7 +25,7 @@ const PENDING: usize = 32;
 /// thread (MAIN-53, MAIN-54).
 #[test]
 fn every_way_out() {
-    let told = on_both("leaving");
+    let output = on_both("leaving");
     let ends = [
         ("return", "returned, returned"),
         ("longjmp", "jumped, jumped"),
@@ -37,14 +37,14 @@ fn every_way_out() {
         ends.iter()
             .any(|(way, end)| line.ends_with(&format!(", {way}: {end}; then returned; desc returned")))
     };
-    assert_eq!(told.lines().filter(left).count(), SCENES * ends.len(), "{told}");
-    assert_eq!(told.lines().count(), SCENES * ends.len(), "{told}");
+    assert_eq!(output.lines().filter(left).count(), SCENES * ends.len(), "{output}");
+    assert_eq!(output.lines().count(), SCENES * ends.len(), "{output}");
 }
 
 /// A function that waits is cancelled, and the next call works (MAIN-53, MAIN-54, ROOT-11).
 #[test]
 fn cancelled_waits() {
-    let told = on_both("waiting");
+    let output = on_both("waiting");
     let expected = [
         "pmdaroot's introduction, pthread_cancel: cancelled, cancelled; then -22",
         "pmdaroot's answer, pthread_cancel: cancelled, cancelled; then -1",
@@ -56,35 +56,35 @@ fn cancelled_waits() {
         "sending, pthread_cancel: cancelled then returned",
         "main, exception: no values today",
     ];
-    assert_eq!(told.lines().collect::<Vec<_>>(), expected);
+    assert_eq!(output.lines().collect::<Vec<_>>(), expected);
 }
 
 /// A thread that is cancelled while the library writes lines and files ends, as with the C library,
-/// and the other threads go on. (With the C library they do not always: libpcp's log may stay locked
-/// for good.) MAIN-57
+/// and the other threads go on (MAIN-57). With the C library they do not always go on: libpcp's log
+/// may stay locked for good.
 #[test]
 fn pending_cancellation() {
     let program = compiled("pending");
     let (c, ours) = (
-        told(&program, &["once"], &Library::C.directory()),
-        told(&program, &[], &optimised()),
+        output_of(&program, &["once"], &Library::C.directory()),
+        output_of(&program, &[], &optimised()),
     );
-    for (told, end) in [(c, ": cancelled"), (ours, ": cancelled, returned; then returned")] {
+    for (output, end) in [(c, ": cancelled"), (ours, ": cancelled, returned; then returned")] {
         assert_eq!(
-            told.lines().filter(|line| line.ends_with(end)).count(),
+            output.lines().filter(|line| line.ends_with(end)).count(),
             PENDING,
-            "{told}"
+            "{output}"
         );
-        assert_eq!(told.lines().count(), PENDING, "{told}");
+        assert_eq!(output.lines().count(), PENDING, "{output}");
     }
 }
 
-/// What a program tells, which is the same on both libraries.
+/// The output of a program, which is the same on both libraries.
 fn on_both(name: &str) -> String {
     let program = compiled(name);
     let (c, ours) = (
-        told(&program, &[], &Library::C.directory()),
-        told(&program, &[], &optimised()),
+        output_of(&program, &[], &Library::C.directory()),
+        output_of(&program, &[], &optimised()),
     );
     if let Some(text) = compare::difference(("C library", &c), ("ours", &ours)) {
         panic!("{text}");
@@ -120,7 +120,7 @@ fn optimised() -> PathBuf {
     Library::Optimised.directory()
 }
 
-fn told(program: &Path, arguments: &[&str], library: &Path) -> String {
+fn output_of(program: &Path, arguments: &[&str], library: &Path) -> String {
     let directory = profile_dir()
         .join("test-run")
         .join(program.file_name().expect("a name"));

@@ -39,10 +39,10 @@ fn small_functions() {
     private(&mut command, &Library::Ours.directory(), &directory);
     command.env("PCP_PMDA_PANIC", SMALL.map(|(name, _)| name).join(" "));
     let outcome = bounded(command, Duration::from_secs(60));
-    let [told, log] = [outcome.stdout, outcome.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    assert_eq!(outcome.end, "exit 0", "{told}{log}");
+    let [output, log] = [outcome.stdout, outcome.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    assert_eq!(outcome.end, "exit 0", "{output}{log}");
     let expected = SMALL.map(|(name, returned)| format!("{name} {returned}"));
-    assert_eq!(told.lines().collect::<Vec<_>>(), expected, "{log}");
+    assert_eq!(output.lines().collect::<Vec<_>>(), expected, "{log}");
     let panics: Vec<_> = log.lines().filter(|line| line.contains("internal error")).collect();
     assert_eq!(panics.len(), SMALL.len(), "{log}");
     for ((name, _), line) in SMALL.iter().zip(panics) {

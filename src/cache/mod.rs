@@ -83,8 +83,8 @@ pub(crate) fn dump(token: &mut Token, indom: InDom, chains: bool) -> Vec<u8> {
 /// between two of them.
 pub(crate) fn dump_all(token: &mut Token, chains: bool, write: impl Fn(&mut Token, &[u8])) {
     let count = state::peek(token).map_or(0, |globals| globals.caches.caches.len());
-    for before in (0..count).rev() {
-        let cache = state::peek(token).and_then(|globals| globals.caches.nth_created(before));
+    for ordinal in (0..count).rev() {
+        let cache = state::peek(token).and_then(|globals| globals.caches.nth_created(ordinal));
         if let Some(text) = cache.map(|cache| cache.dump(chains)) {
             write(token, &text);
         }

@@ -21,20 +21,20 @@ use pmda_core::error::Error;
 
 /// Makes the next call of a fetch: of the fetch callback for a value, or of the `desc` method for a
 /// description, which goes into `spare`.
-fn make(asked: PendingCallback<'_>, spare: Metric<'_>, agent: Option<Ext<'_>>) -> FetchAnswer {
-    if let Some(callback) = asked.callback {
-        let inst = asked.inst as c_uint;
+fn make(pending: PendingCallback<'_>, spare: Metric<'_>, agent: Option<Ext<'_>>) -> FetchAnswer {
+    if let Some(callback) = pending.callback {
+        let inst = pending.inst as c_uint;
         // Zero before each call (F-9).
         let mut atom = pmAtomValue::zeroed();
         // SAFETY: the callback was read from the agent's extension, whose contract says that it
         // does what its type says. It gets a metric of the agent's table, or ours, and an atom in
         // this frame (FETCH-22). This frame has nothing to drop.
-        let returned = unsafe { callback(asked.metric.as_ptr(), inst, &raw mut atom) };
+        let returned = unsafe { callback(pending.metric.as_ptr(), inst, &raw mut atom) };
         // SAFETY: the atom was zero. The callback has stored nothing, or what its type demands for
         // a metric with this type of values, and `returned` says whether it is from malloc.
-        return FetchAnswer::Value(unsafe { Atom::new(atom, asked.encoding, returned) });
+        return FetchAnswer::Value(unsafe { Atom::new(atom, pending.encoding, returned) });
     }
-    if let Some((method, wanted)) = asked.method {
+    if let Some((method, wanted)) = pending.method {
         // SAFETY: the method was read from the agent's dispatch table, whose contract says that it
         // does what its type says. The description is in a frame of ours.
         unsafe { method(wanted.0, spare.desc_place(), agent) };
@@ -100,7 +100,7 @@ pub(crate) fn fetch(
         Ok((fetch, is_asking))
     })?;
     while is_asking {
-        let answer = make(fetch.asked(), spare, Some(ext));
+        let answer = make(fetch.pending(), spare, Some(ext));
         is_asking = guarded(|token| fetch.resume(token, answer))?;
     }
     Ok(fetch.outcome.into_c())

@@ -70,9 +70,9 @@ pub(crate) struct Fetch<'call> {
     /// The result.
     output: CResult<'call>,
     /// The position in the instances of the current metric.
-    steps: InstanceCursor,
+    cursor: InstanceCursor,
     /// The next call.
-    asked: PendingCallback<'call>,
+    pending: PendingCallback<'call>,
     /// A metric in our frame, in place of one that is not in the agent's table (FETCH-21).
     spare: Metric<'call>,
     current: Current,
@@ -173,8 +173,8 @@ impl<'call> Fetch<'call> {
             agent,
             list,
             output,
-            steps: InstanceCursor::new(Ordinal::Any),
-            asked: PendingCallback {
+            cursor: InstanceCursor::new(Ordinal::Any),
+            pending: PendingCallback {
                 callback: None,
                 metric: spare,
                 encoding: Encoding::Unknown,
@@ -193,8 +193,8 @@ impl<'call> Fetch<'call> {
 
     /// The call that is made next.
     #[inline(always)]
-    pub(crate) fn asked(&self) -> PendingCallback<'call> {
-        self.asked
+    pub(crate) fn pending(&self) -> PendingCallback<'call> {
+        self.pending
     }
 
     /// The metric of the list whose turn it is; `None` at the end.
@@ -223,7 +223,7 @@ impl<'call> Fetch<'call> {
     fn absent(&mut self, token: &mut Token, wanted: MetricId) -> Next {
         self.spare.clear();
         if let Some(method) = agent::desc_method(self.ext, self.agent) {
-            self.asked.method = Some((method, wanted));
+            self.pending.method = Some((method, wanted));
             return Next::Describe;
         }
         self.open(token, wanted, self.spare)
@@ -249,14 +249,14 @@ impl<'call> Fetch<'call> {
             kind,
             singular: indom.is_null(),
         };
-        self.asked.metric = metric;
-        self.asked.encoding = Encoding::of(kind);
+        self.pending.metric = metric;
+        self.pending.encoding = Encoding::of(kind);
         if !indom.is_null() {
             return self.open_instances(token, wanted, indom);
         }
         // A metric without instances has one value (FETCH-30).
-        self.asked.inst = -1;
-        match self.output.open(wanted, 1, self.asked.encoding) {
+        self.pending.inst = -1;
+        match self.output.open(wanted, 1, self.pending.encoding) {
             Ok(()) => Next::Value,
             Err(error) => self.fail(token, error),
         }
@@ -285,7 +285,7 @@ impl<'call> Fetch<'call> {
             // (FETCH-111).
             ordinal = Ordinal::Examined;
             if !self.shown_pass(token, indom) {
-                if let Err(error) = self.output.open(wanted, 0, self.asked.encoding) {
+                if let Err(error) = self.output.open(wanted, 0, self.pending.encoding) {
                     return self.fail(token, error);
                 }
                 self.output.close();
@@ -294,10 +294,10 @@ impl<'call> Fetch<'call> {
         }
         iterate::start(token, self.agent, indom, self.ext);
         let estimate = iterate::estimate(token, self.agent, self.ext);
-        if let Err(error) = self.output.open(wanted, estimate, self.asked.encoding) {
+        if let Err(error) = self.output.open(wanted, estimate, self.pending.encoding) {
             return self.fail(token, error);
         }
-        self.steps.reset(ordinal);
+        self.cursor.reset(ordinal);
         self.next_instance(token)
     }
 
@@ -305,8 +305,8 @@ impl<'call> Fetch<'call> {
     #[cold]
     fn shown_pass(&mut self, token: &mut Token, indom: InDom) -> bool {
         iterate::start(token, self.agent, indom, self.ext);
-        self.steps.reset(Ordinal::Examined);
-        let mut next = || iterate::next(token, self.agent, self.ext, &mut self.steps);
+        self.cursor.reset(Ordinal::Examined);
+        let mut next = || iterate::next(token, self.agent, self.ext, &mut self.cursor);
         let any = next().is_some();
         while any && next().is_some() {}
         any
@@ -315,11 +315,11 @@ impl<'call> Fetch<'call> {
     /// Goes on with the next instance of the current metric, or at the end with the next metric.
     #[inline(always)]
     fn next_instance(&mut self, token: &mut Token) -> Next {
-        let Some(inst) = iterate::next(token, self.agent, self.ext, &mut self.steps) else {
+        let Some(inst) = iterate::next(token, self.agent, self.ext, &mut self.cursor) else {
             self.output.close();
             return Next::Metric;
         };
-        self.asked.inst = inst;
+        self.pending.inst = inst;
         Next::Value
     }
 
@@ -330,7 +330,7 @@ impl<'call> Fetch<'call> {
             if let Err(error) = self.answered(token, atom) {
                 return self.fail(token, error);
             }
-        } else if let Err(error) = self.output.add(self.current.kind, self.asked.inst, &atom) {
+        } else if let Err(error) = self.output.add(self.current.kind, self.pending.inst, &atom) {
             if let Err(error) = self.not_stored(token, error) {
                 return self.fail(token, error);
             }
@@ -352,7 +352,7 @@ impl<'call> Fetch<'call> {
             return Err(error);
         }
         let Current { pmid, kind, .. } = self.current;
-        messages::value_failed(token, pmid, kind, self.asked.inst, error);
+        messages::value_failed(token, pmid, kind, self.pending.inst, error);
         self.output.failed(Err(error));
         Ok(())
     }
@@ -363,7 +363,7 @@ impl<'call> Fetch<'call> {
     /// # Errors
     /// As [`Fetch::not_stored`].
     fn answered(&mut self, token: &mut Token, atom: Atom) -> Result<()> {
-        let inst = self.asked.inst;
+        let inst = self.pending.inst;
         match FetchStatus::of(self.agent.interface(), atom.returned()) {
             Ok(FetchStatus::NoValue) => self.output.failed(Ok(())),
             Ok(status) => {
@@ -392,8 +392,8 @@ impl<'call> Fetch<'call> {
         };
         match next {
             Next::Value => {
-                self.asked.callback = self.ext.fetch_callback();
-                if self.asked.callback.is_some() {
+                self.pending.callback = self.ext.fetch_callback();
+                if self.pending.callback.is_some() {
                     return true;
                 }
             }
@@ -416,7 +416,7 @@ impl<'call> Fetch<'call> {
                 self.fail(token, Error::GENERIC);
             }
             Next::Describe => {
-                self.asked.callback = None;
+                self.pending.callback = None;
                 return true;
             }
             Next::Metric | Next::Finish | Next::End => {}
@@ -533,9 +533,9 @@ mod tests {
         }
 
         fn asks_for(&self, pmid: u32, inst: c_int) {
-            let asked = self.fetch.asked();
-            assert!(asked.callback.is_some());
-            assert_eq!((asked.metric.pmid(), asked.inst), (MetricId(pmid), inst));
+            let pending = self.fetch.pending();
+            assert!(pending.callback.is_some());
+            assert_eq!((pending.metric.pmid(), pending.inst), (MetricId(pmid), inst));
         }
 
         /// Answers with a number. Returns whether there is another call.
@@ -608,9 +608,9 @@ mod tests {
         step(|token| {
             let mut scene = Scene::with(token, &[UNKNOWN], true);
             assert!(scene.fetch.start(token));
-            let asked = scene.fetch.asked();
-            assert!(asked.callback.is_none());
-            assert_eq!(asked.method.map(|(_, pmid)| pmid), Some(MetricId(UNKNOWN)));
+            let pending = scene.fetch.pending();
+            assert!(pending.callback.is_none());
+            assert_eq!(pending.method.map(|(_, pmid)| pmid), Some(MetricId(UNKNOWN)));
         });
     }
 

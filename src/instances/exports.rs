@@ -81,9 +81,9 @@ pub unsafe extern "C" fn __pmdaStartInst(indom: pmInDom, pmda: Option<Ext<'_>>) 
 pub unsafe extern "C" fn __pmdaNextInst(inst: Out<'_, c_int>, pmda: Option<Ext<'_>>) -> c_int {
     guard(|token| {
         let next = pmda.and_then(|ext| {
-            let mut steps = iterate::InstanceCursor::new(iterate::Ordinal::Examined);
+            let mut cursor = iterate::InstanceCursor::new(iterate::Ordinal::Examined);
             let agent = state::any_agent(token, ext).ok()?;
-            iterate::next(token, agent, ext, &mut steps)
+            iterate::next(token, agent, ext, &mut cursor)
         });
         let Some(next) = next else { return Plain::<0>(0) };
         inst.set(next);

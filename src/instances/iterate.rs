@@ -121,18 +121,18 @@ fn trace_start(token: &mut Token, ext: Ext<'_>, indom: InDom) {
 
 /// The body of `__pmdaNextInst` (INST-40, INST-41).
 #[inline(always)]
-pub(crate) fn next(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>, steps: &mut InstanceCursor) -> Option<i32> {
+pub(crate) fn next(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>, cursor: &mut InstanceCursor) -> Option<i32> {
     // Most steps are of a domain of which all instances are selected: they are done here without a
     // call. All that the agent may have changed since the last step is read all the same.
     let ordinal = ext.ordinal();
     let Some(idp) = ext.walked().filter(|_| ordinal >= 0) else {
-        return step(token, agent, ext, steps);
+        return step(token, agent, ext, cursor);
     };
     if ext.singular() == 0 || !ext.profile().is_none_or(Profile::selects_all) || log::debug(Debug::Indom) {
-        return step(token, agent, ext, steps);
+        return step(token, agent, ext, cursor);
     }
     if agent.walk.is_at(idp) {
-        if let Some(inst) = steps.ahead.next(token, &agent.walk, idp.indom()) {
+        if let Some(inst) = cursor.ahead.next(token, &agent.walk, idp.indom()) {
             ext.set_ordinal(ordinal.saturating_add(1));
             return Some(inst);
         }
@@ -145,7 +145,7 @@ pub(crate) fn next(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>, steps: 
 }
 
 /// One step of an iteration, in any case.
-fn step(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>, steps: &mut InstanceCursor) -> Option<i32> {
+fn step(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>, cursor: &mut InstanceCursor) -> Option<i32> {
     if ext.singular() == 0 {
         ext.set_singular(-1);
         return Some(0);
@@ -159,7 +159,7 @@ fn step(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>, steps: &mut Instan
     let selected = current(agent, ext, indom);
     let found = match selected {
         Selection::Nothing => None,
-        _ if is_cached => next_cached(token, agent, ext, indom, selected, steps),
+        _ if is_cached => next_cached(token, agent, ext, indom, selected, cursor),
         _ => next_in_table(token, agent, ext, idp, selected),
     };
     if found.is_none() {
@@ -210,12 +210,12 @@ fn next_cached(
     ext: Ext<'_>,
     indom: InDom,
     selected: Selection<'_>,
-    steps: &mut InstanceCursor,
+    cursor: &mut InstanceCursor,
 ) -> Option<i32> {
     let (found, examined) = match selected {
-        Selection::All => (steps.ahead.next(token, &agent.walk, indom), 1),
+        Selection::All => (cursor.ahead.next(token, &agent.walk, indom), 1),
         Selection::Nothing => (None, 0),
-        Selection::Listed(element) => next_listed(token, agent, indom, &element, steps),
+        Selection::Listed(element) => next_listed(token, agent, indom, &element, cursor),
     };
     if found.is_some() {
         ext.set_ordinal(ext.ordinal().saturating_add(examined));
@@ -231,19 +231,19 @@ fn next_listed(
     agent: &AgentRecord,
     indom: InDom,
     element: &ProfileElement<'_>,
-    steps: &mut InstanceCursor,
+    cursor: &mut InstanceCursor,
 ) -> (Option<i32>, c_int) {
     // Debug output shows the ordinal, which has to be right then.
-    let is_any = steps.ordinal == Ordinal::Any && !log::debug(Debug::Indom);
+    let is_any = cursor.ordinal == Ordinal::Any && !log::debug(Debug::Indom);
     if is_any {
-        if let Some(inst) = steps.ahead.next_listed(&agent.walk, indom, element.key) {
+        if let Some(inst) = cursor.ahead.next_listed(&agent.walk, indom, element.key) {
             return (Some(inst), 1);
         }
     }
     with_list(token, agent, element, |token, profile| {
         match profile.and_then(Compiled::candidates) {
             Some(candidates) if is_any && is_less(token, candidates.len(), indom) => {
-                let found = steps
+                let found = cursor
                     .ahead
                     .read_listed(token, &agent.walk, indom, element.key, candidates);
                 (found, 1)
@@ -256,7 +256,7 @@ fn next_listed(
                 let mut examined: c_int = 0;
                 let mut next = || {
                     examined = examined.saturating_add(1);
-                    steps.ahead.next(token, &agent.walk, indom)
+                    cursor.ahead.next(token, &agent.walk, indom)
                 };
                 let found = std::iter::from_fn(&mut next).find(selects);
                 (found, examined)

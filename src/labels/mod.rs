@@ -156,11 +156,11 @@ pub(crate) struct InstanceLabels<'call> {
     indom: InDom,
     sets: LabelSets<'call>,
     array: NoDropCell<OwnedSets>,
-    steps: iterate::InstanceCursor,
+    cursor: iterate::InstanceCursor,
     /// True when the one instance that `PM_INDOM_NULL` has was visited.
     is_over: bool,
     /// The instance whose set the callback fills: the last set of the array.
-    asked: Option<c_int>,
+    pending: Option<c_int>,
     /// The number of sets that were stored for the caller, at the end of the walk.
     pub(crate) count: c_int,
 }
@@ -217,9 +217,9 @@ impl<'call> InstanceLabels<'call> {
             indom,
             sets,
             array: NoDropCell::new(array),
-            steps: iterate::InstanceCursor::new(iterate::Ordinal::Any),
+            cursor: iterate::InstanceCursor::new(iterate::Ordinal::Any),
             is_over: false,
-            asked: None,
+            pending: None,
             count: 0,
         })
     }
@@ -229,7 +229,7 @@ impl<'call> InstanceLabels<'call> {
         if self.indom.is_null() {
             return (!std::mem::replace(&mut self.is_over, true)).then_some(PM_IN_NULL);
         }
-        iterate::next(token, self.agent, self.ext, &mut self.steps)
+        iterate::next(token, self.agent, self.ext, &mut self.cursor)
     }
 
     /// The call for the next instance; `None` at the end. If the agent has no callback, its
@@ -245,7 +245,7 @@ impl<'call> InstanceLabels<'call> {
                 continue;
             };
             let set = set.as_ptr();
-            self.asked = Some(inst);
+            self.pending = Some(inst);
             return Ok(Some(LabelCall {
                 callback,
                 indom: self.indom,
@@ -277,7 +277,7 @@ impl<'call> InstanceLabels<'call> {
     /// # Errors
     /// `-ENOMEM`; the array was freed.
     pub(crate) fn step(&mut self, token: &mut Token, answer: Option<LabelAnswer<'_>>) -> Result<Option<LabelCall>> {
-        if let Some((inst, answer)) = self.asked.take().zip(answer) {
+        if let Some((inst, answer)) = self.pending.take().zip(answer) {
             self.filled(token, inst, answer);
         }
         let next = self.next(token);
