@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# check-suite.sh SUITE [COMMAND…]: builds the library in a Debian system of its own, against the PCP of that suite (bookworm: 6.0,
-# trixie: 6.3, sid: 7.2), and runs all tests there, or the command in a clone of the sources. Needs root. What a machine may be like,
-# as variables:
+# check-suite.sh SUITE [COMMAND…]: builds the library in a system of its own, against the PCP of that suite (Debian's bookworm: 6.0,
+# trixie: 6.3, sid: 7.2; Ubuntu's jammy: 5.3, noble: 6.2, resolute: 7.1), and runs all tests there, or the command in a clone of the sources. Needs
+# root. What a machine may be like, as variables:
 #
 #   RUST=debian    the suite's own Rust toolchain, not the host's
 #   PCP=running    Debian's package pcp is installed, and its pmcd runs meanwhile
@@ -64,7 +64,7 @@ git clone -q . "$system$place"
 COMMIT=$(git -C "$system$place" rev-parse --short=8 HEAD)
 export COMMIT
 mkdir -p "$system/tmp/home-root" "$system$built"
-echo "== PCP $(inside pkg-config --modversion libpcp_pmda), $(there rustc --version) in Debian $suite, PCP ${PCP:-not installed}, as ${AS:-root}: $*"
+echo "== PCP $(inside pkg-config --modversion libpcp_pmda), $(there rustc --version) in $suite, PCP ${PCP:-not installed}, as ${AS:-root}: $*"
 # finish COMMAND…: runs it; what all tests have shown is written down.
 finish() {
     local name=$suite log=$system.check.log

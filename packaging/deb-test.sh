@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# deb-test.sh SUITE: what happens to a host with PCP on which our packages are installed. In a fresh Debian system, with PCP's own start
+# deb-test.sh SUITE: what happens to a host with PCP on which our packages are installed. In a fresh Debian or Ubuntu, with PCP's own start
 # script and all its default agents: installation, restart, an update of PCP (its own packages with a higher version), an update of ours,
 # the switch, removal, the agent openmetrics, and the playbook for fleets. After each step pmcd has to answer, and each process to have loaded the library that
 # is expected.
 #
-# Takes the packages from target/deb if they are of this commit, and makes them else; those for another PCP than this machine's (SUITE is
-# sid) are made in a system of that suite. Everything after the downloads runs in name spaces of its own (processes, network, mounts): nothing is
+# Takes the packages from target/deb if they are of this commit, and makes them else; those for another PCP or libc than this machine's
+# (SUITE is neither bookworm nor trixie) are made in a system of that suite. Everything after the downloads runs in name spaces of its own (processes, network, mounts): nothing is
 # left when it ends, however it ends. Needs root.
 set -Eeuo pipefail
 cd "$(dirname "$0")/.."
@@ -30,13 +30,13 @@ repack() {
 # Downloads, and the packages of higher versions, as a repository in the system.
 prepare() {
     local version package packages built=$target/deb
-    if [ "$suite" = sid ]; then
-        packaging/check-suite.sh sid sh -c 'apt-get install -y -q debhelper >/dev/null && make deb' >/dev/null
-        built=$target/systems/sid/src/target/deb
-    fi
-    if [ "$suite" != sid ] && { [ "$(cat "$built/commit" 2>/dev/null)" != "$COMMIT" ] || ! git diff --quiet HEAD; }; then
-        packaging/deb.sh >/dev/null
-    fi
+    case $suite in
+        bookworm | trixie)
+            [ "$(cat "$built/commit" 2>/dev/null)" = "$COMMIT" ] && git diff --quiet HEAD || packaging/deb.sh >/dev/null ;;
+        *)
+            packaging/check-suite.sh "$suite" sh -c 'apt-get install -y -q debhelper >/dev/null && make deb' >/dev/null
+            built=$target/systems/$suite/src/target/deb ;;
+    esac
     trap close_system EXIT
     make_system "$suite" "$suite-host"
     inside apt-get update -q >/dev/null
@@ -48,7 +48,7 @@ prepare() {
         inside sh -c 'cd /repository/first && apt-get download -q "$@"' sh $packages >/dev/null
         version=$(inside dpkg-query -W -f '${Version}' pcp)
         for package in "$system"/repository/first/*.deb; do
-            repack "$package" "/^\(Version\|Depends\|Pre-Depends\|Recommends\|Breaks\):/s/${version//./\\.}/$version+update1/g" "$system/repository/second"
+            repack "$package" "/^\(Version\|Depends\|Pre-Depends\|Recommends\|Breaks\|Provides\):/s/${version//./\\.}/$version+update1/g" "$system/repository/second"
         done
     fi
     rm -f "$system"/repository/*/*pcp-pmda*-rust*
@@ -75,8 +75,9 @@ offer() {
 apt() { inside apt-get -y -q -o Dpkg::Options::=--force-confold "$@" >/tmp/log 2>&1 || { cat /tmp/log >&2; fail "apt-get $*"; }; }
 installed() { [ "$(inside dpkg-query -W -f '${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
 version_of() { inside dpkg-query -W -f '${Version}' "$1"; }
-# The C library, wherever Debian has it.
-c_library() { inside dpkg -L libpcp-pmda3 | grep '/libpcp_pmda\.so\.3$'; }
+# The package of the C library, and its file, under whatever names (libpcp-pmda3t64 in Ubuntu 24.04).
+c_package() { inside dpkg-query -W -f '${db:Status-Status} ${Package}\n' 'libpcp-pmda3*' | sed -n 's/^installed //p' | grep -v -e -dev; }
+c_library() { inside dpkg -L "$(c_package)" | grep '/libpcp_pmda\.so\.3$'; }
 
 # answers WHAT PATTERN: pmcd and all its agents serve values, and all have loaded a library whose path matches. Loggers are services of
 # their own, which go on with what they have.
@@ -194,7 +195,7 @@ steps() {
     # Ours is held back, so that only PCP is updated.
     inside apt-mark hold libpcp-pmda-rust >/dev/null
     apt upgrade
-    [[ $(version_of pcp) == *+update1 && $(version_of libpcp-pmda3) == *+update1 ]] || fail "PCP was not updated: $(cat /tmp/log)"
+    [[ $(version_of pcp) == *+update1 && $(version_of "$(c_package)") == *+update1 ]] || fail "PCP was not updated: $(cat /tmp/log)"
     inside apt-mark unhold libpcp-pmda-rust >/dev/null
     answers "PCP updated by apt upgrade, which restarts pmcd" "$ours"
     installed libpcp-pmda-rust || fail "our package is gone"

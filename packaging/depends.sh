@@ -2,6 +2,8 @@
 # depends.sh LIBRARY: the packages of libpcp beside which the library works, as Debian's control files name them. It is read from the finished
 # file (src/sys/libpcp/fit.rs): libpcp3 (>= 6.0.3), libpcp3 (<< 7).
 #
+# All PCP with one libpcp.so.N are one generation: PCP 5 and 6 have libpcp.so.3, PCP 7 has libpcp.so.4.
+#
 # On 32-bit machines time_t has 32 or 64 bits, and the versions of PCP do not say which: Debian's i386 and armhf have 32 in 6.0.3 and 64 in
 # 6.3.8. So a library with 32 bits is for that version of PCP alone. None goes back from 64.
 set -eu
@@ -12,6 +14,6 @@ built=$(LC_ALL=C grep -ao 'libpcp_pmda in Rust, built for PCP [0-9.]* with a tim
 pcp=${built%% *}
 case $built in
     *" 32 bits") next=${pcp%.*}.$((${pcp##*.} + 1))~ ;;
-    *) next=$((${pcp%%.*} + 1)) ;;
+    *) next=$((soname + 4)) ;;
 esac
 echo "libpcp$soname (>= $pcp), libpcp$soname (<< $next)"

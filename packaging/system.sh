@@ -1,7 +1,8 @@
 # shellcheck shell=bash
-# Sourced: a Debian system of its own below target/systems, made with debootstrap. Needs root.
+# Sourced: a system of its own below target/systems, of a release of Debian or Ubuntu, made with debootstrap. Needs root.
 #
 #   $target               the directory of what is built
+#   $UBUNTU_MIRROR        where Ubuntu's packages are, if not at http://archive.ubuntu.com/ubuntu
 #   fail TEXT             says why the script ends
 #   make_system SUITE [NAME [ARCH]]
 #                         makes it, or takes the one that is there; sets $system to its directory
@@ -30,16 +31,47 @@ not_below() {
     esac
 }
 
+# ubuntu SUITE: it is one of Ubuntu's releases.
+ubuntu() { case $1 in jammy | noble | resolute) ;; *) false ;; esac; }
+
+# ubuntu_keyring: the keys of Ubuntu's archive, in $keyring. They are from the package of Debian 13, since Debian 12 has none; Debian's own keys
+# vouch for the package.
+ubuntu_keyring() {
+    local apt=$target/systems/keyring
+    keyring=$apt/usr/share/keyrings/ubuntu-archive-keyring.gpg
+    [ ! -e "$keyring" ] || return 0
+    mkdir -p "$apt/lists/partial" "$apt/cache/archives/partial"
+    echo 'deb http://deb.debian.org/debian trixie main' >"$apt/sources.list"
+    (
+        cd "$apt"
+        set -- -q -o "Dir::Etc::SourceList=$apt/sources.list" -o Dir::Etc::SourceParts=/dev/null -o "Dir::State::Lists=$apt/lists" \
+            -o "Dir::Cache=$apt/cache" -o APT::Sandbox::User=root
+        apt-get "$@" update && apt-get "$@" download ubuntu-keyring && dpkg-deb -x ubuntu-keyring_*.deb .
+    ) >"$apt.log" 2>&1 || { cat "$apt.log" >&2; fail "no keys of Ubuntu's archive"; }
+    rm -r "$apt/lists" "$apt/cache"
+}
+
 make_system() {
-    local suite=$1 name=${2:-$1} arch=${3:-}
+    local suite=$1 name=${2:-$1} arch=${3:-} mirror=${UBUNTU_MIRROR:-http://archive.ubuntu.com/ubuntu} keyring pocket
     [ "$(id -u)" = 0 ] || fail "making a system of its own needs root"
     command -v debootstrap >/dev/null || apt-get install -y -q debootstrap
     system=$target/systems/$name
     if [ ! -e "$system/.complete" ]; then
-        echo "== a fresh Debian $suite in $system"
+        echo "== a fresh $suite in $system"
         rm -rf --one-file-system "$system"
         mkdir -p "$system"
-        debootstrap ${arch:+--arch="$arch"} --variant=minbase "$suite" "$system" >"$system.log" 2>&1 || { tail "$system.log" >&2; exit 1; }
+        set -- ${arch:+--arch="$arch"} --variant=minbase
+        if ubuntu "$suite"; then
+            ubuntu_keyring
+            # debootstrap has one script for all releases of Ubuntu, and older ones do not know the newer releases' names.
+            set -- "$@" --keyring="$keyring" --components=main,universe "$suite" "$system" "$mirror" gutsy
+        else
+            set -- "$@" "$suite" "$system"
+        fi
+        debootstrap "$@" >"$system.log" 2>&1 || { tail "$system.log" >&2; exit 1; }
+        ! ubuntu "$suite" || for pocket in updates security; do
+            echo "deb $mirror $suite-$pocket main universe" >>"$system/etc/apt/sources.list"
+        done
         # The way to the packages is the host's.
         cp -L /etc/resolv.conf /etc/hosts "$system/etc/"
         cp -n /etc/apt/apt.conf.d/*proxy* /etc/apt/apt.conf.d/99* "$system/etc/apt/apt.conf.d/" 2>/dev/null || true
@@ -97,8 +129,11 @@ isolated() {
 }
 
 tested() {
-    packaging/tested.sh "make -C packaging $1" "Debian $(inside cat /etc/debian_version), $(inside dpkg --print-architecture)${3:-}" \
-        "$(inside dpkg-query -W -f '${Version}' libpcp-pmda3 | sed 's/-.*//')" "$2"
+    local name
+    name=$(. "$system/etc/os-release" && case $ID in debian) echo "Debian $(cat "$system/etc/debian_version")" ;; *) echo "${PRETTY_NAME% LTS}" ;; esac)
+    # A package that each libpcp needs, under a name that has not changed.
+    packaging/tested.sh "make -C packaging $1" "$name, $(inside dpkg --print-architecture)${3:-}" \
+        "$(inside dpkg-query -W -f '${Version}' pcp-conf | sed 's/-.*//')" "$2"
 }
 
 # In the name spaces of `isolated`. The script's own arguments are left.
