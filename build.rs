@@ -31,12 +31,14 @@ const LIBPCP_TYPES: &str = "pmID|pmInDom|pmDesc|pmUnits|pmAtomValue|pmValue|pmVa
      __pmnsTree|__pmnsNode";
 
 /// The packages that the build needs, for its error messages.
-const PACKAGES: &str = "gcc libc6-dev binutils libclang-dev pkg-config, and libpcp3-dev for PCP 6 or libpcp4-dev for \
+const PACKAGES: &str = "gcc libc6-dev binutils libclang-dev pkg-config, and libpcp3-dev for PCP 5 and 6 or libpcp4-dev for \
      PCP 7 (Debian), or gcc glibc-devel binutils clang-devel pcp-libs-devel pkgconf-pkg-config (RPM)";
 
 fn main() {
     println!("cargo::rerun-if-changed=capi");
-    println!("cargo::rustc-check-cfg=cfg(since_6_0_5, pcp7, since_7_1_1, since_7_2)");
+    println!(
+        "cargo::rustc-check-cfg=cfg(since_6_0, since_6_0_2, since_6_0_5, since_6_3_1, pcp7, since_7_1_1, since_7_2)"
+    );
     let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     println!("cargo::rerun-if-changed=build");
     let compiler = or_refuse(target(&out));
@@ -87,15 +89,18 @@ fn target(out: &Path) -> Result<Compiler, String> {
 /// # Errors
 /// There is no libpcp.
 fn libpcp() -> Result<pkg_config::Library, String> {
-    let found = pkg_config::Config::new().atleast_version("6.0").probe("libpcp");
+    let found = pkg_config::Config::new().atleast_version("5.3.6").probe("libpcp");
     let library = found.map_err(|_| {
-        format!("pkg-config finds no libpcp of version 6.0 or later (PKG_CONFIG_PATH): install {PACKAGES}")
+        format!("pkg-config finds no libpcp of version 5.3.6 or later (PKG_CONFIG_PATH): install {PACKAGES}")
     })?;
     // Releases that differ in something that users of this library see: `src/sys/libpcp/mod.rs`
     // says in what.
     let version = numbers(&library.version);
     for (since, flag) in [
+        ([6, 0, 0], "since_6_0"),
+        ([6, 0, 2], "since_6_0_2"),
         ([6, 0, 5], "since_6_0_5"),
+        ([6, 3, 1], "since_6_3_1"),
         ([7, 0, 0], "pcp7"),
         ([7, 1, 1], "since_7_1_1"),
         ([7, 2, 0], "since_7_2"),

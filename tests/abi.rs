@@ -6,7 +6,7 @@ use std::fs;
 
 use object::elf::STT_FUNC;
 use pcp_pmda_sources::elf::{self, Elf};
-use pcp_pmda_test::{Library, profile_dir, root};
+use pcp_pmda_test::{Library, profile_dir, release, root};
 
 /// What the library exports, and the number of its version nodes.
 const FUNCTIONS: usize = 130;
@@ -79,11 +79,18 @@ fn exports_equal_the_map() {
     assert!(found == expected, "{}", difference(&found, &expected));
 }
 
+/// Whether the installed C library has no such node: the last one came with PCP 6.0, and ours has it
+/// in each build, as 5 and 6 have one SONAME.
+fn is_newer(node: &str) -> bool {
+    release() < [6, 0, 0] && node.ends_with("PCP_PMDA_3.12")
+}
+
 #[test]
 fn exports_equal_the_c_library() {
-    let (ours, c) = (ours(), elf::read(&Library::C.file()));
-    assert!(ours.symbols == c.symbols, "{}", difference(&ours.symbols, &c.symbols));
-    assert_eq!(ours.symbols.len(), FUNCTIONS + NODES);
+    let (ours, mut c) = (ours().symbols, elf::read(&Library::C.file()).symbols);
+    assert_eq!(ours.len(), FUNCTIONS + NODES);
+    c.extend(ours.iter().filter(|(_, _, node)| is_newer(node)).cloned());
+    assert!(ours == c, "{}", difference(&ours, &c));
 }
 
 #[test]
@@ -92,6 +99,7 @@ fn version_nodes_equal_the_map_and_the_c_library() {
     // The first definition of a file is the name of the file itself.
     expected.insert("libpcp_pmda.so.3".to_owned(), vec![]);
     assert_eq!(ours().nodes, expected);
+    expected.retain(|node, _| !is_newer(node));
     assert_eq!(elf::read(&Library::C.file()).nodes, expected);
 }
 

@@ -11,7 +11,7 @@ use crate::agent::LoopState;
 use crate::boundary::NoDropCell;
 use crate::sys;
 use crate::sys::libpcp::log::{self, Debug};
-use crate::sys::libpcp::{self, SINCE_6_0_5};
+use crate::sys::libpcp::{self, SINCE_6_0_5, SINCE_6_3_1};
 use crate::sys::lock::Token;
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;
@@ -143,9 +143,9 @@ impl Incoming {
     }
 }
 
-/// Logs the details of a failed read. Since PCP 6.0.5 that happens under `-Dpdu` only (WIRE-60).
+/// Logs the details of a failed read. Since PCP 6.3.1 that happens under `-Dpdu` only (MAIN-32).
 fn log_failure(token: &mut Token, fd: c_int, failure: Failure) {
-    if SINCE_6_0_5 && !log::debug(Debug::Pdu) {
+    if SINCE_6_3_1 && !log::debug(Debug::Pdu) {
         return;
     }
     failure.lines(fd, log::errstr, |line| log::notify!(token, Level::Err, "{line}"));

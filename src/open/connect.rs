@@ -12,7 +12,7 @@ use crate::open::{is_supported, text};
 use crate::state;
 use crate::sys;
 use crate::sys::libpcp;
-use crate::sys::libpcp::SINCE_6_0_5;
+use crate::sys::libpcp::SINCE_6_3_1;
 use crate::sys::libpcp::log::{self, Debug};
 use crate::sys::lock::Token;
 use crate::sys::socket::{self, Socket, SocketFailure};
@@ -274,7 +274,7 @@ impl Connect<'_> {
         };
         let credentials = decode::credentials(pdu.bytes());
         let credentials = credentials.map_err(|error| ("decode", error))?;
-        if SINCE_6_0_5 && credentials.len() == 0 {
+        if SINCE_6_3_1 && credentials.len() == 0 {
             return Err(("decode", Error::IPC));
         }
         let mut version = None;

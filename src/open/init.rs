@@ -9,8 +9,8 @@ use crate::dynamic::rehash;
 use crate::help;
 use crate::open::is_supported;
 use crate::state;
-use crate::sys::libpcp::SINCE_6_0_5;
 use crate::sys::libpcp::log::{self, Debug};
+use crate::sys::libpcp::{SINCE_6_0_2, SINCE_6_0_5};
 use crate::sys::lock::Token;
 use crate::view::arg::{Pointer, Shown};
 use crate::view::interface::{Dispatch, Ext, pmdaInterface};
@@ -194,13 +194,18 @@ fn stamp(
         }
         let serial = indom.serial();
         let Some(found) = position_of(serial, domains, ascending, serial_of) else {
-            return Err(failed(
-                token,
-                ext,
-                format_args!(
-                    "Undefined instance domain serial ({serial}) specified for metric {pmid} (e_metrics[{position}])"
-                ),
-            ));
+            let mut fail = |place: fmt::Arguments<'_>| {
+                failed(
+                    token,
+                    ext,
+                    format_args!("Undefined instance domain serial ({serial}) specified {place}"),
+                )
+            };
+            return Err(if SINCE_6_0_2 {
+                fail(format_args!("for metric {pmid} (e_metrics[{position}])"))
+            } else {
+                fail(format_args!("in metric {pmid}({position})"))
+            });
         };
         if trace {
             log_match(token, ext, (pmid, position), (indom, found));

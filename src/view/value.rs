@@ -6,6 +6,7 @@ use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
 /// The form of a value in a result: the value itself, or a pointer to its block.
+use crate::sys::libpcp::SINCE_6_0;
 use crate::sys::libpcp::bindings::pmValue__bindgen_ty_1 as Stored;
 use crate::sys::slice;
 use crate::view::arg::view;
@@ -259,7 +260,9 @@ impl<'call> MethodResult<'call> {
     /// (WIRE-74 to WIRE-76); `PM_ERR_TOOBIG`; `-ENOMEM`.
     pub(crate) fn encode(self, result: &mut ResultBuilder) -> Result<()> {
         let sets = self.sets();
-        result.begin(self.stamp().tv_sec as u32, sets.len())?;
+        let time = self.stamp();
+        let microseconds = if SINCE_6_0 { 0 } else { time.tv_usec as u32 };
+        result.begin_at([time.tv_sec as u32, microseconds], sets.len())?;
         for set in sets {
             set.ok_or(Error::GENERIC)?.encode(result)?;
         }

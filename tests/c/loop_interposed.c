@@ -1,6 +1,7 @@
 /*
  * Functions that are preloaded in front of the library's own, as tracers do, are called: as methods that the library has put
  * into the table, and for each PDU of pmdaMain. MAIN-1 INIT-10
+ * differs with -Bsymbolic-functions: nothing gets in front of the C library's functions in its own calls
  * dso: interpose
  */
 #include "loop.h"

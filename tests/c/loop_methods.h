@@ -117,6 +117,9 @@ one_set(pmID pmid)
     return set;
 }
 
+/* Of the time stamp of own_fetch: PCP 5 sends them. */
+static int microseconds = 77;
+
 static inline int
 own_fetch(int n, pmID *pmids, pmdaResult **result, pmdaExt *ext)
 {
@@ -132,7 +135,7 @@ own_fetch(int n, pmID *pmids, pmdaResult **result, pmdaExt *ext)
     last = calloc(1, sizeof(pmdaResult) + n * sizeof(pmValueSet *));
     last->numpmid = n;
     last->timestamp.tv_sec = 0x18;
-    last->timestamp.tv_usec = 77;
+    last->timestamp.tv_usec = microseconds;
     for (i = 0; i < n; i++)
 	last->vset[i] = one_set(pmids[i]);
     *result = last;

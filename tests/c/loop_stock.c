@@ -77,7 +77,7 @@ typed(int type, int seed, pmAtomValue *atom)
 	if (highres < 0)
 	    highres = pmdaEventNewHighResArray();
 	pmdaEventResetHighResArray(highres);
-	number.cp = "parameter";
+	number.cp = "argument";
 	pmdaEventAddHighResRecord(highres, (struct timespec *)&then, PM_EVENT_FLAG_POINT);
 	pmdaEventHighResAddParam(highres, 78, PM_TYPE_STRING, &number);
 	atom->vbp = (pmValueBlock *)pmdaEventHighResGetAddr(highres);

@@ -1,6 +1,6 @@
 /*
  * Every kind of request cut short at each word, one word too long, and with each word changed: which ones are refused, and what
- * is said of that under debug options. Since 6.0.5: earlier releases read some of them, or die (WIRE-60, WIRE-70). Left out are
+ * is said of that under debug options. Since 6.3.1: earlier releases read some of them, or die (WIRE-60, WIRE-70). Left out are
  * stores and names of which there are none, attributes without a name (loop_empty), and requests of instances, of which the C
  * library may die (fixed/loop_undecodable). WIRE-15 WIRE-60 MAIN-2 MAIN-30
  */
@@ -65,7 +65,7 @@ resize(char *hex, int words)
 int
 main(void)
 {
-#if PM_VERSION_CURRENT >= PM_VERSION(6,0,5)
+#if PM_VERSION_CURRENT >= PM_VERSION(6,3,1)
     static const char *const others[] = { "00000000", "00000001", "00000005", "ffffffff", "7fffffff", "80000000" };
     unsigned int i, j;
     char hex[400];

@@ -1,8 +1,6 @@
 /*
  * pmdaDaemon tells libpcp that the process is below the PMAPI, pmdaDSO does not; the stock result callback frees the
- * values of a result, and the address of a stock method is the same for the program as for the library, also when the
- * program is linked at a fixed address.
- * cc: -no-pie -fno-pie
+ * values of a result, and the address of a stock method is the same for the program as for the library.
  * INIT-10 INIT-11 INIT-12 INIT-40 INIT-43 MAIN-21 FETCH-72
  */
 #include "setup.h"

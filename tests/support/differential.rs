@@ -95,13 +95,14 @@ fn equal(left: (&'static str, String), right: (&'static str, String)) -> Result<
     Err(Fault::Different(Box::new(Difference { left, right })))
 }
 
-/// The expected picture; PCP 6.0.5 changed the words of some diagnostics.
+/// The expected picture; two releases of PCP changed diagnostics.
 fn expectation(source: &Path) -> PathBuf {
-    let since = source.with_extension("since-6.0.5.expected");
-    if release() >= [6, 0, 5] && since.exists() {
-        return since;
-    }
-    source.with_extension("expected")
+    let changes = [([6, 3, 1], "since-6.3.1.expected"), ([6, 0, 5], "since-6.0.5.expected")];
+    let happened = changes.into_iter().filter(|(since, _)| release() >= *since);
+    let mut files = happened.map(|(_, ending)| source.with_extension(ending));
+    files
+        .find(|file| file.exists())
+        .unwrap_or_else(|| source.with_extension("expected"))
 }
 
 /// Compiles a program; the answer runs it on a library and describes all that it did.

@@ -164,6 +164,17 @@ pub fn compiler() -> Command {
     command
 }
 
+/// The functions that only PCP 6.0 and later have under this name, each with its older name, which
+/// later releases have as well; nothing if such a PCP is installed.
+#[must_use]
+pub fn renamed_since() -> &'static [(&'static str, &'static str)] {
+    const RENAMED: [(&str, &str); 2] = [
+        ("pmdaEventAddHighResParam", "pmdaEventHighResAddParam"),
+        ("pmdaEventGetHighResAddr", "pmdaEventHighResGetAddr"),
+    ];
+    if release() < [6, 0, 0] { &RENAMED } else { &[] }
+}
+
 /// Compiles one C file of `tests/` against the installed headers, linked with libpcp_pmda and
 /// libpcp.
 pub fn compile_c(source: &Path, program: &Path, extra: &[&str]) {
@@ -178,6 +189,7 @@ pub fn compile_c(source: &Path, program: &Path, extra: &[&str]) {
             "-D_GNU_SOURCE",
         ])
         .args(["-Wno-deprecated-declarations"])
+        .args(renamed_since().iter().map(|(name, older)| format!("-D{name}={older}")))
         .arg("-I")
         .arg(root().join("tests/c"))
         .arg("-o")

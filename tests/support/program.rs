@@ -8,7 +8,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::{compile_c, root};
+use object::{Object, ObjectSymbol, ObjectSymbolTable, RelocationTarget};
+
+use super::{Library, compile_c, release, root};
 
 /// A kind of run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -65,6 +67,20 @@ pub fn amount(name: &str, course: Course) -> Option<&'static str> {
     row.and_then(|(_, amounts)| amounts[course as usize])
 }
 
+/// Whether a library was linked with `-Wl,-Bsymbolic-functions`, as Ubuntu's packages are: then its
+/// functions find each other inside of the file, and the dynamic linker is not asked.
+fn is_bound_to_itself(library: &Path) -> bool {
+    let bytes = fs::read(library).expect("the library");
+    let file = object::File::parse(&*bytes).expect("an ELF file");
+    let symbols = file.dynamic_symbol_table().expect("its dynamic symbols");
+    let asked = file.dynamic_relocations().into_iter().flatten();
+    let mut names = asked.filter_map(|(_, relocation)| match relocation.target() {
+        RelocationTarget::Symbol(index) => symbols.symbol_by_index(index).ok()?.name().ok(),
+        _ => None,
+    });
+    !names.any(|name| name == "pmdaFetch")
+}
+
 /// A C program of the tests.
 #[derive(Clone, Debug)]
 pub struct Program {
@@ -104,12 +120,14 @@ impl Program {
         !self.text.contains("c-library: not run,") && !self.name.starts_with("hostile/")
     }
 
-    /// Whether a comment says that the libraries differ here: with PCP 7 (`seven`), or on this
-    /// architecture.
+    /// Whether a comment says that the libraries differ here: with this generation of PCP, on this
+    /// architecture, or as this distribution has linked the C library.
     #[must_use]
-    pub fn differs_here(&self, seven: bool) -> bool {
-        let here = format!("differs on {}:", std::env::consts::ARCH);
-        self.text.contains(&here) || seven && self.text.contains("differs with PCP 7:")
+    pub fn differs_here(&self) -> bool {
+        let says = |what: &str| self.text.contains(&format!("differs {what}:"));
+        says(&format!("on {}", std::env::consts::ARCH))
+            || says(&format!("with PCP {}", release()[0]))
+            || says("with -Bsymbolic-functions") && is_bound_to_itself(&Library::C.file())
     }
 
     /// Whether a comment says that the C library does not have the defect here: as of PCP 7

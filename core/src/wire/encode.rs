@@ -298,7 +298,16 @@ impl ResultBuilder {
     /// # Errors
     /// `PM_ERR_TOOBIG`; `-ENOMEM`.
     pub fn begin(&mut self, flags: u32, metrics: usize) -> Result<()> {
-        self.begin_from(0, flags, metrics)
+        self.begin_at([flags, 0], metrics)
+    }
+
+    /// Starts a RESULT of `metrics` value sets with a time stamp in seconds and microseconds: the
+    /// reply of an agent whose method has set the time.
+    ///
+    /// # Errors
+    /// `PM_ERR_TOOBIG`; `-ENOMEM`.
+    pub fn begin_at(&mut self, time: [u32; 2], metrics: usize) -> Result<()> {
+        self.begin_from(0, time, metrics)
     }
 
     /// Starts a RESULT of `metrics` value sets: a store of a client.
@@ -306,15 +315,16 @@ impl ResultBuilder {
     /// # Errors
     /// `PM_ERR_TOOBIG`; `-ENOMEM`.
     pub fn begin_store(&mut self, client: i32, metrics: usize) -> Result<()> {
-        self.begin_from(client, 0, metrics)
+        self.begin_from(client, [0; 2], metrics)
     }
 
-    fn begin_from(&mut self, from: i32, first: u32, metrics: usize) -> Result<()> {
+    fn begin_from(&mut self, from: i32, words: [u32; 2], metrics: usize) -> Result<()> {
         self.blocks.clear();
         self.trim();
         self.reply.begin(Kind::PDU_RESULT, from);
-        self.reply.pdu.word(first);
-        self.reply.pdu.word(0);
+        for word in words {
+            self.reply.pdu.word(word);
+        }
         self.reply.pdu.length(metrics)?;
         if self.reply.pdu.cut {
             return Err(Error::ENOMEM);

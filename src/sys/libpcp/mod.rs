@@ -77,14 +77,23 @@ unsafe extern "C-unwind" {
     pub(crate) fn free_result_values(result: *mut ValuesAndTime);
 }
 
-/// The value of `comm.pmapi_version`: 2 with PCP 6, 4 with PCP 7 (INIT-10).
+/// The value of `comm.pmapi_version`: 2 with PCP 5 and 6, 4 with PCP 7 (INIT-10).
 pub(crate) const PMAPI: u8 = PMAPI_VERSION as u8;
 
+/// PCP 6.0 sends no microseconds of a result's time stamp (WIRE-52).
+pub(crate) const SINCE_6_0: bool = cfg!(since_6_0);
+
+/// PCP 6.0.2 changed the words about a metric without an instance domain (INIT-42).
+pub(crate) const SINCE_6_0_2: bool = cfg!(since_6_0_2);
+
 /// PCP 6.0.5 revised the diagnostics: values of unknown instances are always reported; a reply that
-/// could not be sent is a warning; failed reads are reported under `-Dpdu` only; a line of debug
-/// output begins with the time; and an event that leaves its queue for another one is reported as
-/// dropped and as removed.
+/// could not be sent is a warning; a line of debug output begins with the time; and an event that
+/// leaves its queue for another one is reported as dropped and as removed.
 pub(crate) const SINCE_6_0_5: bool = cfg!(since_6_0_5);
+
+/// PCP 6.3.1 revised the reading of PDUs: a failed read is reported under `-Dpdu` only (MAIN-32),
+/// and credentials without a version are refused (CONN-6).
+pub(crate) const SINCE_6_3_1: bool = cfg!(since_6_3_1);
 
 /// PCP 7.1.1 moved the report of changes in a result, which shows on big-endian machines
 /// (FETCH-60).

@@ -7,6 +7,7 @@
 int
 main(void)
 {
+    microseconds = 0;
     start(plain_agent);
     /* a profile without the last word, and one with a word too many */
     tell("00000018 00007002 00000000 00000000 00000001 00000000");

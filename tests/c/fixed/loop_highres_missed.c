@@ -26,6 +26,7 @@ body(void)
 int
 main(void)
 {
+    microseconds = 0;
     start(body);
     ask("00000020 00007003 00000000 00000000 00000000 00000000 00000001 3f400000");
     finish();

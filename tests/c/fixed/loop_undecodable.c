@@ -9,6 +9,7 @@
 int
 main(void)
 {
+    microseconds = 0;
     start(plain_agent);
     /* INSTANCE_REQ: too short, a negative length */
     ask("0000000c 00007006 00000000");
