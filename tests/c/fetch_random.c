@@ -1,6 +1,7 @@
 /*
  * Fetches of many metrics in an unsorted table over many domains, which the agent rewrites between the fetches and from inside its
- * callback; profiles come, go and change. FETCH-14, FETCH-20, FETCH-31, F-18, INST-41, INST-51.
+ * callback; profiles come, go and change. Left out is what ours does otherwise: the callback's own metric stays (F-14), and no metric is
+ * written twice (FETCH-20). FETCH-14, FETCH-20, FETCH-31, F-18, INST-41, INST-51.
  */
 #include "fetch.h"
 
@@ -20,12 +21,24 @@ static pmdaMetric tables[2][METRICS];
 static pmdaIndom indoms[2][DOMAINS];
 static pmdaInstid sets[DOMAINS][INSTANCES];
 static pmdaExt *ext;
-static int inside;
+/* The metric of the callback that runs, which must stay where it is. */
+static const pmdaMetric *own;
 static pmInDomProfile elements[DOMAINS];
 static pmProfile profile = { PM_PROFILE_INCLUDE, DOMAINS, elements };
 /* What clients without a profile of their own send, and the opposite. */
 static pmProfile everything = { PM_PROFILE_INCLUDE, 0, NULL }, nothing = { PM_PROFILE_EXCLUDE, 0, NULL };
 static pmProfile *const profiles[] = { NULL, &profile, &everything, &nothing };
+
+static int
+is_known(pmID pmid)
+{
+    int i;
+
+    for (i = 0; i < METRICS; i++)
+	if (ext->e_metrics[i].m_desc.pmid == pmid)
+	    return 1;
+    return 0;
+}
 
 static void
 change(void)
@@ -33,8 +46,12 @@ change(void)
     unsigned int i = any(METRICS), j = any(METRICS), d = any(DOMAINS), e = any(DOMAINS);
     pmdaMetric metric, *table = ext->e_metrics;
     pmdaIndom indom, *domains = ext->e_indoms;
+    unsigned int what = any(11);
+    pmID pmid;
 
-    switch (any(11)) {
+    if (own == &table[i] || own == &table[j])
+	return;
+    switch (what) {
     case 10:
 	ext->e_prof = profiles[any(4)];
 	break;
@@ -52,13 +69,13 @@ change(void)
 	    domains[d].it_set[any((unsigned int)domains[d].it_numinst)].i_inst = (int)any(1000);
 	break;
     case 4:
-	if (inside)
-	    break;	/* the callback's own metric must stay where it is */
+	if (own != NULL)
+	    break;
 	memcpy(tables[ext->e_metrics == tables[0]], ext->e_metrics, sizeof(tables[0]));
 	ext->e_metrics = tables[ext->e_metrics == tables[0]];
 	break;
     case 5:
-	if (inside)
+	if (own != NULL)
 	    break;
 	memcpy(indoms[ext->e_indoms == indoms[0]], ext->e_indoms, sizeof(indoms[0]));
 	ext->e_indoms = indoms[ext->e_indoms == indoms[0]];
@@ -70,7 +87,9 @@ change(void)
 	ext->e_nindoms = DOMAINS - (int)any(10);
 	break;
     case 8:
-	table[i].m_desc.pmid = pmID_build(DOMAIN, 5, any(2) ? i : 1000);
+	pmid = pmID_build(DOMAIN, 5, any(2) ? i : 1000);
+	if (!is_known(pmid))
+	    table[i].m_desc.pmid = pmid;
 	break;
     default:
 	break;
@@ -81,10 +100,10 @@ static int
 value(pmdaMetric *metric, unsigned int inst, pmAtomValue *atom)
 {
     atom->ull = (unsigned long long)metric->m_desc.pmid * 4096 + inst;
-    inside = 1;
+    own = metric;
     if (any(20) == 0)
 	change();
-    inside = 0;
+    own = NULL;
     return any(10) ? PMDA_FETCH_STATIC : any(2) ? PMDA_FETCH_NOVALUES : PM_ERR_AGAIN;
 }
 
@@ -118,7 +137,7 @@ main(void)
 	elements[d].indom = indoms[0][(d * 3) % DOMAINS].it_indom;
 	elements[d].instances = lists[d];
     }
-    for (round = 0; round < 300; round++) {
+    for (round = 0; round < 2000; round++) {
 	change();
 	d = any(DOMAINS);
 	elements[d].state = (int)any(2);
