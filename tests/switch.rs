@@ -202,7 +202,7 @@ fn words_complete() {
     assert_eq!(completed("pcp-pmda-rust status ''"), "");
 }
 
-/// `compare` gets both libraries, whichever is the default. What it does is in tests/compare.
+/// `compare` gets both libraries, whichever is the default, and names one that is missing. What it does is in tests/compare.
 #[test]
 fn a_comparison_needs_the_c_library() {
     let host = Host::new("switch-compare");
@@ -213,6 +213,10 @@ fn a_comparison_needs_the_c_library() {
     fs::write(host.path("tools/ldconfig"), "#!/bin/sh\n").expect("ours");
     let text = host.says(&["compare"], "exit 2");
     assert_eq!(text, "could not compare: the C library is not installed\n");
+    let library = host.ours();
+    fs::remove_file(&library).expect("it was installed");
+    let text = host.says(&["compare"], "exit 2");
+    assert_eq!(text, format!("could not compare: there is no {library}\n"));
 }
 
 #[test]
