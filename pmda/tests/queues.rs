@@ -190,3 +190,13 @@ fn values_by_number() -> Result<()> {
     }
     Ok(())
 }
+
+/// A weight is whatever the agent says.
+#[test]
+fn the_heaviest_events() {
+    let mut queue = Queue::with_history(usize::MAX);
+    for event in 0..3 {
+        queue.push_weighing(usize::MAX, std::time::SystemTime::now(), event);
+    }
+    assert_eq!((queue.count(), queue.weight()), (3, usize::MAX));
+}

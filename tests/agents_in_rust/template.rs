@@ -1,7 +1,8 @@
-//! The folder that `pmda/template/new` writes: its tests, those under a private pmcd, and its Debian
-//! package.
+//! The folder that `pmda/template/new` writes: its tests, those under a private pmcd, its Debian package
+//! and its RPM package.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -19,23 +20,10 @@ fn a_new_agent() {
     let (environment, _) = environment_on(Library::Ours, "template", &[]);
     // Outside of the workspace.
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let folder = directory.path().join("traffic");
-    let new = root().join("pmda/template/new");
-    let made = environment.run(&new, &["traffic", "450", &folder.display().to_string()]);
-    assert!(text(&made).ends_with("[exit 0]\n"), "{}", text(&made));
-    for wrong in [
-        &["Traffic", "450", "x"][..],
-        &["traffic", "511", "x"],
-        &["traffic", "450"],
-    ] {
-        assert!(text(&environment.run(&new, wrong)).contains("usage: "), "{wrong:?}");
-    }
-    let again = environment.run(&new, &["traffic", "450", &folder.display().to_string()]);
-    assert!(text(&again).contains("exists"), "{}", text(&again));
-    fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).expect("target is writable");
-    let run = |program: &str, arguments: &[&str]| {
+    let folder = directory.path().join("net_traffic");
+    let run_in = |place: &Path, program: &str, arguments: &[&str]| {
         let mut command: Command = environment.command(program);
-        command.args(arguments).current_dir(&folder);
+        command.args(arguments).current_dir(place);
         command.env("CARGO_HOME", cargo_home()).env("CARGO_NET_OFFLINE", "true");
         // Dependencies are compiled without optimization, as nothing is measured.
         command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
@@ -45,10 +33,28 @@ fn a_new_agent() {
         }
         text(&bounded(command, COMPILED))
     };
+    let new = root().join("pmda/template/new").display().to_string();
+    let new = |arguments: &[&str]| run_in(directory.path(), &new, arguments);
+    let made = new(&["net_traffic", "450", "net_traffic"]);
+    assert!(made.ends_with("[exit 0]\n"), "{made}");
+    for wrong in [
+        &["Traffic", "450", "x"][..],
+        &["net_traffic", "511", "x"],
+        &["net_traffic", "450"],
+    ] {
+        assert!(new(wrong).contains("usage: "), "{wrong:?}");
+    }
+    let again = new(&["net_traffic", "450", "net_traffic"]);
+    assert!(again.contains("exists"), "{again}");
+    fs::copy(root().join("Cargo.lock"), folder.join("Cargo.lock")).expect("target is writable");
+    let run = |program: &str, arguments: &[&str]| run_in(&folder, program, arguments);
+    let formatted = run(env!("CARGO"), &["fmt", "--check"]);
+    assert!(formatted.ends_with("[exit 0]\n"), "{formatted}");
     let tests = run(env!("CARGO"), &["test", "--features", "pmcd"]);
     for line in ["3 passed; 0 failed", "pminfo_shows_values ... ok", "[exit 0]"] {
         assert!(tests.contains(line), "{line}: {tests}");
     }
+    check_rpm(&run, &folder);
     if fs::metadata("/usr/bin/dpkg-deb").is_err() {
         eprintln!("skipped: a Debian package needs dpkg-deb");
         return;
@@ -66,7 +72,7 @@ fn a_new_agent() {
     let files = run("find", &[&unpacked, "-type", "f", "-printf", "%m %P\\n"]);
     let mut files: Vec<&str> = files.lines().collect();
     files.sort_unstable();
-    let agent = "var/lib/pcp/pmdas/traffic";
+    let agent = "var/lib/pcp/pmdas/net_traffic";
     let expected = [
         "644 DEBIAN/control".to_owned(),
         format!("644 {agent}/domain.h"),
@@ -77,14 +83,48 @@ fn a_new_agent() {
         "755 DEBIAN/prerm".to_owned(),
         format!("755 {agent}/Install"),
         format!("755 {agent}/Remove"),
-        format!("755 {agent}/pmdatraffic"),
+        format!("755 {agent}/pmdanet_traffic"),
         "[exit 0]".to_owned(),
     ];
     assert_eq!(files, expected);
 }
 
+/// Builds the RPM package, if `rpmbuild` is installed, and looks at its files.
+fn check_rpm(run: &dyn Fn(&str, &[&str]) -> String, folder: &Path) {
+    if fs::metadata("/usr/bin/rpmbuild").is_err() {
+        eprintln!("skipped: an RPM package needs rpmbuild");
+        return;
+    }
+    let define = |name: &str, value: &Path| format!("{name} {}", value.display());
+    let (top, sources) = (define("_topdir", &folder.join("rpm")), define("_sourcedir", folder));
+    let specification = "packaging/pcp-pmda-net-traffic.spec";
+    let defined = ["--define", &top, "--define", &sources];
+    let built = run(
+        "rpmbuild",
+        &[&["-bb", "--nodeps"][..], &defined, &[specification]].concat(),
+    );
+    assert!(built.ends_with("[exit 0]\n"), "{built}");
+    let found = run("find", &["rpm/RPMS", "-name", "*.rpm"]);
+    let package = found.lines().next().expect("a package");
+    let listed = run("rpm", &["--query", "--list", "--package", package]);
+    for file in [
+        "Install",
+        "Remove",
+        "domain.h",
+        "help",
+        "pmdanet_traffic",
+        "pmns",
+        "root",
+    ] {
+        assert!(
+            listed.contains(&format!("/var/lib/pcp/pmdas/net_traffic/{file}\n")),
+            "{file}: {listed}"
+        );
+    }
+}
+
 /// Where rustup has its toolchains, as the home of the test is another one.
 fn rustup_home() -> Option<std::ffi::OsString> {
-    let home = std::path::Path::new(&std::env::var_os("HOME")?).join(".rustup");
+    let home = Path::new(&std::env::var_os("HOME")?).join(".rustup");
     home.exists().then(|| home.into_os_string())
 }

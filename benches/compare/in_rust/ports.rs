@@ -9,6 +9,7 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
+use std::time::{Duration, SystemTime};
 
 use pcp_pmda_test::pcp::agent;
 use pcp_pmda_test::{profile_dir, target_dir};
@@ -249,6 +250,10 @@ impl Place {
             MmvFile(instances) => {
                 let file = place.folder.join("mmv/bench");
                 fs::write(file, mmv_file(instances as usize)).expect("target is writable");
+                // A folder that has changed within a second is listed at each fetch.
+                let long_ago = SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
+                let folder = File::open(place.folder.join("mmv")).expect("a folder of ours");
+                folder.set_modified(long_ago).expect("ours");
             }
             Machine => {}
             Scripts(count) => (0..count).for_each(|_| place.add_script()),

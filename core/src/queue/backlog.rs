@@ -163,7 +163,8 @@ impl<P: Payload> Events<P> {
     #[inline(always)]
     pub(super) fn free(&mut self, slot: u32) {
         let event = &mut self.slots[slot as usize];
-        let kept = self.kept + event.size + OVERHEAD;
+        // The size is what the agent says.
+        let kept = self.kept.saturating_add(event.size).saturating_add(OVERHEAD);
         if kept <= KEPT {
             self.kept = kept;
         } else {

@@ -27,6 +27,9 @@ pub use tail::Tail;
 /// wake it again at once.
 const REST: Duration = Duration::from_secs(1);
 
+/// A time that the clock reaches: what is longer is as long.
+pub(crate) const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+
 /// Maximum time of one poll, in milliseconds; the caller goes on waiting.
 const LONGEST_WAIT: u128 = 60_000;
 
@@ -91,7 +94,8 @@ impl Reactor {
 
     /// Moves the clock of timers forward.
     pub(crate) fn advance(&self, time: Duration) {
-        self.0.sources.lock().ahead += time;
+        let mut sources = self.0.sources.lock();
+        sources.ahead = sources.ahead.saturating_add(time).min(CENTURY);
     }
 
     /// Keeps descriptors from waking the agent for a second, as it has failed to serve them.
@@ -232,9 +236,8 @@ pub(crate) fn wait_for<const N: usize>(inputs: [BorrowedFd<'_>; N]) -> bool {
     !matches!(poll(&mut inputs, PollTimeout::NONE), Err(Errno::EINTR))
 }
 
-/// The interval of a timer: at least a millisecond, and no time that the clock cannot reach.
+/// The interval of a timer: at least a millisecond, at most a century.
 fn bounded(interval: Duration) -> Duration {
-    const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
     interval.clamp(Duration::from_millis(1), CENTURY)
 }
 

@@ -63,6 +63,17 @@ fn timers() {
     assert!(!wakes(&reactor, NOW));
 }
 
+/// A time that no clock can reach is one that does not come.
+#[test]
+fn never() {
+    let reactor = Reactor::new();
+    let mut timer = reactor.timer(Duration::MAX);
+    timer.set_interval(Duration::MAX);
+    assert!(!wakes(&reactor, NOW));
+    (0..3).for_each(|_| reactor.advance(Duration::MAX));
+    assert!(wakes(&reactor, NOW));
+}
+
 /// A descriptor wakes the agent while it can be read, unless the agent has failed to do so.
 #[test]
 fn descriptors() {

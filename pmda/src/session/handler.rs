@@ -10,7 +10,7 @@ use pmda_core::wire::{Kind, decode, number};
 use super::agent_state::AgentState;
 use crate::client::Clients;
 use crate::profile::Profile;
-use crate::reactor::{Reactor, Ready};
+use crate::reactor::{CENTURY, Reactor, Ready};
 use crate::result_sink::ResultSink;
 use crate::{Agent, ClientId, Env, Error, Result, guard};
 
@@ -73,7 +73,7 @@ impl<A: Agent> Handler<A> {
     }
 
     pub(super) fn advance(&mut self, time: Duration) {
-        self.state.ahead += time;
+        self.state.ahead = self.state.ahead.saturating_add(time).min(CENTURY);
         self.reactor.advance(time);
     }
 

@@ -318,3 +318,25 @@ fn what_may_wake() -> Result<()> {
     }
     Ok(())
 }
+
+/// An agent whose deadline does not come.
+struct Patient;
+
+impl Agent for Patient {
+    const NAME: &'static str = "patient";
+    const DOMAIN: u32 = 250;
+    const DEADLINE: Option<Duration> = Some(Duration::MAX);
+    fn start(_: &Env) -> Result<Patient> {
+        Ok(Patient)
+    }
+    fn metrics(m: &mut Metrics<Patient>) {
+        m.value("one", |_| 1);
+    }
+}
+
+#[test]
+fn a_deadline_that_does_not_come() -> Result<()> {
+    let mut pmcd = Harness::<Patient>::builder().deadline().start()?;
+    assert_eq!(pmcd.fetch("patient.one")?.value(), Some(1));
+    Ok(())
+}

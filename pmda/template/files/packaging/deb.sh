@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the Debian package target/deb/pcp-pmda-@NAME@_VERSION_ARCHITECTURE.deb.
+# Builds the Debian package target/deb/@PACKAGE@_VERSION_ARCHITECTURE.deb.
 set -eu
 
 cd "$(dirname "$0")/.."
@@ -10,7 +10,7 @@ rm -rf "$root"
 packaging/files.sh "$root"
 mkdir "$root/DEBIAN"
 cat >"$root/DEBIAN/control" <<END
-Package: pcp-pmda-@NAME@
+Package: @PACKAGE@
 Version: $version
 Architecture: $architecture
 Maintainer: ${DEBFULLNAME:-nobody} <${DEBEMAIL:-nobody@localhost}>
@@ -34,9 +34,12 @@ END
 cat >"$root/DEBIAN/prerm" <<'END'
 #!/bin/sh
 set -e
-if [ "$1" = remove ] && grep -qs '^@NAME@[[:space:]]' /etc/pcp/pmcd/pmcd.conf; then
-    (cd /var/lib/pcp/pmdas/@NAME@ && ./Remove </dev/null >/dev/null 2>&1) || true
+if [ "$1" = remove ]; then
+    rm -f /var/lib/pcp/pmdas/@NAME@/.NeedInstall
+    if grep -qs '^@NAME@[[:space:]]' /etc/pcp/pmcd/pmcd.conf; then
+        (cd /var/lib/pcp/pmdas/@NAME@ && ./Remove </dev/null >/dev/null 2>&1) || true
+    fi
 fi
 END
 chmod 755 "$root/DEBIAN/postinst" "$root/DEBIAN/prerm"
-dpkg-deb --root-owner-group --build "$root" "target/deb/pcp-pmda-@NAME@_${version}_$architecture.deb"
+dpkg-deb --root-owner-group --build "$root" "target/deb/@PACKAGE@_${version}_$architecture.deb"
