@@ -61,7 +61,7 @@ licences: ## after a change of Cargo.lock: writes THIRD-PARTY.txt and debian/cop
 
 # Without ROWS it writes docs/performance.csv, what docs/PERFORMANCE.md shows of it, and the picture. ROWS="WORD … SIZE …" prints
 # those rows, and writes nothing: ROWS="'lookup by id' 10". ROWS=--agents: whole agents below a pmcd. ROWS=--in-rust: an agent in Rust
-# beside the same one in C.
+# beside the same one in C. ROWS=--ports: examples beside PCP's agents.
 bench: setup all ## this library against the C library, in time and instructions
 	cargo run --quiet --package pmda-compare -- $(ROWS)
 
