@@ -56,6 +56,19 @@ pub const COOKIES: usize = 64;
 /// The longest cookie with its attributes, in bytes.
 pub const COOKIE: usize = 4096;
 
+/// The most labels of a sample: each takes ten times the bytes that it has in a line.
+pub const SAMPLE_LABELS: usize = 1024;
+
+/// The most codings of a document, and the most parts that gzip has packed one by one: each is
+/// unpacked, whoever waits for it.
+pub const CODINGS: usize = 5;
+/// As above: the parts.
+pub const PARTS: usize = 4096;
+
+/// How long a request takes documents: what has come is read one by one, and pmcd gives up an agent
+/// that does not answer for five seconds.
+pub const TAKES: Duration = Duration::from_secs(3);
+
 /// The most labels that clients are shown of a metric or an instance. Clients merge them with those
 /// of agent, source and domain, and may have 255.
 pub const LABELS: usize = 245;

@@ -10,6 +10,7 @@ use pmda::Why;
 use pmda::prelude::*;
 
 use crate::cache::{Files, Table};
+use crate::exposition::Excerpt;
 use crate::fetch::{Failure, Fetcher, Memory, Outcome, is_about_a_file};
 use crate::generation::Generation;
 use crate::model::{Row, Shown, Source, Status};
@@ -305,7 +306,9 @@ impl OpenMetrics {
     /// those that usually come in time. A document that comes late belongs to the next request for
     /// values (`is_for_values`), whatever is asked in between.
     fn fetch(&mut self, clusters: &[u32], now: Instant, limit: Duration, is_for_values: bool) {
-        while let Some(outcome) = self.fetcher.arrived() {
+        let begun = Instant::now();
+        let may_take = || begun.elapsed() < limits::TAKES;
+        while let Some(outcome) = may_take().then(|| self.fetcher.arrived()).flatten() {
             self.take(outcome);
         }
         let mut awaited = Vec::new();
@@ -348,9 +351,10 @@ impl OpenMetrics {
             }
         }
         self.fetcher.wait_for(awaited);
-        while let Some(outcome) = self.fetcher.next() {
+        while let Some(outcome) = may_take().then(|| self.fetcher.next()).flatten() {
             self.take(outcome);
         }
+        self.fetcher.stop_waiting();
         for cluster in self.fetcher.asked_again() {
             self.count(cluster, |status| status.calls += 1);
         }
@@ -465,5 +469,6 @@ impl OpenMetrics {
 
 /// The status of a source that has no document.
 fn failed(source: &Source, why: &str) -> String {
-    format!("failed to fetch URL or execute script {}: {why}", source.path.display())
+    let path = source.path.display();
+    format!("failed to fetch URL or execute script {path}: {}", Excerpt(why))
 }

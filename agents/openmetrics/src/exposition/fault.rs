@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::limits;
+
 /// A line that is no sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fault<'t> {
@@ -26,6 +28,8 @@ pub enum Reason {
     Quote,
     /// Neither a comma nor the closing brace behind a label.
     Comma,
+    /// The line has more labels than a sample may have.
+    Labels,
     /// The line ends within its labels.
     Unclosed,
     /// The line ends before a value.
@@ -44,6 +48,7 @@ impl Reason {
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Reason::Labels => return write!(f, "Too many ({}) labels", limits::SAMPLE_LABELS),
             Reason::Name => "Expected the name of a metric",
             Reason::LabelName => "Expected the name of a label",
             Reason::Equals => "Expected =",

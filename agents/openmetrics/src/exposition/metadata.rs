@@ -81,5 +81,13 @@ fn word(text: &str) -> (&str, &str) {
 
 /// Words with one space between them.
 pub(crate) fn joined(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    // No list of the words: a text may be as long as a document.
+    let mut joined = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !joined.is_empty() {
+            joined.push(' ');
+        }
+        joined.push_str(word);
+    }
+    joined
 }

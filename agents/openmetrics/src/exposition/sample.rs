@@ -6,6 +6,7 @@ use std::borrow::Cow;
 use memchr::memchr2;
 
 use super::{Metadata, Reason};
+use crate::limits;
 
 /// A sample. It borrows all from the document, but for a name in quotes that PCP does not allow.
 #[derive(Clone, Debug)]
@@ -165,6 +166,9 @@ fn read_labels<'t>(cursor: &mut Cursor<'t>, labels: &mut Vec<Label<'t>>) -> Resu
             None => return Err(Reason::Unclosed),
             Some(b'}') => return Ok(()),
             Some(_) => {}
+        }
+        if labels.len() >= limits::SAMPLE_LABELS {
+            return Err(Reason::Labels);
         }
         labels.push(read_label(cursor)?);
         cursor.skip_blanks();

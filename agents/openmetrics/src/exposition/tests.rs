@@ -1,6 +1,7 @@
 //! Facts about documents (docs/spec/openmetrics.md, section 3).
 
 use super::*;
+use crate::limits;
 
 /// Samples of a document, each as `name{labels} value`, and what is wrong with its last line that is
 /// none.
@@ -134,6 +135,13 @@ fn names_in_quotes() {
     let mut parser = Parser::new("{ \"a.b\" , c=\"d\" } 1");
     let sample = parser.next_sample().expect("one").expect("good");
     assert_eq!(sample.label_text, " c=\"d\" ");
+    let labels = |count: usize| format!("a{{{}}} 1", "b=\"\",".repeat(count));
+    let most = limits::SAMPLE_LABELS;
+    assert_eq!(fault(&labels(most + 1)), Reason::Labels);
+    let line = labels(most);
+    let mut parser = Parser::new(&line);
+    let sample = parser.next_sample().expect("one").expect("good");
+    assert_eq!(sample.labels.len(), most);
     for (line, reason) in [
         ("{\"a\"=\"b\"} 1", Reason::Name),
         ("{\"\"} 1", Reason::Name),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use flate2::bufread::{DeflateDecoder, GzDecoder, ZlibDecoder};
 
 use super::document::{Document, Memory};
+use crate::limits;
 
 /// The codings that requests accept.
 pub(super) const ACCEPTED: &str = "gzip, deflate";
@@ -33,6 +34,9 @@ pub(super) fn named(header: &str) -> Result<Vec<Coding>, String> {
             "deflate" => codings.push(Coding::Deflate),
             _ => return Err(format!("the document is packed by {word}, which was not asked for")),
         }
+        if codings.len() > limits::CODINGS {
+            return Err(format!("the document is packed more than {} times", limits::CODINGS));
+        }
     }
     Ok(codings)
 }
@@ -58,7 +62,7 @@ pub(super) fn unpack(mut document: Document, codings: &[Coding], memory: &Arc<Me
 fn gzip(packed: &[u8], memory: &Arc<Memory>) -> Result<Document, String> {
     let mut document = Document::new(memory);
     let mut rest = packed;
-    loop {
+    for _ in 0..limits::PARTS {
         let mut decoder = GzDecoder::new(rest);
         read(&mut document, &mut decoder, "gzip")?;
         rest = decoder.into_inner();
@@ -66,6 +70,7 @@ fn gzip(packed: &[u8], memory: &Arc<Memory>) -> Result<Document, String> {
             return Ok(document);
         }
     }
+    Err(format!("the document is packed in more than {} parts", limits::PARTS))
 }
 
 /// With the head of zlib, or without, as some servers have it.
@@ -101,7 +106,7 @@ mod tests {
     const RAW: &[u8] = &[0xab, 0x50, 0x30, 0xe4, 2, 0];
 
     fn unpacked(header: &str, packed: &[u8]) -> Result<String, String> {
-        let memory = Memory::limited(1 << 20, 1 << 16);
+        let memory = Memory::limited(1 << 20, 1 << 17);
         let mut document = Document::new(&memory);
         document.push(packed)?;
         let document = unpack(document, &named(header)?, &memory)?;
@@ -141,6 +146,14 @@ mod tests {
             let error = unpacked(header, packed).expect_err("broken");
             assert!(error.starts_with("the document cannot be unpacked by "), "{error}");
         }
+        let most = PACKED.repeat(limits::PARTS);
+        assert_eq!(unpacked("gzip", &most).map(|text| text.len()), Ok(4 * limits::PARTS));
+        let error = unpacked("gzip", &[&*most, PACKED].concat()).expect_err("too many");
+        assert_eq!(error, "the document is packed in more than 4096 parts");
+        let named = |count: usize| named(&vec!["gzip"; count].join(","));
+        assert_eq!(named(limits::CODINGS).map(|codings| codings.len()), Ok(limits::CODINGS));
+        let error = named(limits::CODINGS + 1).expect_err("too many");
+        assert_eq!(error, "the document is packed more than 5 times");
         let bomb = {
             let mut packer =
                 flate2::read::GzEncoder::new(std::io::repeat(b'x').take(1 << 20), flate2::Compression::best());
@@ -151,7 +164,7 @@ mod tests {
         assert!(
             unpacked("gzip", &bomb)
                 .expect_err("too large")
-                .contains("more than 65536 bytes")
+                .contains("more than 131072 bytes")
         );
     }
 }

@@ -241,6 +241,11 @@ impl Fetcher {
         None
     }
 
+    /// Waits no more for sources that have not come.
+    pub fn stop_waiting(&mut self) {
+        self.late.extend(self.awaited.drain().map(|(source, _)| source));
+    }
+
     /// Waits no more for sources whose time is over, and asks those once more whose connection is
     /// silent.
     fn look_after_awaited(&mut self) {

@@ -75,6 +75,12 @@ impl Row {
         }
     }
 
+    /// Whether it has a text, perhaps of a document before the last one.
+    #[cfg(test)]
+    pub(super) fn has_text(&self) -> bool {
+        matches!(self.value, Value::Text(_))
+    }
+
     /// Its labels (OM-67); `shown` is its name for clients.
     #[must_use]
     pub fn labels(&self, shown: &str) -> Labels {
@@ -155,6 +161,13 @@ impl Instances {
     /// Begins a document.
     pub(super) fn begin(&mut self) {
         (self.next, self.same, self.has_other_order) = (0, 0, false);
+    }
+
+    /// Drops the values that were not in this document: texts may be long.
+    pub(super) fn drop_old_values(&mut self, document: u64) {
+        for row in self.rows.rows_mut().filter(|row| row.document != document) {
+            row.value = Value::None;
+        }
     }
 
     /// Saves the numbers of new instances.

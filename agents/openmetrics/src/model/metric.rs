@@ -112,6 +112,14 @@ impl Metric {
         })
     }
 
+    /// Roughly what the comments and the first sample leave for good, in bytes: the help text, which
+    /// clients are served another copy of, the name and labels.
+    pub(super) fn kept_size(&self) -> usize {
+        let optional = self.optional.iter().map(|(name, value)| name.len() + value.len());
+        let labels = self.labels.values.iter().map(|(name, value)| name.len() + value.len());
+        2 * (self.help.len() + self.name.len()) + optional.sum::<usize>() + labels.sum::<usize>()
+    }
+
     /// Forgets the last document.
     pub(super) fn begin(&mut self) {
         self.common.document.set(self.common.document.get() + 1);
@@ -183,6 +191,9 @@ impl Metric {
             return false;
         };
         instances.show_new(&self.common);
+        if self.kind == Type::String {
+            instances.drop_old_values(self.common.document.get());
+        }
         instances.save();
         let config = &self.common.config;
         instances

@@ -359,7 +359,7 @@ impl Source {
             .config
             .unused
             .iter()
-            .map(|line| format!("{line} ({})", self.path.display()));
+            .map(|line| format!("{} ({})", Excerpt(line), self.path.display()));
         let cut_off = self.cut_off.clone().into_iter();
         let parts: Vec<String> = cut_off.chain(self.losses.words()).chain(unused).collect();
         (!parts.is_empty()).then(|| parts.join(", "))

@@ -93,9 +93,8 @@ impl Help {
 /// The definition by a line such as `PCP5 NAME PMID TYPE INDOM SEMANTICS UNITS…`. A word that is
 /// missing has the value that it has without such a line. `None` if the name is missing (OM-35).
 fn described(line: &str, notes: &mut Vec<Note>) -> Option<Definition> {
-    let words: Vec<_> = line.split(' ').collect();
-    let word = |at: usize| words.get(at).copied();
-    let rest = |at: usize| words.get(at..).unwrap_or_default().join(" ");
+    let word = |at: usize| line.split(' ').nth(at);
+    let rest = |at: usize| line.splitn(at + 1, ' ').nth(at).unwrap_or_default();
     let mut incomplete = |what: &str| notes.push(Note::Error(format!("\"{line}\" lacks {what}")));
     let Some(name) = word(1) else {
         incomplete("the name of the metric, and is ignored");
@@ -103,12 +102,13 @@ fn described(line: &str, notes: &mut Vec<Note>) -> Option<Definition> {
     };
     // `PCP5` has a PMID that is ignored, `METADATA` has none, `PCP` has neither type nor instance
     // domain.
-    let (kind, semantics) = match words[0] {
+    let first = word(0).unwrap_or_default();
+    let (kind, semantics) = match first {
         "PCP5" => (word(3), 5),
         "METADATA" => (word(2), 4),
         _ => (None, 2),
     };
-    if word(semantics).is_none() && words[0] != "PCP" {
+    if word(semantics).is_none() && first != "PCP" {
         incomplete("type, instance domain or semantics");
     }
     let text = rest(semantics + 1);
@@ -116,7 +116,7 @@ fn described(line: &str, notes: &mut Vec<Note>) -> Option<Definition> {
         Unit::NONE
     } else {
         // The factor counts for nothing, as values are not scaled.
-        Unit::parse(&text).map(|(unit, _)| unit).unwrap_or_else(|_| {
+        Unit::parse(text).map(|(unit, _)| unit).unwrap_or_else(|_| {
             let reason = "PM_ERR_CONV Impossible value or scale conversion";
             notes.push(Note::Error(format!("parse_pcp_units \"{text}\" Error: {reason}")));
             Unit::NONE
@@ -128,7 +128,7 @@ fn described(line: &str, notes: &mut Vec<Note>) -> Option<Definition> {
         kind: kind.map_or(Type::F64, type_of),
         semantics: word(semantics).map_or(Semantics::Instant, semantics_of),
         unit,
-        is_singular: words.contains(&"PM_INDOM_NULL"),
+        is_singular: line.split(' ').any(|word| word == "PM_INDOM_NULL"),
         has_pcp_line: true,
         help: None,
         notes: Vec::new(),

@@ -35,6 +35,27 @@ fn changes_are_told() {
     assert!(log.contains("Found source new cluster 71"));
 }
 
+/// What a file or a server says is bounded in the status.
+#[test]
+fn long_reasons() {
+    let host = Host::new();
+    fs::write(
+        host.at("config.d/long.url"),
+        format!("file:///{}\n", "x".repeat(100_000)),
+    )
+    .expect("written");
+    let filter = format!("file:///x\nFILTER: EXCLUDE METRIC ({}\n", "x".repeat(100_000));
+    fs::write(host.at("config.d/filter.url"), filter).expect("written");
+    let mut pmcd = host.agent();
+    let status = pmcd.fetch("openmetrics.control.status").expect("an answer");
+    for source in ["long", "filter"] {
+        let status = status.value_of::<String>(source).expect("a status");
+        assert!(status.len() < 2000, "{source}: {} bytes", status.len());
+    }
+    let log = pmcd.log();
+    assert!(log.lines().all(|line| line.len() < 2000), "{log}");
+}
+
 /// OM-93: an address that cannot be read is an error once.
 #[test]
 fn addresses_that_cannot_be_read() {

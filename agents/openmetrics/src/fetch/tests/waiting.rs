@@ -53,6 +53,18 @@ fn what_is_late_arrives() {
     assert!(fetcher.arrived().is_none());
 }
 
+/// What a request does not wait for any more is late.
+#[test]
+fn waiting_can_end() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut fetcher = Fetcher::new(Memory::new());
+    fetcher.begin(7, waiting(directory.path()), None);
+    fetcher.wait_for([(7, Duration::from_secs(60))]);
+    fetcher.stop_waiting();
+    assert!(fetcher.next().is_none());
+    assert_eq!(fetcher.late(), HashSet::from([7]));
+}
+
 /// A relay that forgets connections without a word costs two requests a moment, and none any more
 /// then: the same request goes out on another connection, and none is kept for a while.
 #[test]

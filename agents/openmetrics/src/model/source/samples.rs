@@ -17,6 +17,10 @@ use crate::names::{self, Definition, Note};
 /// One more than the greatest serial of an instance domain.
 const SERIALS: u32 = 1 << 22;
 
+/// Texts of a metric that are not charged, in bytes: those of a source's metrics take 16 MiB. Longer
+/// ones are charged.
+const SHORT: usize = 16 << 10;
+
 /// A line that is no sample.
 struct Wrong {
     number: usize,
@@ -195,6 +199,11 @@ impl Source {
             Ok(metric) => metric,
             Err(loss) => return Ok(Known::Lost(loss)),
         };
+        let long = metric.kept_size().saturating_sub(SHORT);
+        if long > 0 && !self.budget.has_room(long) {
+            return Ok(Known::Lost(Loss::Memory));
+        }
+        self.budget.charge(long);
         for note in notes {
             match note {
                 Note::Info(text) => log::info!("{} (source {})", Excerpt(&text), self.name),
@@ -256,7 +265,7 @@ impl Source {
                 limits::INSTANCES
             ),
             Loss::Memory => format!(
-                "the names of its series take more than {} bytes; new ones are not shown until a line FORGET: makes room",
+                "its names, labels and help texts take more than {} bytes; new ones are not shown until a line FORGET: makes room",
                 limits::NAMES
             ),
             Loss::System => {

@@ -151,6 +151,51 @@ fn names_take_memory() {
     assert_eq!(take(420), (1, 420, None));
 }
 
+/// Help texts, names and labels of metrics that are long count as well.
+#[test]
+fn texts_take_memory() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let files = Files::new(directory.path(), 144);
+    let long = "x".repeat(100_000);
+    for (name, document) in [
+        ("help", format!("# HELP a {long}\na 1\n")),
+        (
+            "name",
+            format!("# PCP5 {long} 1.1.1 double PM_INDOM_NULL instant none\na 1\n"),
+        ),
+        (
+            "labels",
+            format!("# PCP5 a 1.1.1 double PM_INDOM_NULL instant none\na{{x=\"{long}\"}} 1\n"),
+        ),
+    ] {
+        let mut source = source(&directory.path().join("a.url"), Kind::Url);
+        for (memory, is_lost) in [(50_000, true), (500_000, false)] {
+            source.limit_memory(memory);
+            source.begin();
+            source.take(document.as_bytes(), &files);
+            let what = source.not_shown().unwrap_or_default();
+            assert_eq!(what.starts_with("1 series are not shown"), is_lost, "{name}: {what}");
+        }
+        assert!(source.budget.used() > 80_000, "{name}: {}", source.budget.used());
+    }
+}
+
+/// The value of an instance that a document does not have any more takes no memory.
+#[test]
+fn old_texts_are_dropped() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let files = Files::new(directory.path(), 144);
+    let mut source = source(&directory.path().join("a.url"), Kind::Url);
+    let document = |instance: u32| format!("# PCP5 a 1.1.1 string 1.1 instant none\na{{x=\"{instance}\"}} text\n");
+    for instance in 0..3 {
+        source.begin();
+        source.take(document(instance).as_bytes(), &files);
+    }
+    let rows = source.metric(0).and_then(Metric::rows).expect("instances");
+    let texts: Vec<bool> = rows.iter().map(|(_, row)| row.has_text()).collect();
+    assert_eq!(texts, [false, false, true]);
+}
+
 /// The log names each limit once, however many names are beyond it.
 #[test]
 fn a_limit_is_met_once() {
