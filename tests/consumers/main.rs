@@ -6,6 +6,7 @@
 //! agents`).
 
 mod agents;
+mod archive;
 mod bindings;
 mod json;
 mod scenes;
@@ -24,6 +25,7 @@ fn main() {
     arguments.test_threads.get_or_insert(8);
     // The longest one is among the scenes: so they are the first.
     let mut trials: Vec<Trial> = scenes::trials();
+    trials.extend(archive::trials());
     trials.extend(agents::trials());
     trials.extend(bindings::trials());
     trials.extend(json::trials());
