@@ -65,7 +65,7 @@ fn goes_on() -> Result<(), String> {
         for (changed, library) in (1..).zip(changes) {
             // Some samples on each library.
             thread::sleep(Duration::from_secs(1));
-            pmcd = None;
+            drop(pmcd.take());
             change(library);
             pmcd = Some(start()?);
             wait_for(&log, "re-established connection", changed)?;
