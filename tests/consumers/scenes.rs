@@ -16,7 +16,7 @@ use crate::systems;
 use pcp_pmda_test::pcp::{self, Environment, Pmcd, text};
 use pcp_pmda_test::program::Program;
 use pcp_pmda_test::run::bounded;
-use pcp_pmda_test::{Library, compare, compile_c, profile_dir, root};
+use pcp_pmda_test::{Library, compare, compile_c, profile_dir, release, root};
 
 type Scene = fn(&Environment) -> Result<String, String>;
 
@@ -42,6 +42,8 @@ pub fn trials() -> Vec<Trial> {
     };
     let whole = Trial::test("scenes::whole_system", || systems::whole_system().map_err(Into::into));
     let local = Trial::test("scenes::local_context", || systems::local_context().map_err(Into::into));
+    // PCP 5.3's client of so many DSOs ends by signal 11 on the C library.
+    let local = local.with_ignored_flag(release() < [6, 0, 0]);
     [whole, local]
         .into_iter()
         .chain(scenes.into_iter().map(trial))
