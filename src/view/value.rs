@@ -5,8 +5,8 @@ use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
-/// The form of a value in a result: the value itself, or a pointer to its block.
 use crate::sys::libpcp::SINCE_6_0;
+// The form of a value in a result: the value itself, or a pointer to its block.
 use crate::sys::libpcp::bindings::pmValue__bindgen_ty_1 as Stored;
 use crate::sys::slice;
 use crate::view::arg::view;
