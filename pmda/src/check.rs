@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use crate::env::pcp_setting;
 use crate::metrics::help_parts;
-use crate::write::cannot_write;
+use crate::pmns::cannot_write;
 use crate::{Agent, Env, Metrics, problems};
 
 /// Maximum length of the one-line text: PCP's tools print it behind the name.

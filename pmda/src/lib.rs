@@ -86,6 +86,7 @@ mod logger;
 mod memory;
 mod metrics;
 mod options;
+mod pmns;
 pub mod prelude;
 mod problems;
 mod profile;

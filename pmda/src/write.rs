@@ -1,6 +1,5 @@
 //! `--write DIR`: the files that PCP wants of an installed agent.
 
-use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs::Permissions;
 use std::io::{self, Write as _};
@@ -13,6 +12,7 @@ use pmda_core::log::Bytes;
 
 use crate::check::findings;
 use crate::metrics::help_parts;
+use crate::pmns::{Node, cannot_write, domain_name, tree};
 use crate::{Agent, Env, Metrics, logger};
 
 /// Writes `domain.h`, `pmns`, `root`, `help`, `Install` and `Remove` to a directory, which is made.
@@ -96,24 +96,6 @@ pub(crate) fn files<A: Agent>(env: &Env, problems: Vec<String>) -> Result<Vec<Wr
     Ok(files)
 }
 
-/// The reason why there are no files for these names, which PCP has in a name space of its own.
-/// `--check` warns of it.
-pub(crate) fn cannot_write<S>(metrics: &Metrics<S>) -> Option<String> {
-    let root = metrics.root();
-    if root.contains('.') {
-        return Some(format!("\"{root}\" is more than one name, and the root is to be one"));
-    }
-    let roots = tree(metrics, "agent").order;
-    if roots.is_empty() {
-        return Some("the agent has several roots, but names none; see Metrics::dynamic_names_below".to_owned());
-    }
-    let is_pcps = |name: &str| name.starts_with("root_") || ["root", "stdpmid", "Makefile", "Rebuild"].contains(&name);
-    let taken = roots.iter().find(|name| is_pcps(name))?;
-    Some(format!(
-        "\"{taken}\" cannot be a root: PCP has a file of that name in its name space"
-    ))
-}
-
 /// The mode of a script.
 const SCRIPT: u32 = 0o755;
 
@@ -150,71 +132,8 @@ fn make(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// The name of the domain in the other files.
-fn domain_name(name: &str) -> String {
-    name.to_ascii_uppercase()
-}
-
 fn domain<S>(metrics: &Metrics<S>, name: &str) -> String {
     format!("#define {} {}\n", domain_name(name), metrics.domain())
-}
-
-/// A name, and those below it.
-#[derive(Default)]
-struct Node {
-    /// The number of a metric, or stars for what the agent answers for.
-    number: Option<String>,
-    below: BTreeMap<String, Node>,
-    /// In the order of their declaration.
-    order: Vec<String>,
-}
-
-impl Node {
-    fn add(&mut self, name: &str, number: String) {
-        let mut node = self;
-        for part in name.split('.') {
-            if !node.below.contains_key(part) {
-                node.order.push(part.to_owned());
-            }
-            node = node.below.entry(part.to_owned()).or_default();
-        }
-        node.number = Some(number);
-    }
-
-    /// The names directly below.
-    fn children(&self) -> impl Iterator<Item = (&str, &Node)> {
-        let child = |part: &String| Some((self.below.get_key_value(part)?.0.as_str(), self.below.get(part)?));
-        self.order.iter().filter_map(child)
-    }
-}
-
-/// The name space: below it the roots. An agent whose metrics come and go answers for their names
-/// itself.
-fn tree<S>(metrics: &Metrics<S>, agent: &str) -> Node {
-    let domain = domain_name(agent);
-    let stars = || format!("{domain}:*:*");
-    let mut tree = Node::default();
-    if metrics.are_dynamic() {
-        if !metrics.root().is_empty() {
-            tree.add(metrics.root(), stars());
-            return tree;
-        }
-        let names = metrics.declared().flat_map(|metric| metric.names());
-        for name in names.chain(metrics.dynamic_names_declared()) {
-            tree.add(name.split('.').next().unwrap_or(name), stars());
-        }
-        return tree;
-    }
-    for metric in metrics.declared() {
-        let number = format!("{domain}:{}:{}", metric.cluster, metric.item);
-        for name in metric.names().filter(|name| !metrics.is_dynamic_below(name)) {
-            tree.add(&metrics.with_root(name), number.clone());
-        }
-    }
-    for name in metrics.dynamic_names_declared() {
-        tree.add(&metrics.with_root(name), stars());
-    }
-    tree
 }
 
 /// The file of a root's names, as `pmdaproc.sh` looks for it.
@@ -504,39 +423,5 @@ mod tests {
             let text = read(script);
             assert!(text.contains("\niam=proc\npmns_name=\"acct proc hot\"\n\n"), "{text}");
         }
-    }
-
-    /// No root at all, or one whose file would take the place of a file of PCP.
-    #[test]
-    fn roots_that_cannot_be_written() {
-        let directory = tempfile::tempdir().expect("a directory");
-        let of = |declare: fn(&mut Metrics<Roots>)| {
-            let env = Env::in_folder("agent", 79, directory.path()).with_root(String::new());
-            cannot_write(&Metrics::of(&env, declare))
-        };
-        assert_eq!(of(|m| drop(m.value("a.b", |_| 1))), None);
-        let none = of(|_| ()).expect("no root");
-        assert!(none.contains("names none"), "{none}");
-        let pcps = of(|m| {
-            m.value("a.b", |_| 1).help("B");
-            m.dynamic_names_below("root_linux");
-        });
-        assert!(pcps.expect("PCP's").starts_with("\"root_linux\" cannot be a root"));
-        assert!(of(|m| drop(m.value("root.b", |_| 1))).is_some());
-        // All names come and go: each root is asked for.
-        let env = Env::in_folder("agent", 79, directory.path()).with_root(String::new());
-        let metrics = Metrics::of(&env, |m: &mut Metrics<Roots>| {
-            m.dynamic_names();
-            m.value("b.y", |_| 1);
-            m.value("a.x", |_| 1);
-            m.value("b.z", |_| 1);
-        });
-        let tree = tree(&metrics, "agent");
-        let stars = Some("AGENT:*:*".to_owned());
-        let roots: Vec<_> = tree
-            .children()
-            .map(|(name, node)| (name, node.number == stars))
-            .collect();
-        assert_eq!(roots, [("b", true), ("a", true)]);
     }
 }
