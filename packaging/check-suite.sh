@@ -39,6 +39,7 @@ alone() {
         mount --make-rprivate /
         ip link set lo up
         mount -t proc proc "$system/proc"
+        mount -t sysfs sysfs "$system/sys"
         [ "$PCP_SERVICE" != running ] || {
             inside /etc/init.d/pmcd start >/dev/null
             inside pminfo -f pmcd.version

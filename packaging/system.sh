@@ -7,7 +7,7 @@
 #   make_system SUITE [NAME [ARCH]]
 #                         makes it, or takes the one that is there; sets $system to its directory
 #   not_below DIRECTORY   stops where this clone lies below it
-#   inside COMMAND…       runs a command in it, with /proc and /dev
+#   inside COMMAND…       runs a command in it, with /proc, /sys, /dev and terminals
 #   install_inside PACKAGE…, install_alone PACKAGE…
 #                         installs packages; the second way, no service of theirs goes on running
 #   close_system          takes down what `inside` has mounted; run it on exit
@@ -81,7 +81,10 @@ make_system() {
         touch "$system/.complete"
     fi
     mountpoint -q "$system/proc" || mount -t proc proc "$system/proc"
-    mountpoint -q "$system/dev" || mount --bind /dev "$system/dev"
+    # What is mounted below it stays out of the host's own.
+    mountpoint -q "$system/dev" || mount --bind --make-private /dev "$system/dev"
+    mountpoint -q "$system/dev/pts" || mount --bind /dev/pts "$system/dev/pts"
+    mountpoint -q "$system/sys" || mount --bind /sys "$system/sys"
 }
 
 # bind FROM TO: makes a directory of the host visible in the system, and makes it if there is none.
