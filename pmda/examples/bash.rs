@@ -362,8 +362,7 @@ greet() { : hello; }
 set -x
 greet
 : $(: within)
-: 'two
-lines'
+printf 'line\n' >&99
 "#;
 
     #[test]
@@ -401,8 +400,9 @@ lines'
             (true, "greet", ": hello"),
             (true, "", ": within"),
             (true, "", ":"),
-            (true, "", ": 'two"),
-            (false, "", "lines'"),
+            (true, "", r"printf 'line\n'"),
+            // As bash before 5.3 writes the rest of a command of several lines.
+            (false, "", "line"),
             (false, "", ""),
         ];
         let expected = expected.map(|(line, function, command)| (line, function.to_owned(), command.to_owned()));

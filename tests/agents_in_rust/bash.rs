@@ -94,6 +94,14 @@ fn bash() -> Result<(), String> {
     let c = answers(&own.join("pmdabash"))?;
     let rust = answers(&example("bash"))?;
     assert!(c.contains("greet two"), "{c}");
-    assert_eq!(differences(&c, &rust), DIFFERENCES, "{c}\n{rust}");
+    // PCP 7.2's agent cuts off the last letter of each text, and takes the command for a part of the
+    // function's name, so that the lines about `pcp_trace` are shown as well.
+    let cuts = c.contains("SCRIPT script one tw\"");
+    let cut: Vec<&str> = include_str!("bash.7.2.txt").lines().collect();
+    assert_eq!(
+        differences(&c, &rust),
+        if cuts { &cut } else { &DIFFERENCES[..] },
+        "{c}\n{rust}"
+    );
     Ok(())
 }
