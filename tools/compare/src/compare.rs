@@ -298,26 +298,24 @@ impl Whole<'_> {
             pmcd.check_libraries(pids)?;
         }
         let own = metrics.get(&agent.domain).map(Vec::as_slice).unwrap_or_default();
-        if own.is_empty() {
-            // The last line of the log of one that runs is about our own question whether it does.
-            let runs = pmcd.connect().and_then(|mut client| status(&mut client, agent));
-            return Err(runs.map_or_else(
-                |_| format!("pmcd has no metrics of it: {}", pmcd.last_words(&agent.name)).into(),
-                |()| Failure::NoMetrics,
-            ));
-        }
         let extent = Extent {
             fetches: self.settings.fetches,
             stores: false,
         };
         let seen = pmcd.connect().and_then(|mut client| {
             let status = status(&mut client, agent);
-            status.and_then(|()| survey::take(&mut client, own, extent))
+            status.and_then(|()| match own {
+                [] => Ok(Seen::default()),
+                _ => survey::take(&mut client, own, extent),
+            })
         });
         let seen = seen.map_err(|error| format!("{}: {}", reason(error), pmcd.last_words(&agent.name)))?;
         let pids = processes.get(&agent.name);
         if pids.is_some_and(|pids| processes::usage(pids).resident == 0) {
             return Err(format!("it has ended: {}", pmcd.last_words(&agent.name)).into());
+        }
+        if own.is_empty() {
+            return Err(Failure::NoMetrics);
         }
         if !seen.has_answers() {
             let said = pmcd.last_words(&agent.name);
