@@ -10,7 +10,7 @@ use std::fs;
 use pcp_pmda_test::memory::{self, Counts, Dso, Opener};
 use pcp_pmda_test::program::{Course, Program};
 use pcp_pmda_test::tour::{Form, TOURS, Tool};
-use pcp_pmda_test::{Library, target_dir};
+use pcp_pmda_test::{Library, release, target_dir};
 
 use super::build_library;
 
@@ -97,8 +97,19 @@ pub fn run(names: &[String]) -> Result<(), String> {
         let measure = c
             .filter(|(outcome, _)| outcome.end == end.end)
             .and_then(|(_, counts)| counts);
+        // Where the C library has a defect, it may stop before ours does, so valgrind says less of it.
+        let whole = !alone || program.is_right_in_the_c_library(release() >= [7, 0, 0]);
         let good = match &measure {
-            Some(c) if alone => ours.errors == 0 && ours.within(&Counts { errors: 0, ..c.clone() }),
+            Some(c) if alone => {
+                let remarks = if whole { &c.remarks } else { &ours.remarks }.clone();
+                let errors = 0;
+                ours.errors == 0
+                    && ours.within(&Counts {
+                        errors,
+                        remarks,
+                        ..c.clone()
+                    })
+            }
             Some(c) => ours.within(c),
             None => alone && ours.errors == 0 && !end.end.starts_with("killed") && (!hostile || end.end == "exit 0"),
         };
