@@ -64,7 +64,8 @@ impl Value {
 mod tests {
     use super::*;
 
-    /// OM-40 to OM-42.
+    /// A word becomes a value of its metric's type, or none if the type cannot have it (OM-40 to
+    /// OM-42).
     #[test]
     fn words_of_all_types() {
         for (kind, word, expected) in [

@@ -28,7 +28,8 @@ fn calls(pmcd: &mut Harness<OpenMetrics>, source: &str) -> Option<u64> {
     calls.value_of::<u64>(source)
 }
 
-/// OM-80 to OM-82.
+/// The control metrics have these numbers, types, semantics, units, instances and help texts (OM-80
+/// to OM-82).
 #[test]
 fn control_metrics() {
     let host = Host::new();
