@@ -11,6 +11,7 @@ use pcp_pmda_test::pcp::{self, Environment, Pmcd};
 use pcp_pmda_test::run::bounded;
 use pcp_pmda_test::{Library, compiler};
 use regex::Regex;
+use similar::{Change, ChangeTag, TextDiff};
 
 use crate::agents::{daemon, environment_on, object, text};
 
@@ -163,30 +164,13 @@ fn dbpmda(environment: &Environment, names: &Path, open: &str) -> String {
 /// The lines that only one of two texts has, each behind `C:` or `Rust:`.
 pub fn differences(c: &str, rust: &str) -> Vec<String> {
     let (c, rust): (Vec<&str>, Vec<&str>) = (c.lines().collect(), rust.lines().collect());
-    // Longest common subsequence: texts are some hundred lines.
-    let mut common = vec![vec![0_u16; rust.len() + 1]; c.len() + 1];
-    for (i, left) in c.iter().enumerate().rev() {
-        for (j, right) in rust.iter().enumerate().rev() {
-            common[i][j] = if left == right {
-                common[i + 1][j + 1] + 1
-            } else {
-                common[i + 1][j].max(common[i][j + 1])
-            };
-        }
-    }
-    let (mut i, mut j, mut found) = (0, 0, Vec::new());
-    while i < c.len() || j < rust.len() {
-        if i < c.len() && j < rust.len() && c[i] == rust[j] {
-            (i, j) = (i + 1, j + 1);
-        } else if j == rust.len() || (i < c.len() && common[i + 1][j] >= common[i][j + 1]) {
-            found.push(format!("C:    {}", c[i]));
-            i += 1;
-        } else {
-            found.push(format!("Rust: {}", rust[j]));
-            j += 1;
-        }
-    }
-    found
+    let changes = TextDiff::from_slices(&c, &rust);
+    let line = |change: Change<&str>| match change.tag() {
+        ChangeTag::Delete => Some(format!("C:    {}", change.value())),
+        ChangeTag::Insert => Some(format!("Rust: {}", change.value())),
+        ChangeTag::Equal => None,
+    };
+    changes.iter_all_changes().filter_map(line).collect()
 }
 
 #[test]

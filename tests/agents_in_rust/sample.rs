@@ -13,27 +13,128 @@ use regex::{Captures, Regex};
 use crate::agents::{daemon, environment_on, text};
 use crate::beside::{compile_help, differences};
 
-/// What differs: lines of the agent in C, and of the one in Rust.
-const DIFFERENCES: &[&str] = &[
-    // A metric that is not supported has no semantics in C, which is none of PCP's.
-    "C:        Semantics: ??? (0)  Units: none",
-    "Rust:     Semantics: instant  Units: none",
-    "C:        Semantics: ??? (0)  Units: none",
-    "Rust:     Semantics: instant  Units: none",
+/// Lines that differ, those of the agent in C and of the one in Rust.
+struct Differ {
+    /// PCP 7.2's agent differs, PCP 6's does not; else each does.
+    since_7_2: bool,
+    /// How often the lines come, one after the other.
+    times: usize,
+    lines: &'static [&'static str],
+}
+
+/// What differs, in the order of the script.
+const DIFFERENCES: &[Differ] = &[
+    // The agent's options for debugging, `sample.control`, are a text, no longer a number.
+    Differ {
+        since_7_2: true,
+        times: 1,
+        lines: &[
+            "C:        Data Type: string  InDom: PM_INDOM_NULL 0xffffffff",
+            "Rust:     Data Type: 32-bit int  InDom: PM_INDOM_NULL 0xffffffff",
+        ],
+    },
+    NO_SEMANTICS,
+    Differ {
+        since_7_2: true,
+        times: 1,
+        lines: &[
+            "C:        Data Type: string  InDom: PM_INDOM_NULL = 4294967295 = 0xffffffff",
+            "Rust:     Data Type: 32-bit int  InDom: PM_INDOM_NULL = 4294967295 = 0xffffffff",
+        ],
+    },
+    NO_SEMANTICS,
+    Differ {
+        since_7_2: true,
+        times: FETCHES,
+        lines: &["C:        value \"\"", "Rust:     value 0"],
+    },
     // An agent in Rust has values for the instances of a domain only, not for `bin-250`.
-    "C:    pmNameIndom: indom=29.2 inst=250: Unknown or illegal instance identifier",
-    "C:        inst [250] value 250",
-    "Rust:     inst [200 or \"bin-200\"] value 250",
-    "C:    pmNameIndom: indom=29.2 inst=450: Unknown or illegal instance identifier",
-    "C:        inst [450] value 450",
-    "Rust:     inst [400 or \"bin-400\"] value 450",
-    "C:    pmNameIndom: indom=29.2 inst=650: Unknown or illegal instance identifier",
-    "C:        inst [650] value 650",
-    "Rust:     inst [600 or \"bin-600\"] value 650",
-    "C:    pmNameIndom: indom=29.2 inst=850: Unknown or illegal instance identifier",
-    "C:        inst [850] value 850",
-    "Rust:     inst [800 or \"bin-800\"] value 850",
+    Differ {
+        since_7_2: false,
+        times: 1,
+        lines: &[
+            "C:    pmNameIndom: indom=29.2 inst=250: Unknown or illegal instance identifier",
+            "C:        inst [250] value 250",
+            "Rust:     inst [200 or \"bin-200\"] value 250",
+            "C:    pmNameIndom: indom=29.2 inst=450: Unknown or illegal instance identifier",
+            "C:        inst [450] value 450",
+            "Rust:     inst [400 or \"bin-400\"] value 450",
+            "C:    pmNameIndom: indom=29.2 inst=650: Unknown or illegal instance identifier",
+            "C:        inst [650] value 650",
+            "Rust:     inst [600 or \"bin-600\"] value 650",
+            "C:    pmNameIndom: indom=29.2 inst=850: Unknown or illegal instance identifier",
+            "C:        inst [850] value 850",
+            "Rust:     inst [800 or \"bin-800\"] value 850",
+        ],
+    },
+    // The text 0 is none of the agent's options for debugging.
+    Differ {
+        since_7_2: true,
+        times: 1,
+        lines: &[
+            "C:    sample.control: new value=\"0\" pmStore: Impossible value or scale conversion",
+            "C:    [exit 1]",
+            "Rust: sample.control old value=0 new value=0",
+            "Rust: [exit 0]",
+        ],
+    },
+    // `updown.obs`: after a store to `updown.control.repeat` the count begins again. With PCP 6's agent, and
+    // in Rust, a count that has begun goes on, so each value comes one fetch later.
+    Differ {
+        since_7_2: true,
+        times: 1,
+        lines: &[
+            "C:        value 60",
+            "Rust:     value 10",
+            "C:        value 10",
+            "Rust:     value 60",
+            "C:        value -40",
+            "Rust:     value 10",
+            "C:        value -10",
+            "Rust:     value -40",
+            "C:        value 40",
+            "Rust:     value -10",
+            "C:        value 10",
+            "Rust:     value 40",
+            "C:        value -40",
+            "Rust:     value 10",
+            "C:        value -10",
+            "Rust:     value -40",
+            "C:        value 40",
+            "Rust:     value -10",
+            "C:        value 10",
+            "Rust:     value 40",
+            "C:        value -40",
+            "Rust:     value 10",
+            "C:        value -10",
+            "Rust:     value -40",
+        ],
+    },
+    // Two values of `needprofile` are others.
+    Differ {
+        since_7_2: true,
+        times: 1,
+        lines: &[
+            "C:           5.000        26.00   ",
+            "C:           5.000        26.00   ",
+            "Rust:       12.05          5.260  ",
+            "Rust:       12.05          5.260  ",
+        ],
+    },
 ];
+
+/// A metric that is not supported has no semantics in C, which is none of PCP's.
+const NO_SEMANTICS: Differ = Differ {
+    since_7_2: false,
+    times: 1,
+    lines: &[
+        "C:        Semantics: ??? (0)  Units: none",
+        "Rust:     Semantics: instant  Units: none",
+    ],
+};
+
+/// The number of fetches of all metrics.
+const FETCHES: usize = 7;
 
 /// The metrics of later versions of the agent in C, by their numbers: those of 6.3, then those of 7.2,
 /// whose units PCP 6 does not have. The agent in Rust has the metrics of PCP 6.0.
@@ -122,7 +223,10 @@ fn steady(text: &str) -> String {
     let value = Regex::new(r"value \d+").expect("a pattern");
     let masked = |found: &Captures<'_>| format!("{}\n{}", &found[1], value.replace_all(&found[2], "value N"));
     let text = many.expect("a pattern").replace_all(&text, masked).into_owned();
-    let scrambled = Regex::new(r"(?m)^(sample\.scramble\.bin\n(?:    labels .*\n)?)((?:    inst .*\n)*)");
+    // pminfo shows the labels of instances below the metric that comes next, or below their own.
+    let scrambled = Regex::new(
+        r"(?m)^(sample\.scramble\.bin\n(?:    labels .*\n)?(?:\nsample\..*\n    labels .*\n)?)((?:    inst .*\n)+)",
+    );
     let sorted = |found: &Captures<'_>| {
         let mut lines: Vec<&str> = found[2].lines().collect();
         lines.sort_unstable();
@@ -156,7 +260,7 @@ fn clients(pmcd: &Pmcd<'_>, metrics: &[String]) -> String {
     run("pminfo", &[&["-dm"], &with_secrets[..]].concat());
     run("pminfo", &[&["-l"], &with_secrets[..]].concat());
     run("pminfo", &[&["-tTI"], &metrics[..]].concat());
-    for _ in 0..7 {
+    for _ in 0..FETCHES {
         run("pminfo", &[&["-f"], &with_secrets[..]].concat());
     }
     for metric in APART {
@@ -390,6 +494,8 @@ fn sample_on(library: Library) -> Result<(), String> {
     let rust = answers(&daemon("sample"))?;
     fs::write(environment.directory.join("c.txt"), &c).expect("target is writable");
     fs::write(environment.directory.join("rust.txt"), &rust).expect("target is writable");
-    assert_eq!(differences(&c, &rust), DIFFERENCES);
+    let differ = DIFFERENCES.iter().filter(|differ| cfg!(since_7_2) || !differ.since_7_2);
+    let expected: Vec<&str> = differ.flat_map(|differ| differ.lines.repeat(differ.times)).collect();
+    assert_eq!(differences(&c, &rust), expected);
     Ok(())
 }
