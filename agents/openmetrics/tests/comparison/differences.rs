@@ -68,7 +68,7 @@ const DELIBERATE_7: &[Row] = &[
 ];
 
 /// Whether the agent in Python is that of this version of PCP or a later one.
-fn is_since(version: (u32, u32)) -> bool {
+pub fn is_since(version: (u32, u32)) -> bool {
     let output = Command::new("pkg-config")
         .args(["--modversion", "libpcp_pmda"])
         .output();

@@ -90,7 +90,9 @@ fn sources_come_change_and_go() {
         // What the file of an address named before is not there any more.
         ("two", "", "OM-18"),
     ];
-    compare_but(&rows, |which| {
+    // PCP 7's agent takes away what a document does not have any more, as ours does.
+    let rows = if differences::is_since((7, 0)) { &[] } else { &rows[..] };
+    compare_but(rows, |which| {
         let host = Host::new("sources", which);
         host.add_document("one", "a{x=\"1\"} 1\nb 2\n");
         host.add_document("two", "a 1\n");
