@@ -52,7 +52,7 @@ const REASONS: &[(&str, &str)] = &[
     ),
     (
         "load",
-        "a check before the file is opened: a FIFO does not block, and root follows nobody else's link",
+        "each folder of the path is opened by itself: root follows nobody else's link, and a FIFO does not block",
     ),
     (
         "lookup by full name",
