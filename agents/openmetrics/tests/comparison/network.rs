@@ -19,15 +19,38 @@ fn compare(rows: &[Row], scene: impl Fn(Which) -> Answers) {
     differences::judge_by(&between(&theirs, &ours), rows);
 }
 
-/// The version of Python's requests: 2.28 in Debian 12, 2.32 in Debian 13, 2.34 in sid. What changed
-/// from 2.32 on, and with the urllib3 2 below it (OM-94, OM-96 to OM-98), did not change in ours,
-/// which is one on all systems.
-fn requests_version() -> (u32, u32) {
-    let program = "import requests; print(requests.__version__)";
+/// What a program of Python prints, with the libraries that PCP's agent has.
+fn python(program: &str) -> String {
     let output = Command::new("/usr/bin/python3").args(["-c", program]).output();
-    let version = String::from_utf8(output.expect("python3 is there").stdout).expect("a version");
-    let mut parts = version.trim().split('.').map(|part| part.parse().expect("a number"));
-    (parts.next().expect("a number"), parts.next().expect("another one"))
+    let printed = String::from_utf8(output.expect("python3 is there").stdout).expect("a text");
+    printed.trim().to_owned()
+}
+
+/// The version of a library in Python. Each system pairs requests and the urllib3 below it in its
+/// own way: 2.28.1 with 1.26.12 in Debian 12, 2.31.0 with 2.0.7 in Ubuntu 24.04, 2.32.3 with 2.3.0
+/// in Debian 13. What changed in them (OM-94, OM-96 to OM-98) did not change in ours, which is one
+/// on all systems.
+fn version(library: &str) -> [u32; 3] {
+    let text = python(&format!("import {library}; print({library}.__version__)"));
+    let parts: Vec<u32> = text.split('.').map(|part| part.parse().expect("a number")).collect();
+    parts.try_into().expect("three numbers")
+}
+
+/// Whether requests looks in `~/.netrc` for a host whose address has a user, as it does since
+/// CVE-2024-47081 was mended. Distributions mended it in older versions, whose number stayed.
+fn prefers_netrc() -> bool {
+    let program = r#"
+import os, tempfile, requests
+with tempfile.NamedTemporaryFile("w") as netrc:
+    print("machine localhost login me password secret", file=netrc, flush=True)
+    os.environ["NETRC"] = netrc.name
+    print(requests.utils.get_netrc_auth("http://u:p@localhost/"))
+"#;
+    match python(program).as_str() {
+        "('me', 'secret')" => true,
+        "None" => false,
+        other => panic!("neither a login nor none: {other:?}"),
+    }
 }
 
 /// What has become of each source. Words about what has failed are those of libraries in Python.
@@ -222,24 +245,28 @@ fn addresses_and_odd_answers() {
         ("status_code", "\"short\"", "OM-97"),
         ("status_code", "\"br\"", "OM-97"),
     ];
-    let version = requests_version();
-    if version < (2, 32) {
+    let (requests_version, urllib3_version) = (version("requests"), version("urllib3"));
+    if urllib3_version < [2, 1, 0] {
         rows.extend([("values", "xgzip", "OM-97"), ("requests", "again: GET /xgzip", "OM-97")]);
-    } else {
+    }
+    if urllib3_version >= [1, 26, 13] {
+        // A port with leading zeros.
         rows.extend([
             ("requests", "start: GET /m15 ", "OM-94"),
-            ("status", "\"badport\"", "OM-94"),
             ("status", "\"whole13\"", "OM-94"),
             ("status_code", "\"whole13\"", "OM-94"),
         ]);
     }
-    if ((2, 32)..(2, 34)).contains(&version) {
+    if requests_version >= [2, 32, 0] {
+        rows.push(("status", "\"badport\"", "OM-94"));
+    }
+    if ([2, 32, 0]..[2, 34, 0]).contains(&requests_version) {
         rows.extend([
             ("requests", "start: GET //double//x/y/ ", "OM-94"),
             ("requests", "start: GET /double//x/y/ ", "OM-94"),
         ]);
     }
-    if version >= (2, 34) {
+    if requests_version >= [2, 34, 0] {
         // Other words for an address that is none.
         rows.extend(["\"whole1\"", "\"whole2\"", "\"whole12\""].map(|source| ("status", source, "OM-94")));
     }
@@ -291,7 +318,7 @@ fn cookies_and_netrc() {
         ("requests", "below: GET /below/x ", "OM-96"),
         ("user", "pminfo openmetrics.user.x", "OM-64"),
     ];
-    if requests_version() >= (2, 32) {
+    if prefers_netrc() {
         rows.push(("requests", "user: GET /user ", "OM-96"));
     }
     compare(&rows, |which| {
@@ -454,8 +481,8 @@ fn certificates() {
     .map(|(source, name, host, options)| (source, host, SecureServer::start(folder.path(), name, options)))
     .collect();
     let store = folder.path().join("store.pem").display().to_string();
-    let newer = requests_version() >= (2, 32);
-    let rows: &[Row] = if newer {
+    let needs_alternative_names = version("urllib3") >= [2, 0, 0];
+    let rows: &[Row] = if needs_alternative_names {
         &[
             ("status", "\"name_only\"", "OM-98"),
             ("status_code", "\"name_only\"", "OM-98"),
@@ -485,7 +512,11 @@ fn certificates() {
             let good = answers
                 .iter()
                 .filter(|((metric, _), value)| metric == "status" && *value == "\"success\"");
-            let trusted = if newer && which == Which::Python { 5 } else { 7 };
+            let trusted = if needs_alternative_names && which == Which::Python {
+                5
+            } else {
+                7
+            };
             assert_eq!(good.count(), trusted, "{which:?}: {answers:#?}");
             questions::about(&pmcd, &host, "own", "https", &mut answers);
             answers.retain(|_, answer| !answer.contains("https://"));
