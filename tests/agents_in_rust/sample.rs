@@ -15,18 +15,43 @@ use crate::beside::{compile_help, differences};
 
 /// Lines that differ, those of the agent in C and of the one in Rust.
 struct Differ {
-    /// PCP 7.2's agent differs, PCP 6's does not; else each does.
-    since_7_2: bool,
+    /// The versions of the agent in C that differ.
+    versions: Versions,
     /// How often the lines come, one after the other.
     times: usize,
     lines: &'static [&'static str],
+}
+
+/// Versions of the agent in C, known by the metrics of [`LATER`] that they have.
+enum Versions {
+    All,
+    /// Of PCP 6.3 alone.
+    Of6_3,
+    Since6_3,
+    Since7_2,
+}
+
+impl Versions {
+    /// Whether the agent that has these metrics, which the one in Rust has not, is one of them.
+    fn have(&self, later: &[&str]) -> bool {
+        let (since_6_3, since_7_2) = (
+            later.contains(&"sample.updown.control.mode"),
+            later.contains(&"sample.temperature.celsius"),
+        );
+        match self {
+            Versions::All => true,
+            Versions::Of6_3 => since_6_3 && !since_7_2,
+            Versions::Since6_3 => since_6_3,
+            Versions::Since7_2 => since_7_2,
+        }
+    }
 }
 
 /// What differs, in the order of the script.
 const DIFFERENCES: &[Differ] = &[
     // The agent's options for debugging, `sample.control`, are a text, no longer a number.
     Differ {
-        since_7_2: true,
+        versions: Versions::Since7_2,
         times: 1,
         lines: &[
             "C:        Data Type: string  InDom: PM_INDOM_NULL 0xffffffff",
@@ -34,8 +59,19 @@ const DIFFERENCES: &[Differ] = &[
         ],
     },
     NO_SEMANTICS,
+    // 6.3's agent has no help text for a metric that it does not know.
     Differ {
-        since_7_2: true,
+        versions: Versions::Of6_3,
+        times: 1,
+        lines: &[
+            "C:    sample.bad.unknown One-line Help: Error: One-line or help text is not available",
+            "Rust: sample.bad.unknown One-line Help: Error: Unknown or illegal metric identifier",
+            "C:    Full Help: Error: One-line or help text is not available",
+            "Rust: Full Help: Error: Unknown or illegal metric identifier",
+        ],
+    },
+    Differ {
+        versions: Versions::Since7_2,
         times: 1,
         lines: &[
             "C:        Data Type: string  InDom: PM_INDOM_NULL = 4294967295 = 0xffffffff",
@@ -44,13 +80,13 @@ const DIFFERENCES: &[Differ] = &[
     },
     NO_SEMANTICS,
     Differ {
-        since_7_2: true,
+        versions: Versions::Since7_2,
         times: FETCHES,
         lines: &["C:        value \"\"", "Rust:     value 0"],
     },
     // An agent in Rust has values for the instances of a domain only, not for `bin-250`.
     Differ {
-        since_7_2: false,
+        versions: Versions::All,
         times: 1,
         lines: &[
             "C:    pmNameIndom: indom=29.2 inst=250: Unknown or illegal instance identifier",
@@ -69,7 +105,7 @@ const DIFFERENCES: &[Differ] = &[
     },
     // The text 0 is none of the agent's options for debugging.
     Differ {
-        since_7_2: true,
+        versions: Versions::Since7_2,
         times: 1,
         lines: &[
             "C:    sample.control: new value=\"0\" pmStore: Impossible value or scale conversion",
@@ -78,10 +114,10 @@ const DIFFERENCES: &[Differ] = &[
             "Rust: [exit 0]",
         ],
     },
-    // `updown.obs`: after a store to `updown.control.repeat` the count begins again. With PCP 6's agent, and
+    // `updown.obs`: after a store to `updown.control.repeat` the count begins again. With PCP 6.0's agent, and
     // in Rust, a count that has begun goes on, so each value comes one fetch later.
     Differ {
-        since_7_2: true,
+        versions: Versions::Since6_3,
         times: 1,
         lines: &[
             "C:        value 60",
@@ -112,7 +148,7 @@ const DIFFERENCES: &[Differ] = &[
     },
     // Two values of `needprofile` are others.
     Differ {
-        since_7_2: true,
+        versions: Versions::Since6_3,
         times: 1,
         lines: &[
             "C:           5.000        26.00   ",
@@ -125,7 +161,7 @@ const DIFFERENCES: &[Differ] = &[
 
 /// A metric that is not supported has no semantics in C, which is none of PCP's.
 const NO_SEMANTICS: Differ = Differ {
-    since_7_2: false,
+    versions: Versions::All,
     times: 1,
     lines: &[
         "C:        Semantics: ??? (0)  Units: none",
@@ -136,8 +172,8 @@ const NO_SEMANTICS: Differ = Differ {
 /// The number of fetches of all metrics.
 const FETCHES: usize = 7;
 
-/// The metrics of later versions of the agent in C, by their numbers: those of 6.3, then those of 7.2,
-/// whose units PCP 6 does not have. The agent in Rust has the metrics of PCP 6.0.
+/// The metrics of later versions of the agent in C, by their numbers: that of 6.2, those of 6.3, then those of
+/// 7.2, whose units PCP 6 does not have. The agent in Rust has the metrics of PCP 6.0.
 const LATER: [&str; 16] = [
     "sample.not_ready_msec",
     "sample.updown.control.mode",
@@ -483,6 +519,8 @@ fn sample_on(library: Library) -> Result<(), String> {
     // Each version has those of the versions before it.
     assert!(LATER.starts_with(&missing), "{missing:?}");
     assert!(!cfg!(since_7_2) || missing.len() == LATER.len(), "{missing:?}");
+    let differ = DIFFERENCES.iter().filter(|differ| differ.versions.have(&missing));
+    let expected: Vec<&str> = differ.flat_map(|differ| differ.lines.repeat(differ.times)).collect();
     assert!(own.iter().all(|metric| metrics.contains(metric)), "{own:?}");
     metrics.retain(|metric| ![&APART[..], &LATER].concat().contains(&metric.as_str()));
     let answers = |program: &Path| -> Result<String, String> {
@@ -494,8 +532,6 @@ fn sample_on(library: Library) -> Result<(), String> {
     let rust = answers(&daemon("sample"))?;
     fs::write(environment.directory.join("c.txt"), &c).expect("target is writable");
     fs::write(environment.directory.join("rust.txt"), &rust).expect("target is writable");
-    let differ = DIFFERENCES.iter().filter(|differ| cfg!(since_7_2) || !differ.since_7_2);
-    let expected: Vec<&str> = differ.flat_map(|differ| differ.lines.repeat(differ.times)).collect();
     assert_eq!(differences(&c, &rust), expected);
     Ok(())
 }
