@@ -83,7 +83,7 @@ pub(crate) const PMAPI: u8 = PMAPI_VERSION as u8;
 /// PCP 6.0 sends no microseconds of a result's time stamp (WIRE-52).
 pub(crate) const SINCE_6_0: bool = cfg!(since_6_0);
 
-/// PCP 6.0.2 changed the words about a metric without an instance domain (INIT-42).
+/// PCP 6.0.2 changed the words about a metric whose instance domain is not in the table (INIT-42).
 pub(crate) const SINCE_6_0_2: bool = cfg!(since_6_0_2);
 
 /// PCP 6.0.5 revised the diagnostics: values of unknown instances are always reported; a reply that

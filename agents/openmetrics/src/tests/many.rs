@@ -86,8 +86,8 @@ fn a_thousand_sources_of_which_a_tenth_is_dead() {
             .ok();
         assert_eq!(values.expect(name).value::<f64>(), number, "{name}");
     }
-    // Fifty silent ones, each waited for by itself, take more than a minute.
-    assert!(first < WAIT * 9 && second < WAIT, "{first:?}, {second:?}");
+    // Fifty silent ones, each waited for by itself, take a hundred seconds.
+    assert!(first.max(second) < WAIT * 25, "{first:?}, {second:?}");
     // The slow one has values later, too, and delays nobody.
     let deadline = Instant::now() + SLOW * 2;
     while !pmcd
