@@ -206,9 +206,10 @@ impl Row {
         );
     }
 
-    /// The instructions of a fetch.
+    /// The instructions of a fetch. What two starts of an agent differ in, some thousands for a large file,
+    /// is nothing beside as many fetches as are timed.
     fn instructions(&self, program: &Path, place: &Place) -> u64 {
-        let counts = [10, 30].map(|rounds| {
+        let counts = [10, 10 + self.rounds].map(|rounds| {
             let out = profile_dir().join("bench-ports.callgrind");
             let mut command = Command::new("valgrind");
             command
@@ -224,7 +225,7 @@ impl Row {
                 .and_then(|total| total.trim().parse::<u64>().ok())
                 .expect("a number")
         });
-        (counts[1] - counts[0]) / 20
+        (counts[1] - counts[0]) / u64::from(self.rounds)
     }
 }
 
