@@ -12,7 +12,15 @@ use crate::agents::{daemon, environment, object};
 
 /// Sends lines to the agent, and asks for their values until they are there.
 fn assert_values(pmcd: &Pmcd<'_>, socket: &Path, first: u32) -> Result<(), String> {
-    let mut connection = UnixStream::connect(socket).map_err(|error| format!("{error}: {}", pmcd.log()))?;
+    // The agent listens when it has started, and pmcd may be ready before that.
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let mut connection = loop {
+        match UnixStream::connect(socket) {
+            Ok(connection) => break connection,
+            Err(_) if Instant::now() < deadline => thread::sleep(Duration::from_millis(5)),
+            Err(error) => return Err(format!("{error}: {}", pmcd.log())),
+        }
+    };
     for number in first..first + 65 {
         writeln!(connection, "name{number} {number}.5").map_err(|error| error.to_string())?;
     }
