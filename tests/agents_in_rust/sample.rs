@@ -25,8 +25,9 @@ struct Differ {
 /// Versions of the agent in C, known by the metrics of [`LATER`] that they have.
 enum Versions {
     All,
-    /// Of PCP 6.3 alone.
-    Of6_3,
+    /// Of PCP 6.2 and 6.3 alone.
+    Of6_2And6_3,
+    Since6_2,
     Since6_3,
     Since7_2,
 }
@@ -34,13 +35,15 @@ enum Versions {
 impl Versions {
     /// Whether the agent that has these metrics, which the one in Rust has not, is one of them.
     fn have(&self, later: &[&str]) -> bool {
-        let (since_6_3, since_7_2) = (
+        let (since_6_2, since_6_3, since_7_2) = (
+            later.contains(&"sample.not_ready_msec"),
             later.contains(&"sample.updown.control.mode"),
             later.contains(&"sample.temperature.celsius"),
         );
         match self {
             Versions::All => true,
-            Versions::Of6_3 => since_6_3 && !since_7_2,
+            Versions::Of6_2And6_3 => since_6_2 && !since_7_2,
+            Versions::Since6_2 => since_6_2,
             Versions::Since6_3 => since_6_3,
             Versions::Since7_2 => since_7_2,
         }
@@ -59,9 +62,9 @@ const DIFFERENCES: &[Differ] = &[
         ],
     },
     NO_SEMANTICS,
-    // 6.3's agent has no help text for a metric that it does not know.
+    // The agents of 6.2 and 6.3 have no help text for a metric that they do not know.
     Differ {
-        versions: Versions::Of6_3,
+        versions: Versions::Of6_2And6_3,
         times: 1,
         lines: &[
             "C:    sample.bad.unknown One-line Help: Error: One-line or help text is not available",
@@ -148,7 +151,7 @@ const DIFFERENCES: &[Differ] = &[
     },
     // Two values of `needprofile` are others.
     Differ {
-        versions: Versions::Since6_3,
+        versions: Versions::Since6_2,
         times: 1,
         lines: &[
             "C:           5.000        26.00   ",
