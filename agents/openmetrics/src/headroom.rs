@@ -36,6 +36,15 @@ pub fn has_for_document(length: usize) -> bool {
     length.saturating_mul(FORMS) < HEADROOM / 4 || has(length.saturating_mul(FORMS))
 }
 
+/// What a new thread may need, in bytes: glibc's allocator sets so many addresses aside for it.
+const THREAD: usize = 64 << 20;
+
+/// Returns true if there is memory for so many new threads. A thread that has none ends the process.
+#[must_use]
+pub fn has_for_threads(count: usize) -> bool {
+    has(count.saturating_mul(THREAD))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -2,7 +2,8 @@
 //! one of the process. Where an allocation fails the process ends, and so does the test.
 
 use std::fmt::Write as _;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use parking_lot::Mutex;
@@ -93,6 +94,19 @@ fn write_numbers(folder: &Path) {
     fs::write(directory.join("144.5120.py"), names).expect("written");
 }
 
+/// A document of one value.
+fn tick(round: usize) -> String {
+    format!("tick {round}\n")
+}
+
+/// Has a script write the document of the first source: a thread of its own waits for its end.
+fn write_script(folder: &Path) {
+    let script = folder.join("config.d/big.sh");
+    let text = format!("#!/bin/sh\nexec cat '{}'\n", folder.join("big").display());
+    fs::write(&script, text).expect("written");
+    fs::set_permissions(&script, Permissions::from_mode(0o755)).expect("changed");
+}
+
 /// One test at a time: the limit is one of the process.
 static LIMIT: Mutex<()> = Mutex::new(());
 
@@ -106,13 +120,15 @@ fn hurts_itself_alone(document: Document, prepare: fn(&Path)) {
     fs::create_dir(at("config.d")).expect("made");
     prepare(directory.path());
     for source in ["big", "small"] {
-        let url = format!("file://{}\n", at(source).display());
-        fs::write(at(&format!("config.d/{source}.url")), url).expect("written");
+        if !at(&format!("config.d/{source}.sh")).exists() {
+            let url = format!("file://{}\n", at(source).display());
+            fs::write(at(&format!("config.d/{source}.url")), url).expect("written");
+        }
         fs::write(at(source), "tick 1\n").expect("written");
     }
     let builder = Harness::<OpenMetrics>::builder().folder(directory.path());
     let mut pmcd = builder.start().expect("it starts");
-    // An agent that runs has its threads, with what the allocator sets aside for each.
+    // An agent that runs has its threads.
     drop(pmcd.fetch_all(&["openmetrics.small.tick", "openmetrics.big.tick"]));
     let (mut bound, mut is_lost) = (None, false);
     for round in 1..=20 {
@@ -166,6 +182,11 @@ fn values() {
 #[test]
 fn documents() {
     hurts_itself_alone(long_document, |_| ());
+}
+
+#[test]
+fn threads() {
+    hurts_itself_alone(tick, write_script);
 }
 
 #[test]

@@ -31,6 +31,7 @@ use super::proxy::Proxies;
 use super::secure::Secure;
 use super::tls::Trust;
 use super::url::Url;
+use super::work::on_another_thread;
 use crate::limits;
 use crate::secret::Secret;
 
@@ -404,8 +405,7 @@ async fn read(response: Response<Incoming>, memory: &Arc<Memory>) -> Result<Docu
         return coding::unpack(document, &codings, memory);
     }
     let memory = Arc::clone(memory);
-    let unpacked = tokio::task::spawn_blocking(move || coding::unpack(document, &codings, &memory));
-    unpacked.await.unwrap_or_else(|error| Err(error.to_string()))
+    on_another_thread(move || coding::unpack(document, &codings, &memory)).await
 }
 
 /// Whether a body has ended before its length.

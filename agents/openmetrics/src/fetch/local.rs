@@ -19,6 +19,7 @@ use tokio::sync::oneshot;
 use super::complaints::{self, Complaints};
 use super::descriptors::Descriptors;
 use super::document::{Document, Memory};
+use crate::headroom;
 
 /// The stack of a thread that waits for a program, in bytes.
 const STACK: usize = 64 << 10;
@@ -188,6 +189,9 @@ fn end_of(process: u32) -> std::io::Result<oneshot::Receiver<()>> {
         // Nobody may wait for the end any more.
         let _ = ended.send(());
     };
+    if !headroom::has_for_threads(1) {
+        return Err(std::io::Error::other(headroom::NO_MEMORY));
+    }
     thread::Builder::new()
         .name("script".to_owned())
         .stack_size(STACK)
@@ -220,6 +224,10 @@ impl Drop for Running {
         let Some(mut child) = self.0.take() else { return };
         kill(&child);
         // It may take its time to die.
-        tokio::task::spawn_blocking(move || child.wait());
+        if headroom::has_for_threads(1) {
+            tokio::task::spawn_blocking(move || child.wait());
+        } else {
+            let _ = child.try_wait();
+        }
     }
 }

@@ -29,15 +29,11 @@ mod url;
 mod work;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
-
 use attempts::{Attempt, Attempts, End};
-use complaints::Complaints;
-use descriptors::Descriptors;
 pub use document::{Failure, Memory};
 pub(crate) use http::is_header;
 use peer::Peer;
@@ -48,7 +44,7 @@ pub use url::Url;
 pub use work::Outcome;
 use work::{Job, Loop, Shared, failure};
 
-use crate::limits;
+use crate::{headroom, limits};
 
 /// If no source has answered for so long, another thread reads files.
 const STALL: Duration = Duration::from_millis(5);
@@ -96,14 +92,7 @@ impl Fetcher {
     pub fn bounded(memory: Arc<Memory>, bound: Duration) -> Fetcher {
         let (sender, results) = channel();
         Fetcher {
-            shared: Arc::new(Shared {
-                client: OnceLock::new(),
-                memory,
-                complaints: Complaints::default(),
-                descriptors: Descriptors::raise(),
-                files: Mutex::default(),
-                bound,
-            }),
+            shared: Arc::new(Shared::new(memory, bound)),
             work: None,
             results,
             sender,
@@ -174,7 +163,7 @@ impl Fetcher {
         };
         let work = match &mut self.work {
             Some(work) => work,
-            none => match Loop::start() {
+            none => match Loop::start(&self.shared) {
                 Ok(work) => none.insert(work),
                 Err(error) => {
                     known.attempts.add(attempt);
@@ -190,14 +179,7 @@ impl Fetcher {
             return;
         }
         known.attempts.add(attempt);
-        let mut files = self.shared.files.lock();
-        files.push_back(job);
-        let is_read = files.len() > 1;
-        drop(files);
-        // Whoever reads the first takes the others, too.
-        if !is_read {
-            self.read_files();
-        }
+        self.shared.read(job);
     }
 
     /// Forgets a source, whose file has gone.
@@ -226,7 +208,7 @@ impl Fetcher {
     pub fn next(&mut self) -> Option<Outcome> {
         while !self.awaited.is_empty() {
             let left = self.tick.saturating_duration_since(Instant::now());
-            let has_files = !self.shared.files.lock().is_empty();
+            let has_files = self.shared.has_files();
             match self
                 .results
                 .recv_timeout(if has_files { left.min(STALL) } else { left })
@@ -234,7 +216,7 @@ impl Fetcher {
                 Ok(outcome) if self.come(&outcome) => return Some(outcome),
                 Ok(_) => {}
                 Err(_) if left.is_zero() => self.look_after_awaited(),
-                Err(RecvTimeoutError::Timeout) if has_files => self.read_files(),
+                Err(RecvTimeoutError::Timeout) if has_files => self.read_beside(),
                 Err(_) => {}
             }
         }
@@ -307,11 +289,13 @@ impl Fetcher {
         true
     }
 
-    /// Has one more thread read files, until there are none.
-    fn read_files(&self) {
-        let Some(work) = &self.work else { return };
+    /// Has one more thread read the files that wait, beside one whose disk hangs.
+    fn read_beside(&self) {
+        let Some(work) = self.work.as_ref().filter(|_| headroom::has_for_threads(1)) else {
+            return;
+        };
         let shared = Arc::clone(&self.shared);
-        work.handle.spawn_blocking(move || shared.read_files());
+        work.handle.spawn_blocking(move || shared.read_waiting());
     }
 }
 

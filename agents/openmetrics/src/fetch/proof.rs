@@ -7,6 +7,7 @@ use pmda_core::dir_entry::DirEntry;
 
 use super::connect::basic;
 use super::header_text::bytes;
+use super::work::on_another_thread;
 use crate::limits;
 use crate::secret::Login;
 
@@ -58,9 +59,8 @@ impl Proof {
 async fn content(line: &'static str, path: &Path) -> Result<String, String> {
     let owned = path.to_owned();
     let read = move || DirEntry::target_at(&owned).and_then(|entry| entry.content(limits::CONFIG));
-    let read = tokio::task::spawn_blocking(read).await;
-    let content = read.map_err(|error| wrong(line, path, &error.to_string()))?;
-    let content = content.map_err(|error| wrong(line, path, &error.to_string()))?;
+    let content = on_another_thread(move || read().map_err(|error| error.to_string())).await;
+    let content = content.map_err(|error| wrong(line, path, &error))?;
     let text = String::from_utf8(content).map_err(|_| wrong(line, path, "it is no UTF-8"))?;
     match text.trim() {
         "" => Err(wrong(line, path, "it is empty")),

@@ -15,7 +15,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::OnceCell;
 use tower_service::Service;
 
-use crate::limits;
+use crate::{headroom, limits};
 
 /// The stack of a thread, in bytes.
 const STACK: usize = 256 << 10;
@@ -57,6 +57,9 @@ impl Threads {
         let Some(runtime) = &self.0 else {
             return Err(io::Error::other("the agent ends"));
         };
+        if !headroom::has_for_threads(1) {
+            return Err(io::Error::other(headroom::NO_MEMORY));
+        }
         let done = runtime.spawn_blocking(work).await;
         done.unwrap_or_else(|error| Err(io::Error::other(error)))
     }

@@ -19,6 +19,7 @@ use tokio_openssl::SslStream;
 
 use super::address;
 use super::secure::Secure;
+use super::work::on_another_thread;
 use crate::limits;
 use crate::sources::Changed;
 
@@ -121,13 +122,17 @@ impl Trust {
         // Certificates of sources are renewed without a word to the agent.
         let files = match self.own.files() {
             files if files.is_empty() => Vec::new(),
-            files => on_another_thread(move || Ok(files.iter().map(|path| Changed::if_there(path)).collect())).await?,
+            files => on_another_thread(move || Ok(files.iter().map(|path| Changed::if_there(path)).collect()))
+                .await
+                .map_err(Refused)?,
         };
         if let Some(kept) = kept.as_ref().filter(|kept| kept.files == files) {
             return Ok(kept.context.clone());
         }
         let (bundle, own) = (self.bundle.clone(), self.own.clone());
-        let context = on_another_thread(move || build(bundle.as_ref(), &own)).await?;
+        let context = on_another_thread(move || build(bundle.as_ref(), &own))
+            .await
+            .map_err(Refused)?;
         *kept = Some(Kept {
             read: Instant::now(),
             files,
@@ -172,14 +177,6 @@ impl Trust {
             result.error_string()
         )
     }
-}
-
-/// Does work that may wait for a disk.
-async fn on_another_thread<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, String> + Send + 'static,
-) -> Result<T, Refused> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| Err(error.to_string())).map_err(Refused)
 }
 
 fn build(bundle: Option<&(&'static str, PathBuf)>, own: &Secure) -> Result<SslContext, String> {

@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use parking_lot::Mutex;
+use parking_lot::{Condvar, Mutex};
 use tokio::runtime::{self, Handle};
 use tokio::sync::oneshot;
 
@@ -19,6 +19,7 @@ use super::document::{Document, Failure, Memory};
 use super::peer::Peer;
 use super::target::Target;
 use super::{http, local};
+use crate::headroom;
 
 /// How long a thread waits for work.
 const IDLE: Duration = Duration::from_secs(300);
@@ -95,16 +96,43 @@ pub(super) fn failure(reason: impl Into<String>) -> Failure {
     }
 }
 
-/// The thread that waits for addresses and programs, and those that work for it.
+/// Does work that may wait for a disk, or takes its time, on another thread.
+///
+/// # Errors
+/// Those of the work; there is no memory for a thread; a panic.
+pub(super) async fn on_another_thread<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    if !headroom::has_for_threads(1) {
+        return Err(headroom::NO_MEMORY.to_owned());
+    }
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(error.to_string()))
+}
+
+/// The files that nobody has begun to read.
+#[derive(Default)]
+struct Files {
+    waiting: VecDeque<Job>,
+    /// Nobody is to read more of them.
+    is_over: bool,
+}
+
+/// The thread that waits for addresses and programs, the one that reads files, and those that work
+/// for both.
 pub(super) struct Loop {
     pub(super) handle: Handle,
+    shared: Arc<Shared>,
     /// Dropped, it ends.
     end: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Loop {
-    pub(super) fn start() -> std::io::Result<Loop> {
+    pub(super) fn start(shared: &Arc<Shared>) -> std::io::Result<Loop> {
+        if !headroom::has_for_threads(2) {
+            return Err(std::io::Error::other(headroom::NO_MEMORY));
+        }
         let runtime = runtime::Builder::new_current_thread()
             .enable_all()
             .max_blocking_threads(THREADS)
@@ -116,15 +144,17 @@ impl Loop {
         let (end, ended) = oneshot::channel::<()>();
         let run = move || {
             let _ = runtime.block_on(ended);
-            // A file that hangs is not waited for.
+            // Neither is a disk that hangs.
             runtime.shutdown_background();
         };
-        let thread = thread::Builder::new()
-            .name("fetch".to_owned())
-            .stack_size(STACK)
-            .spawn(run)?;
+        let thread = |name: &str| thread::Builder::new().name(name.to_owned()).stack_size(STACK);
+        let reader = Arc::clone(shared);
+        // A file that hangs is not waited for, so neither is this thread.
+        thread("files").spawn(move || reader.read_files())?;
+        let thread = thread("fetch").spawn(run)?;
         Ok(Loop {
             handle,
+            shared: Arc::clone(shared),
             end: Some(end),
             thread: Some(thread),
         })
@@ -134,6 +164,11 @@ impl Loop {
 /// Programs that still run are killed before the agent ends.
 impl Drop for Loop {
     fn drop(&mut self) {
+        *self.shared.files.lock() = Files {
+            waiting: VecDeque::new(),
+            is_over: true,
+        };
+        self.shared.file.notify_one();
         drop(self.end.take());
         let _ = self.thread.take().map(JoinHandle::join);
     }
@@ -141,16 +176,29 @@ impl Drop for Loop {
 
 pub(super) struct Shared {
     pub(super) client: OnceLock<http::Client>,
-    pub(super) memory: Arc<Memory>,
-    pub(super) complaints: Complaints,
-    pub(super) descriptors: Descriptors,
-    /// Files that nobody has begun to read.
-    pub(super) files: Mutex<VecDeque<Job>>,
+    memory: Arc<Memory>,
+    complaints: Complaints,
+    descriptors: Descriptors,
+    files: Mutex<Files>,
+    /// Wakes the thread that reads files.
+    file: Condvar,
     /// How long a source may take that says nothing else.
     pub(super) bound: Duration,
 }
 
 impl Shared {
+    pub(super) fn new(memory: Arc<Memory>, bound: Duration) -> Shared {
+        Shared {
+            client: OnceLock::new(),
+            memory,
+            complaints: Complaints::default(),
+            descriptors: Descriptors::raise(),
+            files: Mutex::default(),
+            file: Condvar::new(),
+            bound,
+        }
+    }
+
     fn client(&self) -> &http::Client {
         self.client.get_or_init(http::Client::of_the_environment)
     }
@@ -165,9 +213,35 @@ impl Shared {
         Some(known.unwrap_or_else(|| self.client().peer(url, secure.as_ref())))
     }
 
-    pub(super) fn read_files(&self) {
+    /// Has a file read.
+    pub(super) fn read(&self, job: Job) {
+        self.files.lock().waiting.push_back(job);
+        self.file.notify_one();
+    }
+
+    /// Whether there are files that nobody has begun to read.
+    pub(super) fn has_files(&self) -> bool {
+        !self.files.lock().waiting.is_empty()
+    }
+
+    /// Reads files until the agent ends.
+    fn read_files(&self) {
         loop {
-            let Some(job) = self.files.lock().pop_front() else {
+            self.read_waiting();
+            let mut files = self.files.lock();
+            if files.is_over {
+                return;
+            }
+            if files.waiting.is_empty() {
+                self.file.wait(&mut files);
+            }
+        }
+    }
+
+    /// Reads files until none waits.
+    pub(super) fn read_waiting(&self) {
+        loop {
+            let Some(job) = self.files.lock().waiting.pop_front() else {
                 return;
             };
             let result = match &*job.target {
