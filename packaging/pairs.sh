@@ -124,6 +124,8 @@ build() {
         "$(sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)" "$2" "$(packaging/depends.sh "$out/libpcp_pmda.so")" "$libc" >"$tree/DEBIAN/control"
     dpkg-deb -Zgzip -z1 --root-owner-group -b "$tree" "$out/package.deb" >/dev/null
     cp "$target/systems/pairs-$1-$2"/usr/lib/{,"$multi"/}libpcp.so.[0-9] "$out/" 2>/dev/null || true
+    mkdir "$out/c"
+    cp "$target/systems/pairs-$1-$2"/usr/lib/{,"$multi"/}libpcp_pmda.so.3 "$out/c/" 2>/dev/null || true
     echo "$SOURCES" >"$out/sources"
 }
 

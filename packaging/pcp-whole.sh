@@ -43,6 +43,7 @@ if [ "${1:-}" = --asked ]; then
     exit
 fi
 
+case $root in /var/*) fail "PCP's install-sh installs no file below /var: set CARGO_TARGET_DIR to a directory elsewhere" ;; esac
 packaging/pcp-tree.sh "$@"
 tree=$work/source
 c=$tree/src/libpcp_pmda/c
