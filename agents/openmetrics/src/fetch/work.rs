@@ -144,20 +144,21 @@ impl Loop {
         let (end, ended) = oneshot::channel::<()>();
         let run = move || {
             let _ = runtime.block_on(ended);
-            // Neither is a disk that hangs.
+            // A disk that hangs is not waited for.
             runtime.shutdown_background();
         };
         let thread = |name: &str| thread::Builder::new().name(name.to_owned()).stack_size(STACK);
-        let reader = Arc::clone(shared);
-        // A file that hangs is not waited for, so neither is this thread.
-        thread("files").spawn(move || reader.read_files())?;
-        let thread = thread("fetch").spawn(run)?;
-        Ok(Loop {
+        let new = Loop {
             handle,
             shared: Arc::clone(shared),
             end: Some(end),
-            thread: Some(thread),
-        })
+            thread: Some(thread("fetch").spawn(run)?),
+        };
+        shared.files.lock().is_over = false;
+        let reader = Arc::clone(shared);
+        // Neither is this thread.
+        thread("files").spawn(move || reader.read_files())?;
+        Ok(new)
     }
 }
 
