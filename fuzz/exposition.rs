@@ -2,7 +2,7 @@
 
 use pmda_openmetrics::exposition::{Excerpt, Parser, text, value};
 use pmda_openmetrics::filter::Config;
-use pmda_openmetrics::names::{self, Definition, Labels};
+use pmda_openmetrics::names::{self, Definition, SampleLabels};
 
 /// The longest file of an address: expressions may take as long as they like to compile, and are
 /// the administrator's own.
@@ -41,7 +41,7 @@ fn read(document: &str, config: &Config) -> Vec<String> {
         let mut parser = Parser::new(&again);
         let same = parser.next_sample().expect("one").expect("as before");
         assert_eq!(same.labels, sample.labels);
-        let labels = Labels::of(&sample, config);
+        let labels = SampleLabels::of(&sample, config);
         for set in [&labels.naming, &labels.optional] {
             assert!(set.is_sorted_by(|a, b| a.0 < b.0), "{set:?}");
         }

@@ -152,7 +152,7 @@ impl<D: AsFd> DirEntry<D> {
     /// `EISDIR` for a directory, `EINVAL` for what else is no regular file; what the system says.
     pub fn file(&self, flags: OFlags, mode: u32) -> io::Result<File> {
         match self.stat() {
-            Ok(stat) => Ok(self.known_file(&Status::of(&stat), flags, mode)?.0),
+            Ok(stat) => Ok(self.file_of(&Status::of(&stat), flags, mode)?.0),
             Err(error) if error.kind() == io::ErrorKind::NotFound && flags.contains(OFlags::CREATE) => {
                 Ok(self.regular(flags, mode)?.0)
             }
@@ -164,7 +164,7 @@ impl<D: AsFd> DirEntry<D> {
     ///
     /// # Errors
     /// As [`DirEntry::file`].
-    pub fn known_file(&self, status: &Status, flags: OFlags, mode: u32) -> io::Result<(File, Status)> {
+    pub fn file_of(&self, status: &Status, flags: OFlags, mode: u32) -> io::Result<(File, Status)> {
         check_regular(status)?;
         self.regular(flags, mode)
     }
@@ -339,15 +339,15 @@ fn check_regular(status: &Status) -> io::Result<()> {
 }
 
 /// Where a walk has ended: the entry and, if it is to be known, the status of what has the name.
-type Found = (DirEntry, Option<Status>);
+type WalkEnd = (DirEntry, Option<Status>);
 
 /// Goes along a path and follows the links that may be followed.
-fn walk(path: &FilePath, follow_last: bool) -> io::Result<Found> {
+fn walk(path: &FilePath, follow_last: bool) -> io::Result<WalkEnd> {
     let (mut directory, mut rest) = (start(path.bytes())?, joined(&[path.bytes()])?);
     let mut buffer = Vec::new();
     for _ in 0..=LINKS {
         match go(directory, &rest, follow_last, &mut buffer)? {
-            Step::End(found) => return Ok(found),
+            Step::End(end) => return Ok(end),
             Step::Link(at, leads_to) => {
                 rest = leads_to;
                 directory = if rest.starts_with(b"/") { start(&rest)? } else { at };
@@ -359,7 +359,7 @@ fn walk(path: &FilePath, follow_last: bool) -> io::Result<Found> {
 
 /// How far [`go`] has come.
 enum Step {
-    End(Found),
+    End(WalkEnd),
     /// A link: the directory that it is in, and the path from there on: the link's target with the
     /// rest of the path after it.
     Link(OwnedFd, Vec<u8>),

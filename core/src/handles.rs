@@ -40,8 +40,8 @@ impl<T> Handles<T> {
     /// # Errors
     /// `-ENOMEM` when memory or the handles of C, which are `int`s, run out.
     pub fn vacant(&mut self) -> Result<usize> {
-        let rest = self.slots.get(self.full..).unwrap_or_default();
-        self.full += rest.iter().take_while(|value| value.is_some()).count();
+        let above = self.slots.get(self.full..).unwrap_or_default();
+        self.full += above.iter().take_while(|value| value.is_some()).count();
         i32::try_from(self.full).map_err(|_| Error::ENOMEM)?;
         if self.full == self.slots.capacity() {
             // The first value has no room beside it: most agents have only one.

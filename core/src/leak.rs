@@ -9,10 +9,10 @@ use crate::error::{Error, Result};
 /// # Errors
 /// `-ENOMEM`.
 pub fn try_box<T>(value: T) -> Result<Box<[T; 1]>> {
-    let mut place = Vec::new();
-    place.try_reserve_exact(1).map_err(|_| Error::ENOMEM)?;
-    place.push(value);
-    place.into_boxed_slice().try_into().map_err(|_| Error::ENOMEM)
+    let mut list = Vec::new();
+    list.try_reserve_exact(1).map_err(|_| Error::ENOMEM)?;
+    list.push(value);
+    list.into_boxed_slice().try_into().map_err(|_| Error::ENOMEM)
 }
 
 /// Puts a value on the heap and never frees it, as `Box::leak` does; see [`try_box`].

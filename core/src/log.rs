@@ -173,8 +173,8 @@ impl Line {
 impl Write for Line {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         let mut rest = text.as_bytes();
-        while let Some(place) = rest.iter().position(|byte| *byte == 0xf4) {
-            let (before, from) = rest.split_at(place);
+        while let Some(position) = rest.iter().position(|byte| *byte == 0xf4) {
+            let (before, from) = rest.split_at(position);
             self.push(before);
             rest = match *from {
                 [0xf4, 0x8f, high @ (0xba | 0xbb), low, ref after @ ..] => {
@@ -213,6 +213,18 @@ impl Display for PathBytes<'_> {
     }
 }
 
+/// A number and its noun, in the singular for 1: `1 line`, `2 lines`. The noun is given in both
+/// forms, each with whatever changes with it.
+#[derive(Clone, Copy, Debug)]
+pub struct Counted(pub usize, pub &'static str, pub &'static str);
+
+impl Display for Counted {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Counted(number, one, many) = *self;
+        write!(out, "{number} {}", if number == 1 { one } else { many })
+    }
+}
+
 /// Writes the beginning of a text, and how much is missing.
 fn beginning(text: &[u8], limit: usize, out: &mut fmt::Formatter<'_>) -> fmt::Result {
     let (kept, missing) = split(text, limit);
@@ -228,7 +240,7 @@ struct Missing(usize);
 
 impl Display for Missing {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "... ({} bytes more)", self.0)
+        write!(out, "... ({} more)", Counted(self.0, "byte", "bytes"))
     }
 }
 
@@ -262,8 +274,8 @@ impl Display for Whole<'_> {
         };
         for chunk in self.0.utf8_chunks() {
             let mut rest = chunk.valid();
-            while let Some(place) = rest.find(|character| (FIRST..=LAST).contains(&character)) {
-                let (before, from) = rest.split_at(place);
+            while let Some(position) = rest.find(|character| (FIRST..=LAST).contains(&character)) {
+                let (before, from) = rest.split_at(position);
                 out.write_str(before)?;
                 let (character, after) = from.split_at(FIRST.len_utf8());
                 hidden(out, character.as_bytes())?;
@@ -344,7 +356,8 @@ mod tests {
         );
     }
 
-    /// DEF-19: a long text is cut between characters, and says what is missing.
+    /// A long text is cut between two characters, and its end says how many bytes are missing
+    /// (DEF-19).
     #[test]
     fn long_texts_are_cut() {
         let shown = |text: &[u8]| Line::new(format_args!("{}", Bytes(text))).bytes().to_vec();
@@ -367,14 +380,14 @@ mod tests {
             let text = format!("{kept}z");
             assert_eq!(
                 String::from_utf8(shown(text.as_bytes())),
-                Ok(kept + "... (1 bytes more)")
+                Ok(kept + "... (1 byte more)")
             );
         }
         // What is no UTF-8 is cut anywhere.
         assert_eq!(shown(&[0x80; TEXT_MAX + 9])[..TEXT_MAX], [0x80; TEXT_MAX]);
     }
 
-    /// DEF-19: the longest path is shown whole, and a line has an end in any case.
+    /// The longest path is shown whole; a line is bounded in any case (DEF-19).
     #[test]
     fn paths_and_lines() {
         let path = "p".repeat(PATH_MAX);

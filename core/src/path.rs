@@ -34,9 +34,9 @@ impl FilePath {
     /// `-ENOMEM`; `-EINVAL` for a NUL in it.
     pub fn new(parts: &[&[u8]], end: fmt::Arguments<'_>) -> Result<FilePath> {
         let mut buffer = [0; 80];
-        let mut rest = &mut buffer[..];
-        rest.write_fmt(end).map_err(|_| Error::EINVAL)?;
-        let used = 80 - rest.len();
+        let mut free = &mut buffer[..];
+        free.write_fmt(end).map_err(|_| Error::EINVAL)?;
+        let used = 80 - free.len();
         let path = joined(&[&joined(parts)?, &buffer[..used], b"\0"])?;
         CStr::from_bytes_with_nul(&path).map_err(|_| Error::EINVAL)?;
         // The capacity is exact, so this moves nothing.

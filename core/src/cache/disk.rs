@@ -49,20 +49,20 @@ pub(super) fn write(path: &FilePath, content: &[u8], kept: Option<&OnceCell<File
         Some(_) => Err(Errno::EXIST.into()),
         None => in_place(&target, content),
     };
-    let known = match &old {
+    let replaced = match &old {
         None => None,
-        Some(old) if is_replaceable(&target, old)? => Some(target.known_file(old, OFlags::WRONLY, 0)?),
+        Some(old) if is_replaceable(&target, old)? => Some(target.file_of(old, OFlags::WRONLY, 0)?),
         Some(_) => return in_place(),
     };
-    let (temporary, mut file) = match create_beside(&target, known.is_some()) {
+    let (temporary, mut file) = match create_beside(&target, replaced.is_some()) {
         Ok(entry) => entry,
         // Only where we may not write to the directory. On a full disk, writing in place would lose
         // the old content.
         Err(error) if is_refusal(&error) => return in_place(),
         Err(error) => return Err(error),
     };
-    let to_keep = kept.filter(|_| known.is_some());
-    let is_alike = known.is_none_or(|(known, status)| take_after(&file, &known, &status));
+    let to_keep = kept.filter(|_| replaced.is_some());
+    let is_alike = replaced.is_none_or(|(replaced, status)| take_after(&file, &replaced, &status));
     let result = match is_alike.then(|| file.write_all(content)) {
         Some(Ok(())) => keep(&target, to_keep).and_then(|()| temporary.rename(&target).map(|()| true)),
         Some(Err(error)) => Err(error),
@@ -175,17 +175,17 @@ fn age(file: &Stat) -> Option<Duration> {
 
 /// Gives the new file the owner and the mode of the old one, and returns whether both have the same
 /// attributes then. `false` means that the old file cannot be replaced.
-fn take_after(new: &File, known: &File, old: &Status) -> bool {
-    let Ok(found) = fstat(new) else {
+fn take_after(new: &File, replaced: &File, old: &Status) -> bool {
+    let Ok(stat) = fstat(new) else {
         return false;
     };
-    let is_owned = (old.user, old.group) == (found.st_uid, found.st_gid);
+    let is_owned = (old.user, old.group) == (stat.st_uid, stat.st_gid);
     if !is_owned && fchown(new, Some(old.user), Some(old.group)).is_err() {
         return false;
     }
     // After the owner: changing that may clear bits of the mode.
     let mode = Permissions::from_mode(old.mode & 0o7777);
-    new.set_permissions(mode).is_ok() && same_attributes(known, new)
+    new.set_permissions(mode).is_ok() && same_attributes(replaced, new)
 }
 
 /// Writes over the file itself, unless another user may have put it here by one more name.
@@ -210,8 +210,8 @@ fn same_attributes(one: &File, other: &File) -> bool {
     all().count() == others.split_inclusive(|byte| *byte == 0).count()
         && all().all(|name| {
             CStr::from_bytes_with_nul(name).is_ok_and(|name| {
-                let found = value(one, name);
-                found.is_ok() && found == value(other, name)
+                let content = value(one, name);
+                content.is_ok() && content == value(other, name)
             })
         })
 }

@@ -45,8 +45,8 @@ impl<T: Copy + Pointer> Cache<T> {
             "pmdaCacheDump: indom {}: nentry={} ins_mode={mode} hstate={dirty} hsize={hsize}\n",
             self.indom, self.inserted
         ));
-        for place in self.order.iter() {
-            let entry = self.slab.get(place.slot);
+        for listed in self.order.iter() {
+            let entry = self.slab.get(listed.slot);
             let state = match entry.state {
                 EntryState::Active => "active",
                 EntryState::Inactive => "inactive",
@@ -61,10 +61,10 @@ impl<T: Copy + Pointer> Cache<T> {
                 None => out.push(b"(nil) "),
             }
             out.show(format_args!("{}", Bytes(entry.name())));
-            if entry.name().len() > entry.short as usize {
-                out.show(format_args!(" [match len={}]", entry.short));
+            if entry.name().len() > entry.short_len as usize {
+                out.show(format_args!(" [match len={}]", entry.short_len));
             }
-            let key = self.keys.get(place.slot);
+            let key = self.keys.get(listed.slot);
             if !key.is_empty() {
                 out.show(format_args!(" {}", Key(key)));
             }

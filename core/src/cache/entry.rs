@@ -39,9 +39,10 @@ pub struct Entry<T> {
     /// = not yet saved.
     pub(super) stamp: i64,
     pub(super) id: u32,
-    /// Length of the part of the name that identifies the instance (CACHE-4).
-    pub(super) short: u32,
-    /// The hash of that part.
+    /// Length in bytes of the short name, the part of the name that identifies the instance
+    /// (CACHE-4).
+    pub(super) short_len: u32,
+    /// The hash of the short name.
     pub(super) hash: u32,
     /// For the dump ([`super::dump`]): the state at each growth of the C library's tables since the
     /// entry was inserted, the last one lowest: 1 if it was active. It takes no memory: `state`
@@ -61,7 +62,7 @@ impl<T> Entry<T> {
             private: None,
             stamp: 0,
             id: 0,
-            short: 0,
+            short_len: 0,
             hash: 0,
             history: 0,
             serial: 0,
@@ -114,9 +115,9 @@ impl<T> Entry<T> {
         self.state
     }
 
-    /// The part of the name that identifies the instance.
+    /// The short name: the part of the name that identifies the instance (CACHE-4).
     pub(super) fn short_name(&self) -> &[u8] {
-        &self.name()[..self.short as usize]
+        &self.name()[..self.short_len as usize]
     }
 
     /// Returns whether both have the same short name. When a new entry is inserted, the other one
@@ -305,9 +306,10 @@ impl SmallText {
     }
 }
 
-/// The part of a name that identifies an instance (CACHE-4).
+/// The short name of a name: the part that identifies an instance (CACHE-4).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct ShortName {
+    /// Length in bytes.
     pub(super) len: usize,
     pub(super) hash: u32,
 }
@@ -316,7 +318,7 @@ pub(super) struct ShortName {
 /// time. Two passes byte by byte were a third of the time of a lookup by name. With `strings` the
 /// whole name counts.
 #[inline(always)]
-pub(super) fn short(seed: Seed, name: &[u8], strings: bool) -> ShortName {
+pub(super) fn short_name(seed: Seed, name: &[u8], strings: bool) -> ShortName {
     let mut state = seed.begin();
     let mut rest = name;
     while let Some((word, tail)) = rest.split_first_chunk::<8>() {
@@ -358,7 +360,7 @@ pub(super) fn marks(word: u64, byte: u8) -> u64 {
     word.wrapping_sub(0x0101_0101_0101_0101) & !word & 0x8080_8080_8080_8080
 }
 
-/// The place of the first such byte.
+/// The position of the first such byte.
 pub(super) fn find_byte(bytes: &[u8], byte: u8) -> Option<usize> {
     let mut rest = bytes;
     while let Some((word, tail)) = rest.split_first_chunk::<8>() {

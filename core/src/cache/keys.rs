@@ -76,8 +76,8 @@ impl Keys {
             // If keys are shared the index is empty, and this does nothing.
             self.index.remove(self.seed.bytes(old), slot);
         }
-        let place = slot as usize;
-        while self.cells.len() <= place && !key.bytes().is_empty() {
+        let index = slot as usize;
+        while self.cells.len() <= index && !key.bytes().is_empty() {
             // Room: `reserve`.
             self.cells.push(SmallText::EMPTY);
         }
@@ -89,7 +89,7 @@ impl Keys {
                 self.index.clear();
             }
         }
-        if let Some(cell) = self.cells.get_mut(place) {
+        if let Some(cell) = self.cells.get_mut(index) {
             *cell = key;
         }
     }

@@ -49,7 +49,7 @@ impl CacheFile {
     pub fn open(path: FilePath) -> io::Result<CacheFile> {
         let (target, status) = DirEntry::target_status(&path)?;
         let status = status.ok_or(Errno::NOENT)?;
-        let file = match target.known_file(&status, OFlags::RDONLY, 0) {
+        let file = match target.file_of(&status, OFlags::RDONLY, 0) {
             Ok((file, _)) => Some(file),
             // A directory counts as an empty file: it cannot be read (CACHE-90).
             Err(error) if error.kind() == ErrorKind::IsADirectory => {
@@ -209,11 +209,11 @@ impl<T: Copy + Pointer> Cache<T> {
 
     /// Adds the instance of a record, inactive, unless it contradicts one in the cache (CACHE-93).
     fn take(&mut self, record: &Record<'_>, key: &[u8], path: &[u8]) -> Result<()> {
-        let short = self.short(record.name);
-        let known = self.find_id(record.id);
-        let named = self.find_short(record.name, short);
-        let slot = match (known, named) {
-            (Some(slot), Some(same)) if slot == same && self.is_name_of(slot, record.name, short) => {
+        let short_name = self.short_name(record.name);
+        let with_id = self.find_id(record.id);
+        let named = self.find_short_name(record.name, short_name);
+        let slot = match (with_id, named) {
+            (Some(slot), Some(same)) if slot == same && self.is_name_of(slot, record.name, short_name) => {
                 if self.keys.get(slot) != key {
                     let key = SmallText::new(key)?;
                     self.reserve_key(&key)?;
@@ -221,7 +221,7 @@ impl<T: Copy + Pointer> Cache<T> {
                 }
                 slot
             }
-            (None, None) => self.insert(record.id, record.name, short, key, EntryState::Inactive)?,
+            (None, None) => self.insert(record.id, record.name, short_name, key, EntryState::Inactive)?,
             (Some(slot), _) => {
                 self.conflict(record, slot, true, path);
                 return Ok(());

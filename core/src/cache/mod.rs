@@ -199,20 +199,20 @@ impl<T: Copy> Cache<T> {
 impl<T: Copy> Cache<T> {
     /// The live entry that has the short name of a name (CACHE-10).
     #[inline(always)]
-    fn find_short(&self, name: &[u8], short: ShortName) -> Option<u32> {
-        let text = &name[..short.len];
+    fn find_short_name(&self, name: &[u8], short_name: ShortName) -> Option<u32> {
+        let text = &name[..short_name.len];
         let same = |slot: u32| {
             let entry = self.slab.get(slot);
-            entry.hash == short.hash && equal(entry.short_name(), text)
+            entry.hash == short_name.hash && equal(entry.short_name(), text)
         };
-        let slot = self.names.find(short.hash, same)?;
+        let slot = self.names.find(short_name.hash, same)?;
         self.slab.get(slot).is_live().then_some(slot)
     }
 
     /// Returns whether a name, which has the short name of an entry, is a name of that entry
     /// (CACHE-10): it is the whole name, or ends where the short name ends.
-    fn is_name_of(&self, slot: u32, name: &[u8], short: ShortName) -> bool {
-        short.len == name.len() || self.slab.get(slot).name() == name
+    fn is_name_of(&self, slot: u32, name: &[u8], short_name: ShortName) -> bool {
+        short_name.len == name.len() || self.slab.get(slot).name() == name
     }
 
     /// The live entry with an id.
@@ -224,7 +224,7 @@ impl<T: Copy> Cache<T> {
     /// id. An empty key finds the lowest entry without a key (CACHE-31).
     fn find_key(&self, key: &[u8]) -> Option<u32> {
         if key.is_empty() || self.keys.is_shared() {
-            let mut slots = self.order.iter().map(|place| place.slot);
+            let mut slots = self.order.iter().map(|listed| listed.slot);
             return slots.find(|slot| self.slab.get(*slot).is_live() && equal(self.keys.get(*slot), key));
         }
         self.keys.find(key)
@@ -259,7 +259,7 @@ impl<T: Copy> Cache<T> {
     /// # Errors
     /// `PM_ERR_INST` when there is none.
     pub fn lookup_name(&self, name: &[u8]) -> Result<&Entry<T>> {
-        let slot = self.find_short(name, self.short(name)).ok_or(Error::INST)?;
+        let slot = self.find_short_name(name, self.short_name(name)).ok_or(Error::INST)?;
         Ok(self.slab.get(slot))
     }
 
@@ -294,7 +294,7 @@ impl<T: Copy> Cache<T> {
 
     fn instances_in(&self, state: EntryState) -> impl Iterator<Item = (i32, &[u8])> {
         let slab = &self.slab;
-        let entries = self.order.iter().map(|place| slab.get(place.slot));
+        let entries = self.order.iter().map(|listed| slab.get(listed.slot));
         let entries = entries.filter(move |entry| entry.state == state);
         entries.map(|entry| (signed(entry.id), entry.name()))
     }
@@ -439,7 +439,7 @@ impl<T: Copy> Cache<T> {
     pub fn resize(&mut self, maximum: i32) -> Result<()> {
         let maximum = u32::try_from(maximum).map_err(|_| Error::SIGN)?;
         let last = self.order.last();
-        if last.is_some_and(|place| place.id > maximum) {
+        if last.is_some_and(|listed| listed.id > maximum) {
             return Err(Error::TOOBIG);
         }
         self.maximum = maximum;

@@ -12,7 +12,7 @@ use super::{Cache, disk};
 use crate::dir_entry::DirEntry;
 use crate::error::Result;
 use crate::ident::InDom;
-use crate::log::{Level, PathBytes, Whole};
+use crate::log::{Counted, Level, PathBytes, Whole};
 use crate::path::FilePath;
 
 /// The condition for writing a cache (CACHE-70).
@@ -182,9 +182,13 @@ impl<T: Copy + Pointer> Cache<T> {
             self.journal.notify(
                 Level::Warning,
                 format_args!(
-                    "pmdaCacheOp: {}: {} instances without a name of one line are not saved",
+                    "pmdaCacheOp: {}: {} not saved",
                     PathBytes(path),
-                    snapshot.skipped
+                    Counted(
+                        snapshot.skipped,
+                        "instance without a name of one line is",
+                        "instances without a name of one line are"
+                    )
                 ),
             );
         }
@@ -204,18 +208,18 @@ impl<T: Copy + Pointer> Cache<T> {
         write_header(&mut snapshot.text, FileHeader { mode, maximum })?;
         // The stamp of the last line with its digits: most instances have the same one.
         let mut stamp = Decimal::new(snapshot.now);
-        for place in self.order.iter() {
-            let entry = self.slab.get(place.slot);
+        for listed in self.order.iter() {
+            let entry = self.slab.get(listed.slot);
             if !entry.is_live() {
                 continue;
             }
             if entry.stamp == 0 {
                 reserve(&mut snapshot.stamped, 1)?;
-                snapshot.stamped.push(place.slot);
+                snapshot.stamped.push(listed.slot);
             }
-            let key = self.keys.get(place.slot);
-            let is_short = 64 + 2 * key.len() + entry.name().len() <= LONGEST_LINE;
-            if !is_short || !is_savable(entry.name()) {
+            let key = self.keys.get(listed.slot);
+            let fits_line = 64 + 2 * key.len() + entry.name().len() <= LONGEST_LINE;
+            if !fits_line || !is_savable(entry.name()) {
                 snapshot.skipped += 1;
                 continue;
             }
@@ -243,7 +247,7 @@ impl<T: Copy + Pointer> Cache<T> {
     /// which then is no longer kept.
     fn is_replaced(&self, other: &OverLimitRecord) -> bool {
         let name = other.name.bytes();
-        self.find_id(other.id).is_some() || self.find_short(name, self.short(name)).is_some()
+        self.find_id(other.id).is_some() || self.find_short_name(name, self.short_name(name)).is_some()
     }
 
     /// Forgets the records above the limit whose names or ids instances have taken, and reports
@@ -258,8 +262,13 @@ impl<T: Copy + Pointer> Cache<T> {
             self.journal.notify(
                 Level::Warning,
                 format_args!(
-                    "pmdaCacheOp: {}: {dropped} instances above the limit are no longer saved, others have their names",
-                    PathBytes(path)
+                    "pmdaCacheOp: {}: {}",
+                    PathBytes(path),
+                    Counted(
+                        dropped,
+                        "instance above the limit is no longer saved, another one has its name",
+                        "instances above the limit are no longer saved, others have their names"
+                    )
                 ),
             );
         }

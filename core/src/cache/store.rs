@@ -1,7 +1,7 @@
 //! Stores instances, gives them ids, and reclaims culled entries; for agents in Rust, adds
 //! instances whose ids they choose, or of which they want to know whether they are there already.
 
-use super::entry::{Entry, EntryState, ShortName, SmallText, equal, reserve, short, signed};
+use super::entry::{Entry, EntryState, ShortName, SmallText, equal, reserve, short_name, signed};
 use super::id_list::{ListedSlot, MAXIMUM, Mode};
 use super::keys::{ATTEMPTS, Key, jenkins_hash};
 use super::{CULLED_KEPT, Cache, count_change};
@@ -25,7 +25,7 @@ impl<T: Copy> Cache<T> {
                 return Ok(id);
             }
         }
-        self.store_found(flags, name, private)
+        self.store_named(flags, name, private)
     }
 
     /// [`Cache::store`] for the instance behind the one stored last, if it has this name: agents
@@ -45,12 +45,12 @@ impl<T: Copy> Cache<T> {
 
     /// [`Cache::store`] for an instance that is searched by its name.
     #[inline(never)]
-    fn store_found(&mut self, flags: i32, name: Option<&[u8]>, private: Option<T>) -> Result<i32> {
+    fn store_named(&mut self, flags: i32, name: Option<&[u8]>, private: Option<T>) -> Result<i32> {
         let text = name.unwrap_or_default();
-        let short = self.short(text);
-        let Some(slot) = name.and_then(|name| self.find_short(name, short)) else {
+        let short_name = self.short_name(text);
+        let Some(slot) = name.and_then(|name| self.find_short_name(name, short_name)) else {
             if flags == PMDA_CACHE_ADD {
-                return self.add(None, name, short, &[], private);
+                return self.add(None, name, short_name, &[], private);
             }
             if self.debug {
                 self.journal.trace(format_args!(
@@ -62,14 +62,14 @@ impl<T: Copy> Cache<T> {
             return Err(Error::INST);
         };
         match flags {
-            _ if !self.is_name_of(slot, text, short) => return Err(Error::EINVAL),
+            _ if !self.is_name_of(slot, text, short_name) => return Err(Error::EINVAL),
             PMDA_CACHE_ADD => {
                 self.keys.take(slot);
                 self.activate(slot, private);
             }
             PMDA_CACHE_HIDE => self.set_state(slot, EntryState::Inactive),
             PMDA_CACHE_CULL => {
-                self.names.remove(short.hash, slot);
+                self.names.remove(short_name.hash, slot);
                 self.keys.take(slot);
                 self.set_state(slot, EntryState::Empty);
                 self.instances_dirty = true;
@@ -89,15 +89,15 @@ impl<T: Copy> Cache<T> {
             return self.store(flags, name, private);
         }
         let key_len = key.len();
-        let short = self.short(name.unwrap_or_default());
+        let short_name = self.short_name(name.unwrap_or_default());
         let key = match name {
             Some(name) if key.is_empty() => name,
-            None if key.is_empty() => return self.add(None, None, short, &[], private),
+            None if key.is_empty() => return self.add(None, None, short_name, &[], private),
             _ => key,
         };
-        if let Some((name, slot)) = name.and_then(|name| Some((name, self.find_short(name, short)?))) {
-            let is_whole = self.is_name_of(slot, name, short);
-            return self.store_known(slot, is_whole, key, private);
+        if let Some((name, slot)) = name.and_then(|name| Some((name, self.find_short_name(name, short_name)?))) {
+            let is_whole = self.is_name_of(slot, name, short_name);
+            return self.store_matched(slot, is_whole, key, private);
         }
         if !key.is_empty() {
             if let Some(slot) = self.find_key(key) {
@@ -108,16 +108,16 @@ impl<T: Copy> Cache<T> {
         let id = self.key_id(name, key, key_len)?;
         // This stays when the insertion fails (CACHE-54), but not when it fails for want of memory.
         self.mode = Mode::Reuse;
-        let result = self.add(Some(id), name, short, key, private);
+        let result = self.add(Some(id), name, short_name, key, private);
         if result == Err(Error::ENOMEM) {
             (self.mode, self.attempts) = before;
         }
         result
     }
 
-    /// [`Cache::store_key`] for an instance whose name is known (CACHE-51). `is_whole` says whether
+    /// [`Cache::store_key`] for a live instance that has the short name (CACHE-51). `is_whole` says whether
     /// the name is a name of the entry, not only its short name.
-    fn store_known(&mut self, slot: u32, is_whole: bool, key: &[u8], private: Option<T>) -> Result<i32> {
+    fn store_matched(&mut self, slot: u32, is_whole: bool, key: &[u8], private: Option<T>) -> Result<i32> {
         let entry = self.slab.get(slot);
         let id = signed(entry.id);
         let old = self.keys.get(slot);
@@ -205,7 +205,7 @@ impl<T: Copy> Cache<T> {
         &mut self,
         id: Option<u32>,
         name: Option<&[u8]>,
-        short: ShortName,
+        short_name: ShortName,
         key: &[u8],
         private: Option<T>,
     ) -> Result<i32> {
@@ -233,9 +233,9 @@ impl<T: Copy> Cache<T> {
         let slot = if self.is_reclaiming() {
             // Name and key may be texts of entries that are freed now (CACHE-25).
             let (name, key) = (copied(name)?, copied(key)?);
-            self.insert(id, &name, short, &key, EntryState::Active)?
+            self.insert(id, &name, short_name, &key, EntryState::Active)?
         } else {
-            self.insert(id, name, short, key, EntryState::Active)?
+            self.insert(id, name, short_name, key, EntryState::Active)?
         };
         self.activate(slot, private);
         self.instances_dirty = true;
@@ -272,7 +272,7 @@ impl<T: Copy> Cache<T> {
         &mut self,
         id: u32,
         name: &[u8],
-        short: ShortName,
+        short_name: ShortName,
         key: &[u8],
         state: EntryState,
     ) -> Result<u32> {
@@ -284,8 +284,8 @@ impl<T: Copy> Cache<T> {
             private: None,
             stamp: 0,
             id,
-            short: u32::try_from(short.len).expect("names fit into memory"),
-            hash: short.hash,
+            short_len: u32::try_from(short_name.len).expect("names fit into memory"),
+            hash: short_name.hash,
             history: 0,
             serial: self.inserted,
             state,
@@ -293,7 +293,7 @@ impl<T: Copy> Cache<T> {
         self.inserted = self.inserted.saturating_add(1);
         let entries = &self.slab;
         let is_namesake = |other: u32| entries.get(slot).is_namesake(entries.get(other));
-        self.names.insert(short.hash, slot, is_namesake);
+        self.names.insert(short_name.hash, slot, is_namesake);
         self.order.insert(ListedSlot { id, slot });
         if !key.bytes().is_empty() {
             self.keys.set(slot, key);
@@ -325,10 +325,10 @@ impl<T: Copy> Cache<T> {
         self.names.reserve(more as usize, end, |slot| slab.get(slot).hash)
     }
 
-    /// The part of a name that identifies an instance (CACHE-4).
+    /// The short name of a name (CACHE-4).
     #[inline]
-    pub(super) fn short(&self, name: &[u8]) -> ShortName {
-        short(self.keys.seed(), name, self.strings)
+    pub(super) fn short_name(&self, name: &[u8]) -> ShortName {
+        short_name(self.keys.seed(), name, self.strings)
     }
 }
 
@@ -413,10 +413,12 @@ impl<T: Copy> Cache<T> {
     /// As [`Cache::store`] for a new instance.
     #[inline]
     pub fn add_missing(&mut self, name: &[u8], private: T) -> Result<Added<'_, T>> {
-        let short = self.short(name);
-        match self.find_short(name, short) {
+        let short_name = self.short_name(name);
+        match self.find_short_name(name, short_name) {
             Some(slot) => Ok(Added::Known(self.slab.get(slot))),
-            None => self.add(None, Some(name), short, &[], Some(private)).map(Added::New),
+            None => self
+                .add(None, Some(name), short_name, &[], Some(private))
+                .map(Added::New),
         }
     }
 
@@ -431,17 +433,17 @@ impl<T: Copy> Cache<T> {
         if id > self.maximum {
             return Err(Error::TOOBIG);
         }
-        let short = self.short(name);
-        match (self.find_id(id), self.find_short(name, short)) {
+        let short_name = self.short_name(name);
+        match (self.find_id(id), self.find_short_name(name, short_name)) {
             (Some(slot), Some(same)) if slot == same => {
-                if !self.is_name_of(slot, name, short) {
+                if !self.is_name_of(slot, name, short_name) {
                     return Err(Error::EINVAL);
                 }
                 self.keys.take(slot);
                 self.activate(slot, private);
                 Ok(())
             }
-            (None, None) => self.add(Some(id), Some(name), short, &[], private).map(|_| ()),
+            (None, None) => self.add(Some(id), Some(name), short_name, &[], private).map(|_| ()),
             _ => Err(Error::EEXIST),
         }
     }

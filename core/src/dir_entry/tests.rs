@@ -10,7 +10,7 @@ fn at(path: &Path) -> DirEntry {
     DirEntry::at(path).expect("a directory of ours")
 }
 
-/// DEF-17: only regular files are opened, and made where the flags say so.
+/// Only regular files are opened; a missing one is made if the flags say so (DEF-17).
 #[test]
 fn regular_files() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -125,7 +125,8 @@ fn ways() {
     assert_eq!(errno(&format!("{long}/file/x")), Err(Some(20)));
 }
 
-/// DEF-18: root follows its own link in a directory of all, if the sticky bit guards it.
+/// Root follows a link of its own in a directory that everybody may write to if the directory has
+/// the sticky bit (DEF-18).
 #[test]
 fn guarded_links() {
     if !rustix::process::geteuid().is_root() {
@@ -146,7 +147,7 @@ fn guarded_links() {
     }
 }
 
-/// DEF-20: nothing is replaced by what is kept aside.
+/// A file that is kept aside gets a free name, and replaces no other file (DEF-20).
 #[test]
 fn kept_aside() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -181,7 +182,7 @@ fn kept_aside() {
     assert!(path("a").exists());
 }
 
-/// DEF-18: a name is safe where root alone can have made it.
+/// A name is safe if only root can have made it (DEF-18).
 #[test]
 fn exposed() {
     if !rustix::process::geteuid().is_root() {

@@ -57,10 +57,10 @@ impl<C> RegistrationList<C> {
         self.entries.is_empty()
     }
 
-    /// The registration at a place, in the order in which they came.
+    /// The registration at an index, in the order in which they came.
     #[must_use]
-    pub fn get(&self, place: usize) -> Option<&'static Registration<C>> {
-        self.entries.get(place).copied()
+    pub fn get(&self, index: usize) -> Option<&'static Registration<C>> {
+        self.entries.get(index).copied()
     }
 
     /// Returns whether there is a registration of this prefix (N-1).
@@ -114,7 +114,7 @@ mod tests {
         assert!(!list.is_empty());
         list.add(Some(b"a"), 2).unwrap();
         list.add(None, 3).unwrap();
-        let calls: Vec<_> = (0..4).map(|place| list.get(place).map(|entry| entry.calls)).collect();
+        let calls: Vec<_> = (0..4).map(|index| list.get(index).map(|entry| entry.calls)).collect();
         assert_eq!((calls, list.len()), (vec![Some(1), Some(2), Some(3), None], 3));
     }
 

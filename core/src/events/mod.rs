@@ -331,8 +331,8 @@ impl EventArray {
     #[inline(always)]
     fn put<const N: usize>(&mut self, start: usize, words: [u32; N]) {
         let out = self.bytes.get_mut(start..start + 4 * N).unwrap_or_default();
-        for (place, word) in out.chunks_exact_mut(4).zip(words) {
-            place.copy_from_slice(&word.to_ne_bytes());
+        for (bytes, word) in out.chunks_exact_mut(4).zip(words) {
+            bytes.copy_from_slice(&word.to_ne_bytes());
         }
     }
 

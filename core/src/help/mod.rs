@@ -167,9 +167,9 @@ impl Database {
     /// own, so that a lookup of the recent one need not save registers for it.
     #[inline(never)]
     fn search_all(&self, entry: HelpKey, kind: HelpKind) -> Option<&[u8]> {
-        let place = self.hits.binary_search_by_key(&entry.key(), |hit| hit.key).ok()?;
-        self.recent.set(place);
-        self.text_in(&self.hits[place], entry, kind)
+        let position = self.hits.binary_search_by_key(&entry.key(), |hit| hit.key).ok()?;
+        self.recent.set(position);
+        self.text_in(&self.hits[position], entry, kind)
     }
 
     /// One of the two texts of an entry.

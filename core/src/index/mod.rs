@@ -224,19 +224,19 @@ impl Index {
     /// same hash that `same` accepts. Returns whether there was such a one.
     pub fn insert(&mut self, hash: u32, slot: u32, same: impl FnMut(u32) -> bool) -> bool {
         debug_assert!(self.fits(slot) && (self.used as usize) < self.cells.len());
-        let found = self.search(hash, same);
-        let at = found.map_or_else(|at| at, |(at, _)| at);
+        let hit = self.search(hash, same);
+        let at = hit.map_or_else(|at| at, |(at, _)| at);
         self.cells[at] = self.tag(hash) | slot;
-        if found.is_err() {
+        if hit.is_err() {
             self.used += 1;
             self.len += 1;
         }
-        found.is_ok()
+        hit.is_ok()
     }
 
     /// Removes a slot; returns whether it was there.
     pub fn remove(&mut self, hash: u32, slot: u32) -> bool {
-        let Ok((at, _)) = self.search(hash, |found| found == slot) else {
+        let Ok((at, _)) = self.search(hash, |other| other == slot) else {
             return false;
         };
         self.vacate(at);
@@ -450,7 +450,7 @@ impl<V> Map<V> {
         let key = key.into();
         for position in [near, near.wrapping_add(1)] {
             match self.entries.get(position) {
-                Some((known, value)) if *known == key => return Some((position, value)),
+                Some((other, value)) if *other == key => return Some((position, value)),
                 _ => {}
             }
         }

@@ -11,7 +11,7 @@ fn good(slot: u32) -> u32 {
 }
 
 fn find(index: &Index, hash: fn(u32) -> u32, slot: u32) -> Option<u32> {
-    index.find(hash(slot), |found| found == slot)
+    index.find(hash(slot), |other| other == slot)
 }
 
 fn check(index: &Index) {
@@ -209,7 +209,7 @@ proptest! {
     }
 }
 
-/// A key is found at the place where it is thought to be, or at the next one; and anywhere.
+/// A key is found at the position where it is thought to be, or at the next one; and anywhere.
 #[test]
 fn near() {
     let mut map = Map::new();
@@ -217,11 +217,11 @@ fn near() {
         map.get_or_insert_with(key, || key * 3).expect("memory");
     }
     for key in 0..52_u32 {
-        for place in [0, 1, 48, 49, 50, usize::MAX] {
+        for position in [0, 1, 48, 49, 50, usize::MAX] {
             let expected = (key < 50).then_some((key as usize, key * 3));
-            let is_near = [place, place.wrapping_add(1)].contains(&(key as usize));
-            let copied = |(place, value): (usize, &u32)| (place, *value);
-            assert_eq!(map.get_at(key, place).map(copied), expected.filter(|_| is_near));
+            let is_near = [position, position.wrapping_add(1)].contains(&(key as usize));
+            let copied = |(position, value): (usize, &u32)| (position, *value);
+            assert_eq!(map.get_at(key, position).map(copied), expected.filter(|_| is_near));
             assert_eq!(map.get_anywhere(key).map(copied), expected);
         }
     }
@@ -255,7 +255,7 @@ fn sequences() {
             }
             let cells = index.cells.len();
             let passed = |slot: u32| {
-                let found = index.search(hash(seed, slot), |found| found == slot);
+                let found = index.search(hash(seed, slot), |other| other == slot);
                 (found.expect("inserted").0 + cells - index.start(hash(seed, slot))) % cells
             };
             (0..COUNT).map(passed).sum::<usize>()

@@ -46,12 +46,12 @@ pub fn matches(asked: &[u8], name: &[u8]) -> Option<Match> {
     if asked == name {
         return Some(Match::Exact);
     }
-    let short = short(name)?;
-    (asked == short).then_some(Match::Short(short.len()))
+    let short_name = short_name(name)?;
+    (asked == short_name).then_some(Match::Short(short_name.len()))
 }
 
 /// The part of a name before its first space; `None` without a space.
-fn short(name: &[u8]) -> Option<&[u8]> {
+fn short_name(name: &[u8]) -> Option<&[u8]> {
     name.iter().position(|byte| *byte == b' ').map(|end| &name[..end])
 }
 
@@ -59,8 +59,8 @@ fn short(name: &[u8]) -> Option<&[u8]> {
 /// form. [`crate::table_index::HintIndex`] finds instances by these.
 pub fn keys(name: &[u8], mut add: impl FnMut(u64)) {
     add(key(name));
-    if let Some(short) = short(name) {
-        add(key(short));
+    if let Some(short_name) = short_name(name) {
+        add(key(short_name));
     }
 }
 
@@ -101,12 +101,12 @@ mod tests {
     #[test]
     fn keys_cover_matches() {
         for name in [&b"one two"[..], b"one", b"", b" lead", b"a b c"] {
-            let mut found = Vec::new();
-            keys(name, |key| found.push(key));
+            let mut own = Vec::new();
+            keys(name, |key| own.push(key));
             for asked in [&b"one two"[..], b"one", b"", b" lead", b"a", b"a b", b"a b c"] {
                 assert_eq!(
                     matches(asked, name).is_some(),
-                    found.contains(&key(asked)),
+                    own.contains(&key(asked)),
                     "{asked:?} {name:?}"
                 );
             }

@@ -38,13 +38,13 @@ pub fn parse(text: &[u8], flags: u8, leading_letter: bool) -> Result<ParsedText>
 /// Prepares a text for libpcp: takes out white space that separates nothing, so that a wrong text
 /// stays as wrong as it is, and refuses what libpcp would read wrongly without an error.
 fn other(text: &[u8], leading_letter: bool) -> Result<Vec<u8>> {
-    let mut short: Vec<u8> = Vec::new();
+    let mut compact: Vec<u8> = Vec::new();
     // The result is never longer than the text.
-    short.try_reserve_exact(text.len()).map_err(|_| Error::ENOMEM)?;
+    compact.try_reserve_exact(text.len()).map_err(|_| Error::ENOMEM)?;
     let (mut open, mut depth) = ([0; MAX_DEPTH], 0);
     let mut bytes = text.iter().copied().peekable();
     let mut space = false;
-    // The place where the last string begins, and the level whose value is left out since its name
+    // The offset at which the last string begins, and the level whose value is left out since its name
     // is wrong.
     let (mut string, mut left_out) = (0, None);
     while let Some(byte) = bytes.next() {
@@ -52,26 +52,26 @@ fn other(text: &[u8], leading_letter: bool) -> Result<Vec<u8>> {
             space = true;
             continue;
         }
-        let separates = short.last().is_some_and(|last| !is_structural(*last)) && !is_structural(byte);
+        let separates = compact.last().is_some_and(|last| !is_structural(*last)) && !is_structural(byte);
         if space && separates {
-            short.push(b' ');
+            compact.push(b' ');
         }
         space = false;
-        short.push(byte);
+        compact.push(byte);
         match byte {
             b'"' => {
-                string = short.len();
+                string = compact.len();
                 while let Some(inner) = bytes.next() {
-                    short.push(inner);
+                    compact.push(inner);
                     match inner {
                         b'"' => break,
-                        b'\\' => short.extend(bytes.next()),
+                        b'\\' => compact.extend(bytes.next()),
                         _ => {}
                     }
                 }
             }
             b':' if !leading_letter && left_out.is_none() => {
-                let name = short[string..].strip_suffix(b"\":").unwrap_or_default();
+                let name = compact[string..].strip_suffix(b"\":").unwrap_or_default();
                 left_out = (!legal(name, leading_letter)).then_some(depth);
             }
             b',' if left_out == Some(depth) => left_out = None,
@@ -89,10 +89,10 @@ fn other(text: &[u8], leading_letter: bool) -> Result<Vec<u8>> {
         }
     }
     // In an unfinished text, a space may end a number or a word.
-    if space && short.last().is_some_and(|last| !is_structural(*last)) {
-        short.push(b' ');
+    if space && compact.last().is_some_and(|last| !is_structural(*last)) {
+        compact.push(b' ');
     }
-    Ok(short)
+    Ok(compact)
 }
 
 /// Returns whether a byte is a token of JSON on its own.

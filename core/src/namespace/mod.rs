@@ -267,9 +267,9 @@ impl<'t, N: Node<'t>> Paths<N> {
     /// What the sink gives.
     pub fn list(&self, sink: &mut impl Sink) -> Result<()> {
         // A single name was measured with the list.
-        let known = (self.size.count == 1).then(|| self.size.bytes.saturating_sub(1));
+        let measured = (self.size.count == 1).then(|| self.size.bytes.saturating_sub(1));
         for node in self.nodes() {
-            let bytes = known.unwrap_or_else(|| length(node));
+            let bytes = measured.unwrap_or_else(|| length(node));
             sink.add(bytes, false, ancestry(node).map(Node::name))?;
         }
         Ok(())

@@ -141,10 +141,10 @@ impl Compiled {
 }
 
 /// Replaces a list by a copy of another one.
-fn copy(place: &mut Vec<i32>, list: &[i32]) -> Result<()> {
-    place.clear();
-    place.try_reserve(list.len()).map_err(|_| Error::ENOMEM)?;
-    place.extend_from_slice(list);
+fn copy(target: &mut Vec<i32>, list: &[i32]) -> Result<()> {
+    target.clear();
+    target.try_reserve(list.len()).map_err(|_| Error::ENOMEM)?;
+    target.extend_from_slice(list);
     Ok(())
 }
 
@@ -214,10 +214,10 @@ mod tests {
                 assert_eq!(listed.selects(id), list.contains(&id), "{id} in {list:?}");
                 let asked = [77_777_777, id, id.wrapping_add(1)];
                 for include in [false, true] {
-                    let place = asked.iter().position(|id| list.contains(id) != include);
+                    let position = asked.iter().position(|id| list.contains(id) != include);
                     assert_eq!(
                         compiled(include, &list).position(asked.into_iter()),
-                        place,
+                        position,
                         "{asked:?} in {list:?}"
                     );
                 }
@@ -250,8 +250,8 @@ mod tests {
             let first = asked.iter().position(|id| set.contains(id));
             prop_assert_eq!(listed.position(asked.iter().copied()), first);
             for id in &list {
-                let place = asked.iter().position(|asked| asked == id);
-                prop_assert_eq!(compiled(false, &[*id]).position(asked.iter().copied()), place);
+                let position = asked.iter().position(|asked| asked == id);
+                prop_assert_eq!(compiled(false, &[*id]).position(asked.iter().copied()), position);
             }
             let sorted: Vec<_> = set.into_iter().collect();
             prop_assert_eq!(listed.candidates(), Some(&sorted[..]));

@@ -202,9 +202,9 @@ impl Backlog {
         }
     }
 
-    /// The number of places in the list, those of events that have gone included.
+    /// The length of the list, the slots of events that have left the queue included.
     #[cfg(test)]
-    pub(super) fn places(&self) -> usize {
+    pub(super) fn list_len(&self) -> usize {
         self.slots.len()
     }
 
@@ -287,7 +287,7 @@ impl Backlog {
     /// Notes that an active client has seen an event. Returns whether the event has left the queue
     /// thereby.
     #[inline(always)]
-    pub(super) fn seen<P>(&mut self, number: u64, event: &mut StoredEvent<P>) -> bool {
+    pub(super) fn count_seen<P>(&mut self, number: u64, event: &mut StoredEvent<P>) -> bool {
         if event.owed == 0 {
             return false;
         }
@@ -319,8 +319,8 @@ impl Backlog {
     /// Leaves to a client to come the events that an ended client has not seen: those from `from`
     /// on.
     pub(super) fn abandon<P: Payload>(&self, from: u64, events: &mut Events<P>) {
-        let seen = from.saturating_sub(self.oldest);
-        for slot in self.slots().skip(seen as usize) {
+        let passed = from.saturating_sub(self.oldest);
+        for slot in self.slots().skip(passed as usize) {
             let event = events.get_mut(slot);
             event.owed = event.owed.saturating_sub(1);
             event.spare = event.spare.saturating_add(1);
@@ -344,7 +344,7 @@ pub(super) struct Queue<F> {
     /// The number of clients that have fetched and have not ended.
     pub(super) active: u32,
     /// The number of announced clients that have not fetched yet.
-    pub(super) places: u32,
+    pub(super) announced: u32,
     /// The number of events that came, stored or not (QUEUE-5).
     pub(super) count: u32,
     /// The number of bytes that came.
@@ -357,7 +357,7 @@ pub(super) struct Queue<F> {
 impl<F> Queue<F> {
     /// The number of clients that events are kept for.
     pub(super) fn clients(&self) -> u32 {
-        self.active.saturating_add(self.places)
+        self.active.saturating_add(self.announced)
     }
 
     /// Counts an event that has come.

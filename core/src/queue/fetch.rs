@@ -96,9 +96,9 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         let near = self.by_context.get_at(context, self.last);
         // Behind the last client in the map, the first one has its turn.
         let near = near.or_else(|| self.by_context.get_at(context, 0));
-        let found = near.or_else(|| self.by_context.get_anywhere(context));
-        let (place, client) = found.ok_or(Error::EINVAL)?;
-        self.last = place;
+        let client = near.or_else(|| self.by_context.get_anywhere(context));
+        let (position, client) = client.ok_or(Error::EINVAL)?;
+        self.last = position;
         let client = *client;
         let reader = queue.readers.get_mut(client).and_then(Option::as_mut);
         let Some(reader) = reader.filter(|reader| reader.is_active()) else {
@@ -219,7 +219,7 @@ impl<F: Copy> FetchStep<'_, F> {
         // Otherwise a fetch inside of a callback of this one was faster.
         if self.reader.cursor == number {
             self.reader.cursor += 1;
-            if let (true, Some(journal)) = (self.backlog.seen(number, event), &mut *journal) {
+            if let (true, Some(journal)) = (self.backlog.count_seen(number, event), &mut *journal) {
                 trace::removal(journal, self.name, event);
             }
         }
@@ -278,11 +278,11 @@ impl<F> Queue<F> {
     /// `-ENOMEM`.
     #[cold]
     fn activate<P: Payload>(&mut self, client: usize, generation: &mut u64, events: &mut Events<P>) -> Result<()> {
-        // A place has been waiting since the queue was made: all events evicted since then were
-        // missed.
-        let cursor = if self.places > 0 { 0 } else { self.backlog.oldest };
+        // An announced client was waited for since the queue was made: it has missed all events
+        // that were evicted since then.
+        let cursor = if self.announced > 0 { 0 } else { self.backlog.oldest };
         self.enter(client, generation)?.cursor = cursor;
-        self.places = self.places.saturating_sub(1);
+        self.announced = self.announced.saturating_sub(1);
         self.active = self.active.saturating_add(1);
         self.backlog.claim(events);
         Ok(())

@@ -3,8 +3,8 @@
 //! Each client sees each event at most once, and an active client exactly once unless the memory
 //! limit takes the event away before; then the client is told how many it has missed (E-7). A
 //! client becomes active with its first fetch. What an ended client has not seen stays for the next
-//! client (QUEUE-27). A queue may be created with a number of places for clients that are known to
-//! come: events are kept for them, and the first fetches of clients fill the places (E-8).
+//! client (QUEUE-27). A queue may be created with a number of announced clients: events are kept
+//! for them, and the first clients that fetch are these (E-8).
 //!
 //! A queue stores payloads of type `P` without looking at them; `F` is a filter. Both belong to the
 //! caller, who also calls decoders, filters and the functions that release them. So nothing here
@@ -89,7 +89,7 @@ pub struct Queues<P, F> {
     by_context: Map<usize>,
     /// The slots of clients that are in use.
     clients: Handles<()>,
-    /// The place in `by_context` of the client that fetched last, where the search for the next one
+    /// The position in `by_context` of the client that fetched last, where the search for the next one
     /// begins: clients mostly come in turn.
     last: usize,
     /// The number of queues and readers that there ever were: each gets the next number as its
@@ -129,9 +129,9 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         }
     }
 
-    /// Makes a queue that stores `limit` bytes at most and expects `places` clients; `array` makes
-    /// the event array that its fetches fill. Returns the lowest free handle (QUEUE-1). Other
-    /// queues keep their events (E-9).
+    /// Makes a queue that stores `limit` bytes at most; `announced` is the number of clients that
+    /// are expected, and `array` makes the event array that the queue's fetches fill. Returns the
+    /// lowest free handle (QUEUE-1). Other queues keep their events (E-9).
     ///
     /// # Errors
     /// `-EINVAL` for a limit of 0, `-EEXIST` when a queue of this name is in use, `-ENOMEM`, what
@@ -140,7 +140,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         &mut self,
         name: &[u8],
         limit: usize,
-        places: u32,
+        announced: u32,
         array: impl FnOnce() -> Result<i32>,
     ) -> Result<i32> {
         if limit == 0 {
@@ -162,7 +162,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
             generation: self.generation,
             closing: false,
             active: 0,
-            places,
+            announced,
             count: 0,
             bytes: 0,
             backlog: Backlog::new(),
@@ -181,11 +181,11 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         handles::handle(queue.ok_or(Error::ESRCH)?.0)
     }
 
-    /// The number of places in the list of a queue's events.
+    /// The length of the list of a queue's events.
     #[cfg(test)]
-    fn places(&self, handle: i32) -> usize {
+    fn list_len(&self, handle: i32) -> usize {
         let queue = self.slots.get(handles::slot(handle)).expect("a queue");
-        queue.backlog.places()
+        queue.backlog.list_len()
     }
 
     /// Returns the counters of a queue.
@@ -220,15 +220,15 @@ impl<P: Payload, F: Copy> Queues<P, F> {
                 "Appending event: queue#{handle} \"{name}\" ({size} bytes)"
             ));
         }
-        let Some(rest) = queue.limit.checked_sub(size) else {
+        let Some(others) = queue.limit.checked_sub(size) else {
             queue.counts(size);
             return Err(Error::TOOBIG);
         };
-        let stored = match (queue.active, queue.places) {
+        let stored = match (queue.active, queue.announced) {
             (0, 0) => None,
             listeners => Some(queue.backlog.store(&mut self.events, size, listeners, store)?),
         };
-        while queue.backlog.memory > rest as u64 {
+        while queue.backlog.memory > others as u64 {
             if let (Some(journal), Some(oldest)) = (&mut self.journal, queue.backlog.slots().next()) {
                 trace::eviction(journal, self.revised, queue, self.events.get(oldest));
             }
@@ -334,8 +334,8 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         let client = client?;
         while ending.queue < self.slots.slots() {
             let queue = self.slots.get_mut(ending.queue);
-            let known = queue.and_then(|queue| Some((queue.readers.get_mut(client)?.take()?, queue)));
-            if let Some((mut reader, queue)) = known {
+            let reading = queue.and_then(|queue| Some((queue.readers.get_mut(client)?.take()?, queue)));
+            if let Some((mut reader, queue)) = reading {
                 if let (Some(filter), false) = (reader.filter.take(), ending.released) {
                     queue.readers[client] = Some(reader);
                     ending.released = true;

@@ -52,12 +52,12 @@ struct Event {
 struct Model {
     events: BTreeMap<u64, Event>,
     next: u64,
-    places: usize,
+    announced: usize,
     active: BTreeSet<i32>,
     missed: BTreeMap<i32, u64>,
-    /// The number of events that were evicted since the queue was made, if a place is free: its
-    /// client has missed them.
-    missed_by_places: u64,
+    /// The number of events that were evicted since the queue was made, for an announced client
+    /// that has not fetched yet: it has missed them.
+    missed_by_announced: u64,
     /// The number of events that came, and their bytes.
     came: (u32, u64),
 }
@@ -76,11 +76,11 @@ impl Model {
             for client in event.owed {
                 *self.missed.entry(client).or_default() += 1;
             }
-            self.missed_by_places += 1;
+            self.missed_by_announced += 1;
         }
-        if self.active.len() + self.places > 0 {
+        if self.active.len() + self.announced > 0 {
             let owed = self.active.clone();
-            let spare = self.places;
+            let spare = self.announced;
             self.events.insert(self.next, Event { size, owed, spare });
             self.next += 1;
         }
@@ -89,10 +89,10 @@ impl Model {
     /// The events that the client sees, and the number of missed ones at the end, if it got there.
     fn fetch(&mut self, client: i32, stop: usize) -> (Vec<u64>, Option<u64>) {
         if self.active.insert(client) {
-            let place = self.places > 0;
-            self.places -= usize::from(place);
+            let is_announced = self.announced > 0;
+            self.announced -= usize::from(is_announced);
             self.missed
-                .insert(client, if place { self.missed_by_places } else { 0 });
+                .insert(client, if is_announced { self.missed_by_announced } else { 0 });
             for event in self.events.values_mut() {
                 event.spare = event.spare.saturating_sub(1);
                 event.owed.insert(client);
@@ -160,10 +160,10 @@ proptest! {
     /// clients are those of the model (E-7, E-8, QUEUE-5, QUEUE-10, QUEUE-26, QUEUE-27, QUEUE-34,
     /// QUEUE-35).
     #[test]
-    fn as_the_model(places in 0_u32..3, steps in steps()) {
+    fn as_the_model(announced in 0_u32..3, steps in steps()) {
         let mut queues = Queues::new();
-        let queue = queues.create(b"q", LIMIT, places, || Ok(0)).expect("a new name");
-        let mut model = Model { places: places as usize, ..Model::default() };
+        let queue = queues.create(b"q", LIMIT, announced, || Ok(0)).expect("a new name");
+        let mut model = Model { announced: announced as usize, ..Model::default() };
         for step in steps {
             match step {
                 Step::Append(size) => {
@@ -183,7 +183,7 @@ proptest! {
             }
             let counters = queues.counters(queue).expect("a queue");
             prop_assert_eq!((counters.memory, counters.count, counters.bytes), (model.memory(), model.came.0, model.came.1));
-            prop_assert_eq!(counters.clients as usize, model.active.len() + model.places);
+            prop_assert_eq!(counters.clients as usize, model.active.len() + model.announced);
         }
     }
 }
@@ -317,7 +317,7 @@ fn waiting_in_front_of_the_others() {
     for number in 1..10_000 {
         queues.append(queue, 1, |_| Ok(number)).expect("memory");
         assert_eq!(fetch(&mut queues, queue, 1, 9), (vec![number], Some(0)));
-        assert!(queues.places(queue) <= 16);
+        assert!(queues.list_len(queue) <= 16);
     }
     assert_eq!(queues.counters(queue).expect("a queue").memory, 1);
     queues.append(queue, 1, |_| Ok(10_000)).expect("memory");

@@ -212,8 +212,8 @@ pub fn stop(kind: i32, pid: i32, code: i32, force: i32, status: i32) -> Result<V
     Ok(message)
 }
 
-/// Makes the checks of every receiver, in the order of ROOT-12: enough bytes, the type, the
-/// version, the status. Returns the length that the header announces.
+/// Makes the checks of every receiver, in this order: enough bytes, the type, the version, the
+/// status (ROOT-12). Returns the length that the header announces.
 ///
 /// # Errors
 /// `-EINVAL`, `-ESRCH` and `-ENOTSUP` for the first three. A negative status is the server's error;
@@ -260,7 +260,9 @@ impl InfoPdu {
     /// Checks and decodes a received message.
     ///
     /// # Errors
-    /// As ROOT-12 has them; a negative status of the server as it is.
+    /// In this order: `-EINVAL` for another size, `-ESRCH` for another type, `-ENOTSUP` for a later
+    /// version, a negative status of the server as it is, `-E2BIG` if the length in the header is
+    /// wrong (ROOT-12).
     pub fn receive(message: &[u8]) -> Result<InfoPdu> {
         if message.len() != INFO_SIZE {
             return Err(Error::EINVAL);
@@ -289,7 +291,7 @@ impl ContainerPdu<'_> {
     /// Checks a received message of the type `wanted`.
     ///
     /// # Errors
-    /// As ROOT-12 has them; a negative status of the server as it is.
+    /// As [`InfoPdu::receive`]; `-E2BIG` if the length in the header does not cover the name.
     pub fn receive(message: &[u8], wanted: i32) -> Result<()> {
         let announced = check(message, CONTAINER_SIZE, wanted)?;
         let length = number(message, at::CONTAINER_NAMELEN).ok_or(Error::EINVAL)?;
@@ -331,7 +333,8 @@ impl StartPdu<'_> {
     /// Checks a received request.
     ///
     /// # Errors
-    /// As ROOT-12 has them.
+    /// As [`InfoPdu::receive`]; `-E2BIG` if the length in the header does not cover the command line,
+    /// or the name is too long.
     pub fn receive_request(message: &[u8]) -> Result<()> {
         let announced = check(message, START_SIZE, kind::START_REQ)?;
         let (Some(name), Some(arguments)) = (number(message, at::NAMELEN), number(message, at::ARGSLEN)) else {
@@ -347,7 +350,7 @@ impl StartPdu<'_> {
     /// Checks a received reply.
     ///
     /// # Errors
-    /// As ROOT-12 and R-6 have them; a negative status of the server as it is.
+    /// As [`InfoPdu::receive`].
     pub fn receive_reply(message: &[u8]) -> Result<()> {
         covers(check(message, START_SIZE, kind::START)?, START_SIZE, 0)
     }
@@ -389,7 +392,7 @@ impl StopPdu {
     /// Checks a received message of the type `wanted`.
     ///
     /// # Errors
-    /// As ROOT-12 has them; a negative status of the server as it is.
+    /// As [`InfoPdu::receive`], but the length in the header is not looked at.
     pub fn receive(message: &[u8], wanted: i32) -> Result<()> {
         check(message, STOP_SIZE, wanted).map(|_| ())
     }

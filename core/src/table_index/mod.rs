@@ -155,20 +155,20 @@ impl HintIndex {
             (self.table, self.effort) = (table, 0);
         }
         let hash = Seed::process().number(key);
-        let known = self.positions.find(hash, |position| is_it(position as usize));
-        if let Some(position) = known {
+        let indexed = self.positions.find(hash, |position| is_it(position as usize));
+        if let Some(position) = indexed {
             return Some(position as usize);
         }
-        let found = (0..table.len).find(|position| is_it(*position))?;
-        self.learn(found, keys_at);
-        Some(found)
+        let position = (0..table.len).find(|position| is_it(*position))?;
+        self.learn(position, keys_at);
+        Some(position)
     }
 
     /// Indexes the whole table when searches have cost as much as that costs. Searches that find
     /// nothing do not count, since an index cannot save them: an entry that is not there is
     /// searched in the whole table.
-    fn learn(&mut self, found: usize, keys_at: impl Fn(usize, &mut dyn FnMut(u64))) {
-        self.effort = self.effort.saturating_add(found + 1);
+    fn learn(&mut self, position: usize, keys_at: impl Fn(usize, &mut dyn FnMut(u64))) {
+        self.effort = self.effort.saturating_add(position + 1);
         if self.effort < self.table.len {
             return;
         }
@@ -247,7 +247,7 @@ mod tests {
         let (mut positions, looks) = (HintIndex::default(), Cell::new(0));
         let table: Vec<u64> = (0..500).collect();
         let mut find = |key: u64| {
-            let seen = Table {
+            let extent = Table {
                 address: 1,
                 len: table.len(),
             };
@@ -255,7 +255,7 @@ mod tests {
                 looks.set(looks.get() + 1);
                 table[position] == key / 10
             };
-            positions.find(seen, key, is_it, |position, add| {
+            positions.find(extent, key, is_it, |position, add| {
                 (0..10).for_each(|part| add(table[position] * 10 + part));
             })
         };
@@ -285,7 +285,7 @@ mod tests {
     }
 
     fn find(positions: &mut HintIndex, table: &[u32], address: usize, key: u32, looks: &Cell<usize>) -> Option<usize> {
-        let seen = Table {
+        let extent = Table {
             address,
             len: table.len(),
         };
@@ -293,7 +293,7 @@ mod tests {
             looks.set(looks.get() + 1);
             table[position] == key
         };
-        positions.find(seen, u64::from(key), is_it, |position, add| {
+        positions.find(extent, u64::from(key), is_it, |position, add| {
             add(u64::from(table[position]));
         })
     }

@@ -55,8 +55,8 @@ impl Reply {
         if self.pdu.error(0, code).is_err() {
             let mut words = [0; ERROR_SIZE];
             let numbers = [ERROR_SIZE as i32, Kind::PDU_ERROR.0, 0, code];
-            for (place, number) in words.chunks_exact_mut(4).zip(numbers) {
-                place.copy_from_slice(&number.to_be_bytes());
+            for (word, number) in words.chunks_exact_mut(4).zip(numbers) {
+                word.copy_from_slice(&number.to_be_bytes());
             }
             self.fallback_error = Some(words);
         }
@@ -129,12 +129,12 @@ impl Reply {
     /// `PM_ERR_TOOBIG`.
     pub fn end_instances(&mut self, entries: usize) -> Result<()> {
         let entries = i32::try_from(entries).map_err(|_| Error::TOOBIG)?;
-        let place = self
+        let count = self
             .pdu
             .bytes
             .get_mut(16..)
             .and_then(|rest| rest.first_chunk_mut::<4>());
-        *place.ok_or(Error::GENERIC)? = entries.to_be_bytes();
+        *count.ok_or(Error::GENERIC)? = entries.to_be_bytes();
         self.pdu.finish()
     }
 
@@ -190,11 +190,11 @@ impl Reply {
         self.pdu.number(0);
         self.pdu.length(sets.len())?;
         let records: usize = sets.clone().map(|set| 16 + 8 * set.labels.len()).sum();
-        let mut place = self.pdu.bytes.len().checked_add(records).ok_or(Error::TOOBIG)?;
+        let mut offset = self.pdu.bytes.len().checked_add(records).ok_or(Error::TOOBIG)?;
         for set in sets.clone() {
             self.pdu.word(set.inst);
             self.pdu.number(set.count);
-            self.pdu.length(place)?;
+            self.pdu.length(offset)?;
             self.pdu.length(set.json.len())?;
             for label in set.labels {
                 self.pdu.put(&label.name.to_be_bytes());
@@ -202,7 +202,7 @@ impl Reply {
                 self.pdu.put(&label.value.to_be_bytes());
                 self.pdu.put(&label.value_len.to_be_bytes());
             }
-            place = place.checked_add(set.json.len()).ok_or(Error::TOOBIG)?;
+            offset = offset.checked_add(set.json.len()).ok_or(Error::TOOBIG)?;
         }
         sets.for_each(|set| self.pdu.put(set.json));
         self.pdu.finish()

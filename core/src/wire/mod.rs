@@ -318,8 +318,8 @@ impl PduBuilder {
             return Err(Error::ENOMEM);
         }
         let length = i32::try_from(self.bytes.len()).map_err(|_| Error::TOOBIG)?;
-        if let Some(place) = self.bytes.first_chunk_mut::<4>() {
-            *place = length.to_be_bytes();
+        if let Some(word) = self.bytes.first_chunk_mut::<4>() {
+            *word = length.to_be_bytes();
         }
         Ok(())
     }

@@ -126,7 +126,7 @@ impl Receiver {
     pub fn filled(&mut self, outcome: io::Result<usize>) -> Result<(), Failure> {
         let have = self.held.len();
         if self.is_cut {
-            return Err(Failure::Short(self.short(have, 0, None)));
+            return Err(Failure::Short(self.short_read(have, 0, None)));
         }
         let broken = match outcome {
             Ok(0) => None,
@@ -139,7 +139,7 @@ impl Receiver {
         };
         Err(match (have, broken) {
             (_, Some(Error::ENOMEM)) => Failure::NoMemory,
-            (HEADER.., broken) => Failure::Short(self.short(HEADER, have - HEADER, broken)),
+            (HEADER.., broken) => Failure::Short(self.short_read(HEADER, have - HEADER, broken)),
             (_, Some(error)) => Failure::Unreadable(error),
             (0, None) => Failure::End,
             (1..4, None) => Failure::NoLength(have),
@@ -251,7 +251,7 @@ impl Receiver {
     }
 
     /// The report about a PDU that ends too early.
-    fn short(&self, have: usize, got: usize, broken: Option<Error>) -> ShortRead {
+    fn short_read(&self, have: usize, got: usize, broken: Option<Error>) -> ShortRead {
         let held = self.held();
         ShortRead {
             have,

@@ -3,8 +3,8 @@
 use super::{ShortName, equal, find_byte};
 use crate::index::Seed;
 
-fn short(name: &[u8], strings: bool) -> ShortName {
-    super::short(Seed::new(5, 7), name, strings)
+fn short_name(name: &[u8], strings: bool) -> ShortName {
+    super::short_name(Seed::new(5, 7), name, strings)
 }
 
 /// The short name ends at the first space, wherever that is, and has the hash that it has alone
@@ -13,14 +13,14 @@ fn short(name: &[u8], strings: bool) -> ShortName {
 fn short_names() {
     let text: Vec<u8> = (0..40).map(|n| b'!' + n).collect();
     for length in 0..40 {
-        let alone = short(&text[..length], false);
+        let alone = short_name(&text[..length], false);
         assert_eq!(alone.len, length);
-        assert_eq!(short(&text[..length], true), alone);
+        assert_eq!(short_name(&text[..length], true), alone);
         for tail in [" ", "  ", " x", " a tail that is longer than a word", " \t x"] {
             let name = [&text[..length], tail.as_bytes()].concat();
-            assert_eq!(short(&name, false), alone, "{length} {tail:?}");
-            assert_eq!(short(&name, true).len, name.len());
-            assert_ne!(short(&name, true).hash, alone.hash);
+            assert_eq!(short_name(&name, false), alone, "{length} {tail:?}");
+            assert_eq!(short_name(&name, true).len, name.len());
+            assert_ne!(short_name(&name, true).hash, alone.hash);
         }
     }
 }
@@ -32,7 +32,7 @@ fn only_blanks() {
         for at in 0..17 {
             let mut name = [b'x'; 17];
             name[at] = byte;
-            assert_eq!(short(&name, false).len, 17, "{byte} {at}");
+            assert_eq!(short_name(&name, false).len, 17, "{byte} {at}");
         }
     }
 }
@@ -59,33 +59,33 @@ fn collisions_need_the_seed() {
             .wrapping_mul(0xd134_2543_de82_ef95)
     };
     let seed = |number| Seed::new(random(number), random(number + 7));
-    let (known, other) = (seed(1), seed(2));
-    let names: Vec<_> = colliding(known).take(2000).collect();
+    let (attacked, other) = (seed(1), seed(2));
+    let names: Vec<_> = colliding(attacked).take(2000).collect();
     let hashes = |seed: Seed| {
-        let hashes = names.iter().map(|name| super::short(seed, name, false).hash);
+        let hashes = names.iter().map(|name| super::short_name(seed, name, false).hash);
         hashes.collect::<std::collections::BTreeSet<_>>().len()
     };
-    assert_eq!(hashes(known), 1);
+    assert_eq!(hashes(attacked), 1);
     assert!(hashes(other) > 1990, "{}", hashes(other));
     // The number of entries that a table looks at until each name was found once.
     let looks = |seed: Seed| {
-        let hash = |slot: u32| super::short(seed, &names[slot as usize], false).hash;
+        let hash = |slot: u32| super::short_name(seed, &names[slot as usize], false).hash;
         let (mut index, mut looks) = (crate::index::Index::new(), 0);
         index.reserve(2000, 2000, hash).expect("memory");
         (0..2000).for_each(|slot| assert!(!index.insert(hash(slot), slot, |_| false)));
         for slot in 0..2000 {
-            let found = index.find(hash(slot), |found| {
+            let found = index.find(hash(slot), |other| {
                 looks += 1;
-                found == slot
+                other == slot
             });
             assert_eq!(found, Some(slot));
         }
         looks
     };
     assert!(
-        looks(known) > 1_000_000 && looks(other) < 2100,
+        looks(attacked) > 1_000_000 && looks(other) < 2100,
         "{} {}",
-        looks(known),
+        looks(attacked),
         looks(other)
     );
 }

@@ -259,8 +259,8 @@ fn left_out_of_the_file() {
     let [skipped, dropped] = &log(&mut cache)[..] else {
         panic!("two lines");
     };
-    assert!(skipped.ends_with(": 1 instances without a name of one line are not saved"));
-    assert!(dropped.contains(": 1 instances above the limit are no longer saved"));
+    assert!(skipped.ends_with(": 1 instance without a name of one line is not saved"));
+    assert!(dropped.contains(": 1 instance above the limit is no longer saved"));
     add(&mut cache, "far");
     assert_eq!(save(&mut cache, &files, 8), Some(2));
     assert_eq!(log(&mut cache).len(), 1);

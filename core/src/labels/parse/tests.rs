@@ -184,9 +184,9 @@ proptest! {
     /// No white space beside brackets is left for libpcp.
     #[test]
     fn any_text(text in r#"[ \t{}\[\],:"\\a-c0-2._eE+-]{0,60}"#) {
-        if let Ok(ParsedText::Other(short)) = parse(text.as_bytes(), 0, false) {
-            prop_assert!(short.len() <= text.len());
-            prop_assert_eq!(other(&short, false), Ok(short));
+        if let Ok(ParsedText::Other(compact)) = parse(text.as_bytes(), 0, false) {
+            prop_assert!(compact.len() <= text.len());
+            prop_assert_eq!(other(&compact, false), Ok(compact));
         }
     }
 
@@ -208,8 +208,8 @@ proptest! {
             return Err(TestCaseError::fail("not plain"));
         };
         let expected: Vec<_> = members.iter().map(|(name, value)| (name.as_bytes(), value.as_bytes(), 4)).collect();
-        let found: Vec<_> = set.iter().map(|label| (label.name, label.value, label.flags)).collect();
-        prop_assert_eq!(found, expected);
+        let labels: Vec<_> = set.iter().map(|label| (label.name, label.value, label.flags)).collect();
+        prop_assert_eq!(labels, expected);
         prop_assert!(set.labels.is_empty() || parse(&set.json, 4, true) == Ok(ParsedText::Plain(set.clone())));
     }
 }

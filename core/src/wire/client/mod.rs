@@ -251,7 +251,7 @@ impl ClientRequest {
 /// The status of an ERROR, as the failure that it reports; `PM_ERR_IPC` for any other reply.
 pub fn expect(pdu: &[u8], kind: Kind) -> Result<()> {
     match number(pdu, 4).map(Kind) {
-        Some(found) if found == kind => Ok(()),
+        Some(received) if received == kind => Ok(()),
         // An ERROR without an error, status 0, answers only a store.
         Some(Kind::PDU_ERROR) => Err(Error::check(decode::error(pdu)?).err().unwrap_or(Error::IPC)),
         _ => Err(Error::IPC),
@@ -279,8 +279,8 @@ pub struct Desc {
 /// `PM_ERR_IPC`.
 pub fn desc(pdu: &[u8]) -> Result<Desc> {
     let mut words = [0; 5];
-    for (index, place) in words.iter_mut().enumerate() {
-        *place = word(pdu, HEADER + 4 * index).ok_or(Error::IPC)?;
+    for (index, value) in words.iter_mut().enumerate() {
+        *value = word(pdu, HEADER + 4 * index).ok_or(Error::IPC)?;
     }
     let [metric, kind, indom, semantics, units] = words;
     Ok(Desc {
