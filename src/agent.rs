@@ -15,11 +15,11 @@ use once_cell::race::OnceBox;
 use crate::sys::StreamId;
 use crate::sys::libpcp::log;
 use crate::sys::lock::{Mutex, Token};
-use crate::view::interface::{DescMethod, Dispatch, Ext, SeenDispatch};
+use crate::view::interface::{DescMethod, Dispatch, Ext, LastDispatch};
 use crate::view::memory::Lasting;
-use crate::view::names::TreePlace;
+use crate::view::names::TreeCell;
 use crate::view::result_block::Arena;
-use crate::view::result_block::Results;
+use crate::view::result_block::ResultBlocks;
 use crate::view::table::{Indom, IndomNode, ListKey, Metric, ProfileElement};
 use crate::view::types::{pmdaCountMetrics, pmdaExt, pmdaMetric, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText};
 use crate::view::wire::OwnedProfile;
@@ -40,7 +40,7 @@ pub(crate) struct AgentRecord {
     /// The dispatch table. Its address is the first word, as in the C library's record: a pmcd on
     /// the C library moves the table of an agent that loads this one, and updates that word
     /// (INIT-51).
-    pub(crate) dispatch: SeenDispatch,
+    pub(crate) dispatch: LastDispatch,
     /// The extension that was made with this record. It is never read: by it a leak checker finds
     /// the extension of an agent whose dispatch table is gone, as that of a `main` that has
     /// returned. Without it the program loop_lost has a lost block more (`make -C tests memcheck
@@ -62,7 +62,7 @@ pub(crate) struct AgentRecord {
     pub(crate) dynamic: Registrations,
     /// The results that fetches have returned. Each stays until a later fetch reuses or frees it
     /// (FETCH-12).
-    pub(crate) results: Results,
+    pub(crate) results: ResultBlocks,
     /// The hash that `pmdaRehash` has built.
     pub(crate) hash: Mutex<HashedTable>,
     /// The positions of metrics in `e_metrics`, for tables that are neither direct nor hashed.
@@ -111,7 +111,7 @@ impl HashedTable {
 
 impl AgentRecord {
     /// A record that knows nothing else yet.
-    pub(crate) fn new(dispatch: SeenDispatch, ext: *mut pmdaExt, globals: *mut c_void) -> AgentRecord {
+    pub(crate) fn new(dispatch: LastDispatch, ext: *mut pmdaExt, globals: *mut c_void) -> AgentRecord {
         AgentRecord {
             dispatch,
             _ext: AtomicPtr::new(ext),
@@ -120,7 +120,7 @@ impl AgentRecord {
             forgotten: AtomicU32::new(0),
             user: AtomicPtr::new(ptr::null_mut()),
             dynamic: Registrations::default(),
-            results: Results::default(),
+            results: ResultBlocks::default(),
             hash: Mutex::default(),
             metrics: Mutex::default(),
             indoms: Mutex::default(),
@@ -365,7 +365,7 @@ impl CompiledList {
 }
 
 /// The `desc` method of an agent. That of a daemon is read from its dispatch table at this moment;
-/// that of a DSO is the one that was seen last.
+/// that of a DSO is the one that its last call has shown.
 pub(crate) fn desc_method(ext: Ext<'_>, record: &AgentRecord) -> Option<DescMethod> {
     match record.dispatch.table() {
         Some(table) if ptr::eq(table.ext_ptr(), ext.as_ptr()) => table.desc(),
@@ -392,7 +392,7 @@ fn report_botch(token: &mut Token, ext: Ext<'_>, record: &AgentRecord, table: Di
     );
 }
 
-/// An agent's registration: callbacks, the metrics that they copy, and the place of its tree.
+/// An agent's registration: callbacks, the metrics that they copy, and the pointer to its tree.
 pub(crate) struct Callbacks {
     /// Updates the tree.
     pub(crate) update: pmdaUpdatePMNS,
@@ -404,8 +404,8 @@ pub(crate) struct Callbacks {
     pub(crate) counts: pmdaCountMetrics,
     /// The metrics to copy.
     pub(crate) metrics: Lasting<pmdaMetric>,
-    /// The place of the agent's tree.
-    pub(crate) tree: TreePlace,
+    /// The pointer to the agent's tree.
+    pub(crate) tree: TreeCell,
 }
 
 /// The registrations of one agent.

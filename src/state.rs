@@ -21,7 +21,7 @@ use crate::agent::{AgentRecord, Callbacks, LoopState, address_of};
 use crate::sys::lock::{Mutex, Token};
 use crate::view::arg::{Cookie, Private};
 use crate::view::event_block::EventBlock;
-use crate::view::interface::{Dispatch, Ext, SeenDispatch};
+use crate::view::interface::{Dispatch, Ext, LastDispatch};
 use crate::view::memory::Block;
 use crate::view::table::MadeTables;
 use crate::view::types::{pmdaEventApplyFilterCallBack, pmdaEventReleaseFilterCallBack};
@@ -155,7 +155,7 @@ impl Records {
             return Ok(record);
         }
         self.external.reserve(1)?;
-        let record: &'static AgentRecord = try_leak(AgentRecord::new(SeenDispatch::none(), ptr::null_mut(), globals))?;
+        let record: &'static AgentRecord = try_leak(AgentRecord::new(LastDispatch::none(), ptr::null_mut(), globals))?;
         self.external
             .get_or_insert_with(address, || record)
             .map(|record| *record)
@@ -184,13 +184,13 @@ pub(crate) fn register_agent(
     let block = Block::uninit(1)?;
     let ext = extension()?;
     let record: &'static AgentRecord = block.leak(AgentRecord::new(
-        SeenDispatch::new(dispatch, daemon),
+        LastDispatch::new(dispatch, daemon),
         ext.as_ptr(),
         address(),
     ));
-    let place = all.partition_point(|other| address_of(other) < address_of(record));
+    let position = all.partition_point(|other| address_of(other) < address_of(record));
     all.push(record);
-    all[place..].rotate_right(1);
+    all[position..].rotate_right(1);
     ext.set_record(&record.dispatch);
     Ok(ext)
 }

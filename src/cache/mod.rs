@@ -528,14 +528,14 @@ pub(crate) fn with_name<R>(
     inst: i32,
     use_it: impl FnOnce(&[u8]) -> Result<R>,
 ) -> Result<R> {
-    let found = peek(token, indom, |cache| {
+    let outcome = peek(token, indom, |cache| {
         let hit = cache.lookup(inst)?;
         match hit.state() {
             EntryState::Active => use_it(hit.name()),
             _ => Err(Error::INST),
         }
     });
-    found.unwrap_or(Err(Error::INST))
+    outcome.unwrap_or(Err(Error::INST))
 }
 
 /// Calls `use_them` with the cache of a domain. The lock is held meanwhile.

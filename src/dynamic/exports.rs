@@ -16,7 +16,7 @@ use crate::sys::refusal::Refusable;
 use crate::view::arg::{CText, Needed, Out};
 use crate::view::interface::Ext;
 use crate::view::memory::Lasting;
-use crate::view::names::{Tree, TreePlace};
+use crate::view::names::{Tree, TreeCell};
 use crate::view::types::{
     pmID, pmdaCountMetrics, pmdaMetric, pmdaNameSpace, pmdaUpdateMetric, pmdaUpdatePMNS, pmdaUpdateText,
 };
@@ -97,11 +97,11 @@ fn fill(table: &mut NewTable, ext: Ext<'_>, registrations: CallbacksIter) -> Gua
         return Ok(());
     }
     walk = registrations;
-    for place in 0.. {
+    for registration in 0.. {
         let Some(callbacks) = guarded(|token| walk.next(token))? else {
             break;
         };
-        let mut copies = Copies::new(callbacks, table.copies(place));
+        let mut copies = Copies::new(callbacks, table.copies(registration));
         update(ext, callbacks);
         while let Some((copy, source, target, number)) = try_guarded(|_| copies.next(table))? {
             // SAFETY: the agent has registered the callback, and promised that it does what its
@@ -208,12 +208,12 @@ fn callbacks(
         metric,
         counts,
         // A count without a table counts nothing.
-        metrics: if metrics.seen().first().is_null() {
+        metrics: if metrics.view().first().is_null() {
             Lasting::EMPTY
         } else {
             metrics
         },
-        tree: TreePlace::new(),
+        tree: TreeCell::new(),
     }
 }
 
@@ -238,8 +238,8 @@ pub unsafe extern "C" fn pmdaDynamicSetClusterMask(prefix: Option<CText<'_>>, ma
 }
 
 /// The tree that a lookup has found, for C; NULL without one.
-fn tree_of(found: Guarded<Option<&Callbacks>>) -> *mut pmdaNameSpace {
-    let tree = found.ok().flatten().and_then(|callbacks| callbacks.tree.tree());
+fn tree_of(lookup: Guarded<Option<&Callbacks>>) -> *mut pmdaNameSpace {
+    let tree = lookup.ok().flatten().and_then(|callbacks| callbacks.tree.tree());
     tree.map_or(ptr::null_mut(), Tree::as_ptr)
 }
 
@@ -290,12 +290,12 @@ pub unsafe extern "C-unwind" fn pmdaDynamicLookupText(
     let Some(ext) = pmda.filter(|_| !buf.is_null()) else {
         return Error::EINVAL.code();
     };
-    let found = lookup(pmda, LookupKey::Metric(MetricId(pmid))).ok().flatten();
-    let Some(text) = found.and_then(|callbacks| callbacks.text) else {
+    let callbacks = lookup(pmda, LookupKey::Metric(MetricId(pmid))).ok().flatten();
+    let Some(text) = callbacks.and_then(|callbacks| callbacks.text) else {
         return NOENT.code();
     };
     // SAFETY: the agent has registered the callback, and promised that it does what its type says.
-    // The extension is valid, and the place is the caller's. This frame has nothing to drop.
+    // The extension is valid, and `buf` is the caller's. This frame has nothing to drop.
     unsafe { text(ext.as_ptr(), pmid, r#type, buf.as_ptr()) }
 }
 

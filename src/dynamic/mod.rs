@@ -1,8 +1,8 @@
 //! Dynamic metrics: trees of names that the agent updates, and the metric tables that are made of
 //! them.
 //!
-//! The trees belong to the agent: its update callback gets the place of the pointer to one, and
-//! stores or exchanges it there (DYN-4). Lookups by name, by identifier and of help texts have all
+//! The trees belong to the agent: its update callback gets the address of the pointer to a tree,
+//! and stores the tree there or exchanges it (DYN-4). Lookups by name, by identifier and of help texts have all
 //! trees updated first.
 
 pub(crate) mod exports;
@@ -55,14 +55,14 @@ impl CallbacksIter {
 
     /// The callbacks of the next registration. A registration is never removed, so they stay.
     pub(crate) fn next(&mut self, token: &mut Token) -> Option<&'static Callbacks> {
-        let place = self.next;
-        if place == self.end {
+        let index = self.next;
+        if index == self.end {
             return None;
         }
         self.next += 1;
         let registration = match self.own {
-            Some(own) => own.lock(token).get(place),
-            None => state::peek(token)?.dynamic.get(place),
+            Some(own) => own.lock(token).get(index),
+            None => state::peek(token)?.dynamic.get(index),
         };
         registration.map(|registration| &registration.calls)
     }
@@ -140,7 +140,7 @@ impl NewTable {
         if extra == 0 {
             return Ok(false);
         }
-        let fixed = self.fixed.seen();
+        let fixed = self.fixed.view();
         self.announced = fixed.len().saturating_add(extra);
         c_int::try_from(self.announced).map_err(|_| Error::ENOMEM)?;
         let mut table = CVec::with_capacity(self.announced)?;
@@ -151,9 +151,9 @@ impl NewTable {
         Ok(true)
     }
 
-    /// The number of copies that a registration asks for, by the place of the registration.
-    pub(crate) fn copies(&self, place: usize) -> c_int {
-        let counts = self.counts.peek().and_then(|counts| counts.get(place));
+    /// The number of copies that a registration asks for, by the index of the registration.
+    pub(crate) fn copies(&self, registration: usize) -> c_int {
+        let counts = self.counts.peek().and_then(|counts| counts.get(registration));
         counts.map_or(0, |counts| counts.trees)
     }
 
@@ -172,7 +172,7 @@ impl NewTable {
         drop(self.counts.take());
         let (old, new) = (ext.metrics(), table.unwrap_or(self.fixed));
         rehash(token, ext, new);
-        if old.first() == new.seen().first() {
+        if old.first() == new.view().first() {
             return None;
         }
         state::peek(token)?.made_tables.take(old)
@@ -214,9 +214,9 @@ impl Copies {
     /// `-ENOMEM`.
     pub(crate) fn next(&mut self, new: &mut NewTable) -> Result<Option<CopyCall>> {
         let Some(copy) = self.from.metric else { return Ok(None) };
-        while let Some(metric) = self.from.metrics.seen().entry(self.metric) {
-            let known = self.copy > 1 || self.from.tree.tree().is_some_and(|tree| tree.knows(metric.pmid()));
-            if known && self.copy <= self.copies {
+        while let Some(metric) = self.from.metrics.view().entry(self.metric) {
+            let is_named = self.copy > 1 || self.from.tree.tree().is_some_and(|tree| tree.knows(metric.pmid()));
+            if is_named && self.copy <= self.copies {
                 let table = new.table.get().ok_or(Error::GENERIC)?;
                 let target = table.push(pmdaMetric::zeroed())?;
                 self.copy += 1;
@@ -233,7 +233,7 @@ impl Copies {
 /// `pmdaInit` and dynamic metrics use it as well (INIT-44, INIT-46). If there is no memory, the
 /// table is searched, and the log says so.
 pub(crate) fn rehash(token: &mut Token, ext: Ext<'_>, lasting: Lasting<pmdaMetric>) {
-    let table = lasting.seen();
+    let table = lasting.view();
     let built = state::any_agent(token, ext).and_then(|agent| {
         let pmids = (0..table.len()).map(|position| table.pmid(position));
         let (new, outcome) = match Hashed::build(pmids) {

@@ -262,8 +262,8 @@ pub unsafe extern "C" fn __pmdaEventPrint(
         if size < 4 || msg.is_null() {
             return ptr::null_mut();
         }
-        for (place, byte) in printable(data.bytes(), size).enumerate() {
-            out.write(place, &[byte]);
+        for (index, byte) in printable(data.bytes(), size).enumerate() {
+            out.write(index, &[byte]);
         }
         msg
     })

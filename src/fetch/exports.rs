@@ -37,7 +37,7 @@ fn make(pending: PendingCallback<'_>, spare: Metric<'_>, agent: Option<Ext<'_>>)
     if let Some((method, wanted)) = pending.method {
         // SAFETY: the method was read from the agent's dispatch table, whose contract says that it
         // does what its type says. The description is in a frame of ours.
-        unsafe { method(wanted.0, spare.desc_place(), agent) };
+        unsafe { method(wanted.0, spare.desc_out(), agent) };
     }
     FetchAnswer::Described
 }
@@ -88,14 +88,14 @@ pub(crate) fn fetch(
     const { assert!(!std::mem::needs_drop::<Fetch<'_>>()) };
     let mut spare = pmdaMetric::zeroed();
     let spare = Metric::in_frame(&mut spare);
-    let mut place = None;
+    let mut frame = None;
     let (fetch, mut is_asking) = try_guarded(|token| {
         if list.count() < 0 {
             return Err(Error::EINVAL);
         }
         let agent = state::any_agent(token, ext)?;
         let memory = arena.map_or(ResultMemory::Malloc(&agent.results), ResultMemory::Arena);
-        let fetch = place.insert(Fetch::new(token, ext, agent, list, resp, memory, spare)?);
+        let fetch = frame.insert(Fetch::new(token, ext, agent, list, resp, memory, spare)?);
         let is_asking = fetch.start(token);
         Ok((fetch, is_asking))
     })?;

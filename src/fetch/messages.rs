@@ -16,7 +16,7 @@ use pmda_core::log::Level;
 /// Shows the call, with the first and the last metric of the list (FETCH-110).
 #[cold]
 pub(super) fn trace_call(token: &mut Token, list: Array<'_, pmID>) {
-    let pmid = |place| MetricId(list.at(place));
+    let pmid = |index| MetricId(list.at(index));
     match list.len() {
         0 => log::trace!(token, "pmdaFetch(0, ...) called\n"),
         1 => log::trace!(token, "pmdaFetch(1, pmid[0] {}, ...) called\n", pmid(0)),

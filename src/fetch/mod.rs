@@ -157,7 +157,7 @@ impl<'call> Fetch<'call> {
         ext: Ext<'call>,
         agent: &'static AgentRecord,
         list: Array<'call, pmID>,
-        place: Out<'call, *mut pmdaResult>,
+        out: Out<'call, *mut pmdaResult>,
         memory: ResultMemory<'call>,
         spare: Metric<'call>,
     ) -> Result<Self> {
@@ -167,7 +167,7 @@ impl<'call> Fetch<'call> {
         let interface = agent.interface();
         agent::check_botch(token, ext, agent);
         enter_context(ext, interface);
-        let output = CResult::new(token, place, memory, list.len(), |token| stamp(token, ext, interface))?;
+        let output = CResult::new(token, out, memory, list.len(), |token| stamp(token, ext, interface))?;
         Ok(Fetch {
             ext,
             agent,
@@ -466,7 +466,7 @@ mod tests {
 
     use super::*;
     use crate::state::testing::{agent, step};
-    use crate::view::testing::{indom, list, metric, number, result_place, spare, table, text, value_sets};
+    use crate::view::testing::{indom, list, metric, number, result_out, spare, table, text, value_sets};
     use crate::view::types::{pmAtomValue, pmDesc, pmdaMetric};
     use pmda_core::constants::{
         PM_TYPE_STRING, PM_TYPE_U32, PMDA_EXT_NAMES_CHANGE, PMDA_FETCH_DYNAMIC, PMDA_FETCH_NOVALUES,
@@ -493,12 +493,12 @@ mod tests {
         unreachable!("a step calls nothing")
     }
 
-    /// A fetch, and the place for its result. The agent has a number, a number for each of the
+    /// A fetch, and the argument that gets its result. The agent has a number, a number for each of the
     /// disks 3 and 5, a text, and a metric whose domain is empty.
     struct Scene {
         ext: Ext<'static>,
         fetch: Fetch<'static>,
-        place: Out<'static, *mut pmdaResult>,
+        out: Out<'static, *mut pmdaResult>,
     }
 
     impl Scene {
@@ -517,9 +517,9 @@ mod tests {
             if has_desc {
                 dispatch.set_desc(Some(desc));
             }
-            let (place, memory) = (result_place(), ResultMemory::Malloc(&record.results));
-            let fetch = Fetch::new(token, ext, record, list(pmids), place, memory, spare()).expect("memory");
-            Scene { ext, fetch, place }
+            let (out, memory) = (result_out(), ResultMemory::Malloc(&record.results));
+            let fetch = Fetch::new(token, ext, record, list(pmids), out, memory, spare()).expect("memory");
+            Scene { ext, fetch, out }
         }
 
         fn new(token: &mut Token, pmids: &[u32]) -> Scene {
@@ -554,7 +554,7 @@ mod tests {
             assert_eq!(self.fetch.outcome, Ok(()));
             let expected = expected.iter();
             let expected = expected.map(|(pmid, values)| (*pmid, values.map(<[_]>::to_vec).map_err(Error::code)));
-            assert_eq!(value_sets(self.place), Some(expected.collect()));
+            assert_eq!(value_sets(self.out), Some(expected.collect()));
         }
     }
 
@@ -621,7 +621,7 @@ mod tests {
             scene.ext.set_fetch_callback(None);
             assert!(!scene.fetch.start(token));
             assert_eq!(scene.fetch.outcome, Err(Error::GENERIC));
-            assert_eq!(value_sets(scene.place), None, "the place of the result is untouched");
+            assert_eq!(value_sets(scene.out), None, "no result is stored");
         });
     }
 
@@ -712,7 +712,7 @@ mod tests {
             scene.starts_with(token, TEXT, -1);
             let value = FetchAnswer::Value(text(Some(c"a text"), PMDA_FETCH_DYNAMIC));
             assert!(!scene.fetch.resume(token, value));
-            let sets = value_sets(scene.place).expect("a result");
+            let sets = value_sets(scene.out).expect("a result");
             assert!(matches!(&sets[..], [(TEXT, Ok(values))] if values.len() == 1));
         });
     }
@@ -725,7 +725,7 @@ mod tests {
             scene
                 .fetch
                 .spare
-                .desc_place()
+                .desc_out()
                 .set(metric(UNKNOWN, PM_TYPE_U32, NO_INDOM).m_desc);
             assert!(scene.fetch.resume(token, FetchAnswer::Described));
             scene.asks_for(UNKNOWN, -1);
@@ -742,7 +742,7 @@ mod tests {
             scene
                 .fetch
                 .spare
-                .desc_place()
+                .desc_out()
                 .set(metric(UNKNOWN, PM_TYPE_U32, DISKS).m_desc);
             assert!(scene.fetch.resume(token, FetchAnswer::Described));
             scene.asks_for(UNKNOWN, 3);

@@ -157,15 +157,15 @@ fn step(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>, cursor: &mut Insta
     let is_cached = agent.walk.is_at(idp);
     let indom = idp.indom();
     let selected = current(agent, ext, indom);
-    let found = match selected {
+    let next = match selected {
         Selection::Nothing => None,
         _ if is_cached => next_cached(token, agent, ext, indom, selected, cursor),
         _ => next_in_table(token, agent, ext, idp, selected),
     };
-    if found.is_none() {
+    if next.is_none() {
         ext.set_ordinal(-1);
     }
-    if let (Some(inst), true) = (found, log::debug(Debug::Indom)) {
+    if let (Some(inst), true) = (next, log::debug(Debug::Indom)) {
         let kind = if is_cached { " (cache)" } else { "" };
         let ordinal = ext.ordinal();
         log::trace!(
@@ -173,7 +173,7 @@ fn step(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>, cursor: &mut Insta
             "__pmdaNextInst(indom={indom}) -> {inst} e_ordinal={ordinal}{kind}\n"
         );
     }
-    found
+    next
 }
 
 /// The next selected instance of a classic table, in the order of the table.
@@ -187,20 +187,20 @@ fn next_in_table(
     let instances = idp.instances();
     let from = usize::try_from(ext.ordinal()).ok()?;
     let ahead = instances.entries().get(from..).unwrap_or_default();
-    let place = match selected {
+    let index = match selected {
         Selection::Nothing => None,
         Selection::All => Some(from).filter(|_| !ahead.is_empty()),
         Selection::Listed(element) => with_list(token, agent, &element, |_, profile| {
             let mut ahead = ahead.iter().map(|entry| entry.get().i_inst);
-            let found = match profile {
+            let position = match profile {
                 Some(profile) => profile.position(ahead),
                 None => ahead.position(|inst| element.element().selects(inst)),
             };
-            Some(from + found?)
+            Some(from + position?)
         }),
     }?;
-    ext.set_ordinal(c_int::try_from(place).unwrap_or(c_int::MAX).saturating_add(1));
-    Some(instances.inst(place))
+    ext.set_ordinal(c_int::try_from(index).unwrap_or(c_int::MAX).saturating_add(1));
+    Some(instances.inst(index))
 }
 
 /// The next selected active instance of a cached domain, in ascending order of ids.
@@ -212,15 +212,15 @@ fn next_cached(
     selected: Selection<'_>,
     cursor: &mut InstanceCursor,
 ) -> Option<i32> {
-    let (found, examined) = match selected {
+    let (next, examined) = match selected {
         Selection::All => (cursor.ahead.next(token, &agent.walk, indom), 1),
         Selection::Nothing => (None, 0),
         Selection::Listed(element) => next_listed(token, agent, indom, &element, cursor),
     };
-    if found.is_some() {
+    if next.is_some() {
         ext.set_ordinal(ext.ordinal().saturating_add(examined));
     }
-    found
+    next
 }
 
 /// [`next_cached`] for a profile with a list: the next instance, and the number of examined ones.
@@ -243,10 +243,10 @@ fn next_listed(
     with_list(token, agent, element, |token, profile| {
         match profile.and_then(Compiled::candidates) {
             Some(candidates) if is_any && is_less(token, candidates.len(), indom) => {
-                let found = cursor
+                let inst = cursor
                     .ahead
                     .read_listed(token, &agent.walk, indom, element.key, candidates);
-                (found, 1)
+                (inst, 1)
             }
             _ => {
                 let selects = |inst: &i32| match profile {
@@ -258,8 +258,8 @@ fn next_listed(
                     examined = examined.saturating_add(1);
                     cursor.ahead.next(token, &agent.walk, indom)
                 };
-                let found = std::iter::from_fn(&mut next).find(selects);
-                (found, examined)
+                let inst = std::iter::from_fn(&mut next).find(selects);
+                (inst, examined)
             }
         }
     })

@@ -84,15 +84,15 @@ pub unsafe extern "C-unwind" fn pmdaLabel(
         };
         let mut answer = None;
         while let Some(call) = try_guarded(|token| labels.step(token, answer))? {
-            let mut place = call.set;
+            let mut set = call.set;
             // SAFETY: the callback was read from the agent's extension, whose contract says that it
             // does what its type says. It gets the address of an empty set of ours, which stays
             // until the next step. This frame has nothing to drop.
-            let status = unsafe { (call.callback)(call.indom.0, call.inst as u32, &raw mut place) };
-            let other = status > 0 && place != call.set;
+            let status = unsafe { (call.callback)(call.indom.0, call.inst as u32, &raw mut set) };
+            let other = status > 0 && set != call.set;
             // SAFETY: a callback that returns a positive status has stored NULL or a valid set.
             // It is read, and neither changed nor freed, before any other code runs.
-            let replacement = other.then(|| unsafe { LabelSet::shared(place) }).flatten();
+            let replacement = other.then(|| unsafe { LabelSet::shared(set) }).flatten();
             answer = Some(LabelAnswer { status, replacement });
         }
         Ok(labels.count)

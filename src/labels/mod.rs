@@ -363,7 +363,7 @@ mod tests {
 
     use super::*;
     use crate::state::testing::{agent, step};
-    use crate::view::testing::{indom, label_place, label_sets, labels, table};
+    use crate::view::testing::{indom, label_sets, labels, null_label_sets, table};
     use crate::view::types::pmInDom;
 
     const DISKS: InDom = InDom(250 << 22 | 1);
@@ -374,11 +374,11 @@ mod tests {
         unreachable!("a step calls nothing")
     }
 
-    /// A request for the labels of a domain's instances, and the place of the caller's pointer. The
+    /// A request for the labels of a domain's instances, and the caller's pointer to the label sets. The
     /// agent has the domain [`DISKS`] with the instances 3 and 5, and a domain without instances.
     struct Scene {
         ext: Ext<'static>,
-        place: &'static mut *mut pmLabelSet,
+        sets: &'static mut *mut pmLabelSet,
     }
 
     impl Scene {
@@ -388,13 +388,13 @@ mod tests {
             ext.set_label_callback(Some(callback));
             Scene {
                 ext,
-                place: label_place(),
+                sets: null_label_sets(),
             }
         }
 
         /// Begins the request.
         fn begin(&mut self, token: &mut Token, indom: InDom, kind: c_int) -> Begun<'static> {
-            InstanceLabels::new(token, indom.0, kind, label_sets(self.place), self.ext)
+            InstanceLabels::new(token, indom.0, kind, label_sets(self.sets), self.ext)
         }
 
         /// Begins the request, which does not call the agent.
@@ -410,7 +410,7 @@ mod tests {
         /// The sets that the caller has got: the instances, and the labels of each.
         fn has(&self, count: c_int, expected: &[(u32, c_int)]) {
             assert_eq!(count, expected.len() as c_int);
-            assert_eq!(labels(self.place, count), expected);
+            assert_eq!(labels(self.sets, count), expected);
         }
     }
 
@@ -555,7 +555,7 @@ mod tests {
             scene.ext.set_ordinal(-1);
             assert_eq!(first(&mut walk, token), None);
             assert_eq!(walk.count, 0);
-            assert!(scene.place.is_null());
+            assert!(scene.sets.is_null());
         });
     }
 

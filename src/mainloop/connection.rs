@@ -81,12 +81,12 @@ impl Incoming {
         self.receiver.set(self.loop_state.take_ahead(token, fd));
     }
 
-    /// The next read, after the result of the last one: a descriptor, and a place with its size in
+    /// The next read, after the result of the last one: a descriptor, and a buffer with its size in
     /// bytes, which stays until the next step. `None` at the end: [`Incoming::take`] has the
     /// outcome.
     pub(crate) fn next(&mut self, token: &mut Token, read: Option<IoResult>) -> Option<(c_int, *mut u8, usize)> {
         match self.go_on(token, read) {
-            Ok(Some((place, size))) => return Some((self.fd, place, size)),
+            Ok(Some((buffer, size))) => return Some((self.fd, buffer, size)),
             Ok(None) => {}
             Err(failure) => {
                 self.give_up(token, failure);
@@ -371,12 +371,12 @@ mod tests {
             let stream = ahead(token, loop_state, &pdu(1)[..13]);
             let mut incoming = Incoming::nothing(loop_state);
             incoming.begin(token, stream.as_raw_fd(), ReadMode::Exact);
-            let (fd, place, size) = incoming.next(token, None).expect("a read");
+            let (fd, buffer, size) = incoming.next(token, None).expect("a read");
             assert_eq!((fd, size), (stream.as_raw_fd(), 3));
             let again = incoming.next(token, Some(IoResult(-1, libc::EINTR)));
-            assert_eq!(again, Some((fd, place, size)));
+            assert_eq!(again, Some((fd, buffer, size)));
             let (_, next, size) = incoming.next(token, Some(IoResult(1, 0))).expect("a read");
-            assert_eq!((next.addr() - place.addr(), size), (1, 2));
+            assert_eq!((next.addr() - buffer.addr(), size), (1, 2));
             assert!(incoming.next(token, Some(IoResult(2, 0))).is_none());
             assert_eq!(incoming.take(token).expect("a PDU").bytes().len(), 16);
         });
@@ -429,12 +429,12 @@ mod tests {
     /// The length in bytes of the write that comes next, and its offset from the first one's.
     fn write(step: Option<WriteStep>, start: *const u8) -> Option<(usize, usize)> {
         match step? {
-            WriteStep::Write(7, place, size) => Some((place.addr() - start.addr(), size)),
+            WriteStep::Write(7, first, size) => Some((first.addr() - start.addr(), size)),
             WriteStep::Write(..) | WriteStep::Wait(_) => None,
         }
     }
 
-    /// Begins to send an ERROR to descriptor 7; the answer has the place of its bytes.
+    /// Begins to send an ERROR to descriptor 7; the answer has the address of its bytes.
     fn sending(token: &mut Token, purpose: SendPurpose) -> (Outgoing, *const u8) {
         let mut outgoing = Outgoing::nothing(loop_state());
         outgoing.begin_status(token, 7, purpose, -1);

@@ -150,9 +150,9 @@ fn serve_next(main: &mut MainLoop<'_>) -> Guarded<()> {
 /// Those of [`guarded`].
 pub(crate) fn receive(incoming: &mut Incoming) -> Guarded<()> {
     let mut wanted = guarded(|token| incoming.next(token, None))?;
-    while let Some((fd, place, size)) = wanted {
-        // SAFETY: `place` is writable for `size` bytes until the next step.
-        let read = transferred(unsafe { blocking::read(fd, place.cast(), size) });
+    while let Some((fd, buffer, size)) = wanted {
+        // SAFETY: `buffer` is writable for `size` bytes until the next step.
+        let read = transferred(unsafe { blocking::read(fd, buffer.cast(), size) });
         wanted = guarded(|token| incoming.next(token, Some(read)))?;
     }
     Ok(())
@@ -196,7 +196,7 @@ fn transferred(count: isize) -> IoResult {
 /// Those of [`guarded`], as of all functions for requests.
 fn profile(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut profile = NoDropCell::none();
-    let Ok((method, place)) = guarded(|token| {
+    let Ok((method, address)) = guarded(|token| {
         main.find(token, |_, agent, pdu| {
             mainloop::profile_request(agent, pdu, &mut profile)
         })
@@ -206,7 +206,7 @@ fn profile(main: &mut MainLoop<'_>) -> Guarded<()> {
     };
     // SAFETY: the profile method of the agent, see `serve_next`. The profile stays until it is
     // replaced by the next one, which the agent gets as well.
-    let status = unsafe { method(place, Some(main.agent.ext)) };
+    let status = unsafe { method(address, Some(main.agent.ext)) };
     guarded(|token| main.keep_profile(token, profile.take(), status))
 }
 
@@ -216,7 +216,7 @@ fn profile(main: &mut MainLoop<'_>) -> Guarded<()> {
 /// As [`profile`].
 fn attribute(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut value = NoDropCell::none();
-    let Ok((method, key, place, length)) = guarded(|token| {
+    let Ok((method, key, text, length)) = guarded(|token| {
         main.find(token, |token, agent, pdu| {
             mainloop::attribute_request(token, agent, pdu, &mut value)
         })
@@ -225,9 +225,9 @@ fn attribute(main: &mut MainLoop<'_>) -> Guarded<()> {
         return Ok(());
     };
     let context = main.context();
-    // SAFETY: the attribute method of the agent, see `serve_next`. `place` is NULL or a string that
+    // SAFETY: the attribute method of the agent, see `serve_next`. `text` is NULL or a string that
     // stays until the next step.
-    let status = unsafe { method(context, key, CText::new(place), length, Some(main.agent.ext)) };
+    let status = unsafe { method(context, key, CText::new(text), length, Some(main.agent.ext)) };
     guarded(|token| {
         drop(value.take());
         if let Err(error) = Error::check(status) {
@@ -258,7 +258,7 @@ fn store(main: &mut MainLoop<'_>) -> Guarded<()> {
         match guarded(|token| main.find(token, |_, agent, pdu| mainloop::store_request(agent, pdu, &mut values)))? {
             // SAFETY: the store method of the agent, see `serve_next`. The result stays until the
             // next step.
-            Ok((method, place)) => unsafe { method(place, Some(main.agent.ext)) },
+            Ok((method, address)) => unsafe { method(address, Some(main.agent.ext)) },
             Err(error) => error.code(),
         };
     guarded(|token| {
@@ -286,26 +286,26 @@ fn has_own_fetch(agent: Agent<'_>) -> bool {
 /// As [`profile`].
 fn fetch<'call>(main: &mut MainLoop<'call>) -> Guarded<Option<MethodResult<'call>>> {
     let (mut metrics, mut arena) = (NoDropCell::none(), NoDropCell::none());
-    let found = guarded(|token| {
-        let found = main.ask(token, |_, agent, pdu| mainloop::fetch_request(agent, pdu, &mut metrics))?;
+    let request = guarded(|token| {
+        let request = main.ask(token, |_, agent, pdu| mainloop::fetch_request(agent, pdu, &mut metrics))?;
         if has_own_fetch(main.agent) {
             arena.set(main.agent.loop_state.take_arena(token));
         }
-        Some(found)
+        Some(request)
     })?;
-    let Some((method, count, list)) = found else {
+    let Some((method, count, list)) = request else {
         return Ok(None);
     };
     let (mut values, ext) = (ptr::null_mut(), main.agent.ext);
-    let place = Out::to(&mut values);
+    let out = Out::to(&mut values);
     let status = if let Some(arena) = arena.get() {
         // SAFETY: `metrics` keeps the list until the next step.
         let list = unsafe { Array::new(list, count) };
-        returned(exports::fetch(list, place, ext, Some(arena)))
+        returned(exports::fetch(list, out, ext, Some(arena)))
     } else {
         // SAFETY: the fetch method of the agent, see `serve_next`. `metrics` keeps the list until
         // the next step.
-        unsafe { method(count, list, place, Some(ext)) }
+        unsafe { method(count, list, out, Some(ext)) }
     };
     let status = Error::check(status);
     // SAFETY: a method that has succeeded has stored NULL or a result, which is valid until the
@@ -352,19 +352,19 @@ fn desc(main: &mut MainLoop<'_>) -> Guarded<()> {
 /// As [`profile`].
 fn instance(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut name = NoDropCell::none();
-    let Some((method, indom, inst, place)) =
+    let Some((method, indom, inst, text)) =
         guarded(|token| main.ask(token, |_, agent, pdu| mainloop::instance_request(agent, pdu, &mut name)))?
     else {
         return Ok(());
     };
     let mut list = ptr::null_mut();
-    // SAFETY: the instance method of the agent, see `serve_next`. `place` is NULL or a string that
+    // SAFETY: the instance method of the agent, see `serve_next`. `text` is NULL or a string that
     // stays until the next step.
     let status = unsafe {
         method(
             indom.0,
             inst,
-            CText::new(place),
+            CText::new(text),
             Out::to(&mut list),
             Some(main.agent.ext),
         )
@@ -375,7 +375,7 @@ fn instance(main: &mut MainLoop<'_>) -> Guarded<()> {
             Error::check(status)?;
             // SAFETY: a method that has succeeded has stored NULL or a list, which it hands over.
             let list = unsafe { InstanceList::take_over(list) };
-            // NULL: WIRE-74.
+            // A method that succeeds with NULL is a fault of the agent (WIRE-74).
             list.ok_or(Error::GENERIC)?.encode(reply)
         });
     })
@@ -409,14 +409,14 @@ fn text(main: &mut MainLoop<'_>) -> Guarded<()> {
 /// As [`profile`].
 fn pmid(main: &mut MainLoop<'_>) -> Guarded<()> {
     let mut name = NoDropCell::none();
-    let Some((method, place)) =
+    let Some((method, text)) =
         guarded(|token| main.ask(token, |_, agent, pdu| mainloop::pmid_request(agent, pdu, &mut name)))?
     else {
         return Ok(());
     };
     let mut metric = 0;
     // SAFETY: the pmid method of the agent, see `serve_next`. The name stays until the next step.
-    let status = unsafe { method(CText::new(place), Out::to(&mut metric), Some(main.agent.ext)) };
+    let status = unsafe { method(CText::new(text), Out::to(&mut metric), Some(main.agent.ext)) };
     guarded(|token| {
         drop(name.take());
         main.reply(token, |reply| reply.ids(Error::check(status)?, MetricId(metric)));
@@ -448,10 +448,10 @@ fn name(main: &mut MainLoop<'_>) -> Guarded<()> {
 /// # Errors
 /// As [`profile`].
 fn children(main: &mut MainLoop<'_>, all: bool) -> Guarded<()> {
-    let mut below = NoDropCell::none();
-    let Some((method, place, with_states)) = guarded(|token| {
+    let mut name = NoDropCell::none();
+    let Some((method, text, with_states)) = guarded(|token| {
         main.ask(token, |token, agent, pdu| {
-            mainloop::children_request(token, agent, pdu, all, &mut below)
+            mainloop::children_request(token, agent, pdu, all, &mut name)
         })
     })?
     else {
@@ -461,10 +461,10 @@ fn children(main: &mut MainLoop<'_>, all: bool) -> Guarded<()> {
     let (list, kinds) = (Out::to(&mut names), Out::to(&mut states));
     // SAFETY: the children method of the agent, see `serve_next`. The name stays until the next
     // step.
-    let status = unsafe { method(CText::new(place), c_int::from(all), list, kinds, Some(main.agent.ext)) };
+    let status = unsafe { method(CText::new(text), c_int::from(all), list, kinds, Some(main.agent.ext)) };
     guarded(|token| {
-        drop(below.take());
-        // SAFETY: as in `name`, for both places.
+        drop(name.take());
+        // SAFETY: as in `name`, for names and states.
         let names = unsafe { OwnedNames::new(names, states, status) };
         main.reply(token, |reply| names.encode(reply, with_states));
     })

@@ -244,8 +244,8 @@ impl<'call> MainLoop<'call> {
         token: &mut Token,
         find: impl FnOnce(&mut Token, Agent<'call>, &[u8]) -> Result<T>,
     ) -> Option<T> {
-        let found = self.find(token, find);
-        found.map_err(|error| self.reply(token, |_| Err(error))).ok()
+        let request = self.find(token, find);
+        request.map_err(|error| self.reply(token, |_| Err(error))).ok()
     }
 
     /// Answers the request with the reply that `fill` writes, or with its error.
@@ -404,10 +404,10 @@ fn attribute_request(
     let attribute = decode::attribute(pdu)?;
     let length = attribute.value.len() as c_int;
     let value = string(attribute.value)?;
-    let place = if length == 0 { ptr::null_mut() } else { value.as_ptr() };
+    let text = if length == 0 { ptr::null_mut() } else { value.as_ptr() };
     let method = agent.dispatch.attribute().ok_or(Error::NYI)?;
     kept.set(value);
-    Ok((method, attribute.key, place, length))
+    Ok((method, attribute.key, text, length))
 }
 
 /// The method and argument for a RESULT: values to store.
@@ -462,12 +462,12 @@ fn instance_request(
 ) -> Result<(InstanceMethod, InDom, c_int, *mut c_char)> {
     let request = decode::instance_request(pdu)?;
     let name = request.name.map(string).transpose()?;
-    let place = name.as_ref().map_or(ptr::null_mut(), Block::as_ptr);
+    let text = name.as_ref().map_or(ptr::null_mut(), Block::as_ptr);
     let method = agent.dispatch.instance().ok_or(Error::NYI)?;
     if let Some(name) = name {
         kept.set(name);
     }
-    Ok((method, request.indom, request.inst, place))
+    Ok((method, request.indom, request.inst, text))
 }
 
 /// The method and argument for a TEXT_REQ.

@@ -461,7 +461,7 @@ pub unsafe extern "C-unwind" fn pmdaGetOpt(
     // SAFETY: `argc` strings, as the caller promises. The state is in this frame; it was zeroed
     // before its first use, and `optstring` is a C string, as the caller promises.
     let (arguments, options) = unsafe { (Arguments::new(argc, argv), Options::new(&raw mut state)) };
-    let found = search(arguments, options, dispatch, false).unwrap_or(END);
+    let option = search(arguments, options, dispatch, false).unwrap_or(END);
     for (variable, value) in [
         (&libc_getopt::optind, state.optind),
         (&libc_getopt::opterr, state.opterr),
@@ -474,7 +474,7 @@ pub unsafe extern "C-unwind" fn pmdaGetOpt(
         err.add(state.errors);
         CLASSIC.lock(token).0 = state;
     });
-    found
+    option
 }
 
 /// Prints the messages that were collected, and how the agent is used, to stderr.

@@ -53,7 +53,7 @@ fn set_up(
     ext.set_indoms(indoms);
     ext.set_metrics(metrics);
     let domain = dispatch.domain() as u32;
-    stamp(token, ext, domain, indoms.seen(), metrics.seen())?;
+    stamp(token, ext, domain, indoms.view(), metrics.view())?;
     open_help(token, ext, dispatch.has_text_of(defaults));
     choose_lookup(token, ext, metrics);
     if log::debug(Debug::Libpmda) {
@@ -102,7 +102,7 @@ fn check<'call>(
             format_args!("using pmdaFetch() but fetch call back not set"),
         ));
     }
-    for (field, count) in [("nmetrics", metrics.seen().count()), ("nindoms", indoms.seen().count())] {
+    for (field, count) in [("nmetrics", metrics.view().count()), ("nindoms", indoms.view().count())] {
         if count < 0 {
             return Err(failed(
                 token,
@@ -115,15 +115,15 @@ fn check<'call>(
         token,
         ext,
         "metrics",
-        &Pointer(metrics.seen().first()),
-        metrics.seen().count(),
+        &Pointer(metrics.view().first()),
+        metrics.view().count(),
     )?;
     consistent(
         token,
         ext,
         "indoms",
-        &Pointer(indoms.seen().first()),
-        indoms.seen().count(),
+        &Pointer(indoms.view().first()),
+        indoms.view().count(),
     )?;
     Ok(ext)
 }
@@ -193,12 +193,12 @@ fn stamp(
             continue;
         }
         let serial = indom.serial();
-        let Some(found) = position_of(serial, domains, ascending, serial_of) else {
-            let mut fail = |place: fmt::Arguments<'_>| {
+        let Some(entry) = position_of(serial, domains, ascending, serial_of) else {
+            let mut fail = |metric: fmt::Arguments<'_>| {
                 failed(
                     token,
                     ext,
-                    format_args!("Undefined instance domain serial ({serial}) specified {place}"),
+                    format_args!("Undefined instance domain serial ({serial}) specified {metric}"),
                 )
             };
             return Err(if SINCE_6_0_2 {
@@ -208,7 +208,7 @@ fn stamp(
             });
         };
         if trace {
-            log_match(token, ext, (pmid, position), (indom, found));
+            log_match(token, ext, (pmid, position), (indom, entry));
         }
     }
     Ok(())
@@ -216,13 +216,13 @@ fn stamp(
 
 /// Logs which instance domain belongs to a metric, for `-Dlibpmda`.
 #[cold]
-fn log_match(token: &mut Token, ext: Ext<'_>, (pmid, position): (MetricId, usize), (indom, found): (InDom, usize)) {
+fn log_match(token: &mut Token, ext: Ext<'_>, (pmid, position): (MetricId, usize), (indom, entry): (InDom, usize)) {
     if SINCE_6_0_5 {
-        log::debug_line!(token, "pmid {pmid}({position}) matched to indom {indom}({found})");
+        log::debug_line!(token, "pmid {pmid}({position}) matched to indom {indom}({entry})");
     } else {
         log::debug_line!(
             token,
-            "pmdaInit: PMDA {}: Metric {pmid}({position}) matched to indom {indom}({found})",
+            "pmdaInit: PMDA {}: Metric {pmid}({position}) matched to indom {indom}({entry})",
             name(ext)
         );
     }
@@ -269,7 +269,7 @@ fn choose_lookup(token: &mut Token, ext: Ext<'_>, table: Lasting<pmdaMetric>) {
     if ext.has(PMDA_EXT_FLAG_HASHED) {
         return rehash(token, ext, table);
     }
-    let metrics = table.seen();
+    let metrics = table.view();
     // The first metric that is not at the position that is its item.
     let other = (0..metrics.len()).find(|position| *position != metrics.pmid(*position).item() as usize);
     ext.set_direct(c_int::from(other.is_none()));
@@ -352,8 +352,8 @@ mod tests {
             let asked = table.iter().copied().chain([0, 0x3f_ffff]);
             for serial in asked.flat_map(|serial: u32| [serial, serial + 1, serial.saturating_sub(1)]) {
                 let first = table.iter().position(|other| *other == serial);
-                let found = position_of(serial, &table, ascending, |serial| *serial);
-                assert_eq!(found, first, "{serial} in {table:?}");
+                let position = position_of(serial, &table, ascending, |serial| *serial);
+                assert_eq!(position, first, "{serial} in {table:?}");
             }
         }
     }

@@ -166,9 +166,9 @@ fn send(fd: c_int, descriptors: [RawFd; 2], message: impl FnOnce() -> Result<Vec
     let (start, size) = try_guarded(|_| {
         root_socket::prepare();
         let message = message()?;
-        let place = (message.as_ptr(), message.len());
+        let bytes = (message.as_ptr(), message.len());
         sent.set(message);
-        Ok(place)
+        Ok(bytes)
     })?;
     // SAFETY: `sent` keeps the message until the next step.
     let outcome = unsafe { root_socket::send(fd, start, size, descriptors) };
@@ -197,9 +197,9 @@ fn answer(fd: c_int, purpose: RootAnswer<'_>) -> Guarded<c_int> {
     let mut reply = NoDropCell::none();
     let (start, size) = try_guarded(|_| {
         let mut message = client::answer_buffer(purpose.size())?;
-        let place = (message.as_mut_ptr(), message.len());
+        let bytes = (message.as_mut_ptr(), message.len());
         reply.set(message);
-        Ok(place)
+        Ok(bytes)
     })?;
     // SAFETY: `reply` keeps the buffer until the next step.
     let received = unsafe { root_socket::receive(fd, start, size, purpose.expected().with_descriptors()) };
@@ -443,8 +443,8 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUStart(
             buffer.write_text(text.unwrap_or_default())?;
         }
         let values = [pdu.pid, pdu.infd, pdu.outfd, pdu.ipc];
-        for (place, value) in [pid, infd, outfd, ipctype].into_iter().zip(values) {
-            place.set(value);
+        for (out, value) in [pid, infd, outfd, ipctype].into_iter().zip(values) {
+            out.set(value);
         }
         Ok(())
     })
@@ -506,8 +506,8 @@ pub unsafe extern "C" fn __pmdaDecodeRootPDUStop(
 ) -> c_int {
     guard(|_| -> Refusable<()> {
         let pdu = StopPdu::decode(&buf.get().needed(&"buf")?)?;
-        for (place, value) in [pid, code, force].into_iter().zip([pdu.pid, pdu.code, pdu.force]) {
-            place.set(value);
+        for (out, value) in [pid, code, force].into_iter().zip([pdu.pid, pdu.code, pdu.force]) {
+            out.set(value);
         }
         Ok(())
     })

@@ -196,13 +196,13 @@ impl RootAnswer<'_> {
         match self {
             RootAnswer::Text(_, buffer) => store_name(ContainerPdu::decode(message)?.name, buffer),
             RootAnswer::Process => Ok(ContainerPdu::decode(message)?.pid),
-            RootAnswer::Started(pid, places) => {
+            RootAnswer::Started(pid, outs) => {
                 pid.set(StartPdu::decode(message)?.pid);
-                for (place, descriptor) in places.into_iter().zip(descriptors) {
-                    if place.is_null() {
+                for (out, descriptor) in outs.into_iter().zip(descriptors) {
+                    if out.is_null() {
                         close(token, [descriptor, -1]);
                     }
-                    place.set(descriptor);
+                    out.set(descriptor);
                 }
                 Ok(0)
             }

@@ -47,7 +47,7 @@ pub(crate) unsafe fn slice_mut<'a, T>(first: *mut T, count: c_int) -> &'a mut [T
 }
 
 // System calls that are safe to call with any arguments: they take plain numbers, or a reference to
-// the place of their result.
+// the variable for their result.
 unsafe extern "C" {
     safe fn shutdown(fd: c_int, how: c_int) -> c_int;
     safe fn close(fd: c_int) -> c_int;
@@ -58,7 +58,7 @@ unsafe extern "C" {
     pub(crate) safe fn exit(status: c_int) -> !;
     /// Also stores the time, if wanted.
     #[cfg(target_pointer_width = "64")]
-    safe fn time(place: Option<&mut libc::time_t>) -> libc::time_t;
+    safe fn time(seconds: Option<&mut libc::time_t>) -> libc::time_t;
 }
 
 /// Seconds since 1970.

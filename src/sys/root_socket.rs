@@ -181,7 +181,7 @@ unsafe fn receive_with(fd: RawFd, buffer: *mut u8, size: usize) -> Received {
 unsafe fn descriptors(header: &libc::msghdr) -> [RawFd; 2] {
     // SAFETY: CMSG_LEN is arithmetic.
     let head = unsafe { libc::CMSG_LEN(0) } as usize;
-    let (mut found, mut count) = (NONE, 0);
+    let (mut received, mut count) = (NONE, 0);
     // SAFETY: recvmsg has stored in the header how many bytes of the control buffer it has written.
     // CMSG_FIRSTHDR returns NULL, or the start of the buffer if as many bytes hold a header.
     let mut next = unsafe { libc::CMSG_FIRSTHDR(header) };
@@ -192,12 +192,12 @@ unsafe fn descriptors(header: &libc::msghdr) -> [RawFd; 2] {
             let bytes = (part.cmsg_len as usize).saturating_sub(head);
             // SAFETY: the data of a part follow its header.
             let first = unsafe { libc::CMSG_DATA(next) }.cast::<RawFd>();
-            for place in 0..bytes / size_of::<RawFd>() {
+            for index in 0..bytes / size_of::<RawFd>() {
                 // SAFETY: the kernel writes a part of this kind whole, with as many descriptors as
-                // its length says, also when it cuts others off (MSG_CTRUNC); `place` is less than
+                // its length says, also when it cuts others off (MSG_CTRUNC); `index` is less than
                 // that.
-                let descriptor = unsafe { first.add(place).read_unaligned() };
-                match found.get_mut(count) {
+                let descriptor = unsafe { first.add(index).read_unaligned() };
+                match received.get_mut(count) {
                     Some(free) => *free = descriptor,
                     None => close(descriptor),
                 }
@@ -209,9 +209,9 @@ unsafe fn descriptors(header: &libc::msghdr) -> [RawFd; 2] {
         next = unsafe { libc::CMSG_NXTHDR(header, next) };
     }
     if count == 2 && header.msg_flags & libc::MSG_CTRUNC == 0 {
-        return found;
+        return received;
     }
-    found.into_iter().for_each(close);
+    received.into_iter().for_each(close);
     NONE
 }
 
@@ -250,7 +250,7 @@ impl Address {
 /// The negated errno.
 pub(crate) fn open() -> Result<Socket> {
     let mut socket = Socket::new(AddressFamily::UNIX).map_err(io::Error::from)?;
-    socket.make_known();
+    socket.note_in_libpcp();
     // The connection works without this option, too.
     let _ = sockopt::set_socket_linger(&socket, Some(Duration::ZERO));
     Ok(socket)

@@ -44,7 +44,7 @@ pub(crate) struct Socket {
     descriptor: OwnedFd,
     /// True if libpcp knows of the descriptor. It has to forget it before the close, as another
     /// file may get the number then.
-    is_known: bool,
+    is_in_libpcp: bool,
 }
 
 impl Socket {
@@ -55,14 +55,14 @@ impl Socket {
     pub(super) fn new(family: AddressFamily) -> Result<Socket, Errno> {
         Ok(Socket {
             descriptor: net::socket_with(family, SocketType::STREAM, SocketFlags::CLOEXEC, None)?,
-            is_known: false,
+            is_in_libpcp: false,
         })
     }
 
     /// Tells libpcp of the descriptor.
-    pub(super) fn make_known(&mut self) {
+    pub(super) fn note_in_libpcp(&mut self) {
         libpcp::set_ipc_socket(self.as_raw_fd());
-        self.is_known = true;
+        self.is_in_libpcp = true;
     }
 
     /// Hands the descriptor over: the caller closes it.
@@ -75,7 +75,7 @@ impl Socket {
 
 impl Drop for Socket {
     fn drop(&mut self) {
-        if self.is_known {
+        if self.is_in_libpcp {
             libpcp::forget_ipc(self.as_raw_fd());
         }
     }
@@ -143,7 +143,7 @@ pub(crate) fn listen_inet(journal: &mut Journal, port: u16, is_ipv6: bool) -> Re
             journal.notify(Level::Err, "auxconnect.c:__pmCreateIPv6Socket: IPV6 is not supported");
         })?;
     }
-    socket.make_known();
+    socket.note_in_libpcp();
     // The connection inherits these options. With SO_LINGER and no time, its close discards unsent
     // data (CONN-3).
     let mut warn_unless = |outcome: Result<(), Errno>, option: &str| {
@@ -307,13 +307,13 @@ fn set_owner(journal: &mut Journal, path: &CStr, is_closed: bool) {
 fn open_name(path: &CStr, is_closed: bool) -> Result<OwnedFd, Errno> {
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let name = rustix::fs::open(path, flags, Mode::empty())?;
-    let found = rustix::fs::fstat(&name)?;
+    let status = rustix::fs::fstat(&name)?;
     // A socket of another user has another owner. A socket of this user that is elsewhere in the
     // system cannot be moved here by those who may write to this directory alone.
-    let is_ours = FileType::from_raw_mode(found.st_mode) == FileType::Socket
-        && found.st_uid == sys::geteuid()
-        && found.st_nlink == 1
-        && !(is_closed && found.st_mode & 0o177 != 0);
+    let is_ours = FileType::from_raw_mode(status.st_mode) == FileType::Socket
+        && status.st_uid == sys::geteuid()
+        && status.st_nlink == 1
+        && !(is_closed && status.st_mode & 0o177 != 0);
     if is_ours { Ok(name) } else { Err(Errno::NOTSOCK) }
 }
 

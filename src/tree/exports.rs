@@ -195,14 +195,14 @@ pub unsafe extern "C" fn pmdaTreeChildren(
         let name = name.needed_or(&"name", Error::NAME)?;
         let node = tree.find(name.bytes()).ok_or(Error::NAME)?;
         let (offspring, status) = (offspring.needed(&"offspring")?, status.needed(&"status")?);
-        let found = match traverse {
+        let nodes = match traverse {
             0 => names::children(node)?,
             _ => names::leaves(node, name.bytes())?,
         };
-        if found.count > 0 || traverse != 0 {
-            offspring.hand_over(found.names);
-            status.hand_over(found.states.into_block());
+        if nodes.count > 0 || traverse != 0 {
+            offspring.hand_over(nodes.names);
+            status.hand_over(nodes.states.into_block());
         }
-        Ok(count(found.count))
+        Ok(count(nodes.count))
     })
 }

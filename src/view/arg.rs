@@ -301,27 +301,27 @@ impl Display for Shown<'_> {
     }
 }
 
-/// A place where C wants a value during a call, or NULL. As a parameter it is C's `T *`, and the
-/// caller promises what [`Out::new`] demands.
+/// The address to which C wants a value stored during a call, or NULL. As a parameter it is C's
+/// `T *`, and the caller promises what [`Out::new`] demands.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub struct Out<'call, T>(*mut T, PhantomData<&'call T>);
 
 impl<'call, T: Copy> Out<'call, T> {
-    /// No place: the value is not wanted.
+    /// NULL: the value is not wanted.
     pub(crate) const NONE: Self = Out(std::ptr::null_mut(), PhantomData);
 
-    /// The place behind a pointer.
+    /// The argument that a pointer of C is.
     ///
     /// # Safety
-    /// `place` is NULL or valid for writes during `'call`.
-    pub(crate) unsafe fn new(place: *mut T) -> Self {
-        Out(place, PhantomData)
+    /// `pointer` is NULL or valid for writes during `'call`.
+    pub(crate) unsafe fn new(pointer: *mut T) -> Self {
+        Out(pointer, PhantomData)
     }
 
-    /// A place in our frame. It is used through the view alone during `'call`.
-    pub(crate) fn to(place: &'call mut T) -> Self {
-        Out(place, PhantomData)
+    /// The address of a variable in our frame, which is used through the view alone during `'call`.
+    pub(crate) fn to(variable: &'call mut T) -> Self {
+        Out(variable, PhantomData)
     }
 
     /// Returns whether C does not want the value.
@@ -336,7 +336,7 @@ impl<'call, T: Copy> Out<'call, T> {
     /// Stores a value that C follows, if C wants it.
     ///
     /// # Safety
-    /// What the value leads to is as C expects it at this place.
+    /// What the value leads to is as C expects it at this address.
     pub unsafe fn set_pointer(self, value: T) {
         if !self.0.is_null() {
             // SAFETY: not NULL, hence valid for a write by the contract of `new`. The old value is

@@ -152,12 +152,12 @@ impl InstanceList {
 
     /// Hands the list over to C, which frees all its blocks with `free()`. If C does not want it,
     /// it is freed here.
-    pub(crate) fn hand_over(self, place: Out<'_, *mut pmInResult>) {
-        if !place.is_null() {
+    pub(crate) fn hand_over(self, out: Out<'_, *mut pmInResult>) {
+        if !out.is_null() {
             let list = ManuallyDrop::new(self).list;
             // SAFETY: blocks from malloc, which nobody else has: C frees them, as the exported
             // function says.
-            unsafe { place.set_pointer(list.as_ptr()) };
+            unsafe { out.set_pointer(list.as_ptr()) };
         }
     }
 

@@ -205,11 +205,12 @@ impl Dispatch<'_> {
     }
 }
 
-/// The dispatch table of an agent, as it was last seen. pmcd moves the table of a DSO without
-/// notice (MAIN-41), so the address is compared with others, and read through for daemons alone.
+/// The dispatch table of an agent, as its last call has shown it. pmcd moves the table of a DSO
+/// without notice (MAIN-41), so the address is compared with others, and read through for daemons
+/// alone.
 #[repr(C)]
 #[derive(Debug)]
-pub struct SeenDispatch {
+pub struct LastDispatch {
     /// The address of the table: the first word, which another library may write (INIT-51).
     table: AtomicPtr<pmdaInterface>,
     /// The `desc` method in the table.
@@ -218,10 +219,10 @@ pub struct SeenDispatch {
     daemon: bool,
 }
 
-impl SeenDispatch {
-    /// No table was seen yet.
-    pub(crate) const fn none() -> SeenDispatch {
-        SeenDispatch {
+impl LastDispatch {
+    /// No call has shown a table yet.
+    pub(crate) const fn none() -> LastDispatch {
+        LastDispatch {
             table: AtomicPtr::new(ptr::null_mut()),
             desc: AtomicPtr::new(ptr::null_mut()),
             daemon: false,
@@ -229,11 +230,11 @@ impl SeenDispatch {
     }
 
     /// The dispatch table of a new agent.
-    pub(crate) fn new(dispatch: Dispatch<'_>, daemon: bool) -> SeenDispatch {
-        SeenDispatch {
+    pub(crate) fn new(dispatch: Dispatch<'_>, daemon: bool) -> LastDispatch {
+        LastDispatch {
             table: AtomicPtr::new(dispatch.as_ptr()),
             daemon,
-            ..SeenDispatch::none()
+            ..LastDispatch::none()
         }
     }
 
@@ -256,7 +257,7 @@ impl SeenDispatch {
         unsafe { Dispatch::new(self.table.load(Ordering::Relaxed)) }
     }
 
-    /// The `desc` method as it was last seen.
+    /// The `desc` method of the last call's table.
     pub(crate) fn desc(&self) -> Option<DescMethod> {
         let method = self.desc.load(Ordering::Relaxed);
         // SAFETY: NULL, which is `None`, or a method of this type: `note` alone stores one. An
@@ -344,7 +345,7 @@ view! {
     kept {
         /// Stores the address of the library's own record, which begins with the word that other
         /// libraries read and write through this pointer (INIT-51).
-        set_record: e_ext as &'static SeenDispatch;
+        set_record: e_ext as &'static LastDispatch;
         /// Stores the instance domain that is walked: an entry of the agent's table, which the
         /// agent keeps meanwhile, or our node for a cached one, which is never freed.
         set_walked: e_idp as Indom<'_>;
@@ -390,8 +391,8 @@ impl<'call> Ext<'call> {
         // SAFETY: a table whose entries stay valid for as long as its agent uses it, by the
         // contract of `Lasting::new`, and their number.
         unsafe {
-            self.set_first_metric(table.seen().first());
-            self.set_metric_count(table.seen().count());
+            self.set_first_metric(table.view().first());
+            self.set_metric_count(table.view().count());
         }
     }
 
@@ -399,8 +400,8 @@ impl<'call> Ext<'call> {
     pub fn set_indoms(self, table: Lasting<pmdaIndom>) {
         // SAFETY: as in `set_metrics`.
         unsafe {
-            self.set_first_indom(table.seen().first());
-            self.set_indom_count(table.seen().count());
+            self.set_first_indom(table.view().first());
+            self.set_indom_count(table.view().count());
         }
     }
 }

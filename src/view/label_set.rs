@@ -2,7 +2,7 @@
 //! (LABEL-3).
 //!
 //! [`LabelSet`] is one set, [`OwnedSets`] a block of sets that is freed unless it is handed over, and
-//! [`LabelSets`] the place where C keeps the address of its sets. The labels themselves, without C,
+//! [`LabelSets`] the variable in which C keeps the address of its sets. The labels themselves, without C,
 //! are `pmda_core::labels`.
 
 use std::ffi::{CStr, c_int, c_void};
@@ -159,14 +159,14 @@ impl LabelSet {
         let inst = self.0.inst;
         let old = std::mem::replace(&mut self.0, empty(inst));
         if old.compound() == 1 && !old.hash.is_null() {
-            let mut rest = empty(PM_IN_NULL as u32);
-            rest.hash = old.hash;
-            rest.set_compound(1);
+            let mut hash = empty(PM_IN_NULL as u32);
+            hash.hash = old.hash;
+            hash.set_compound(1);
             // Only libpcp can free a hash. Without memory it leaks.
-            if let Ok(rest) = Block::holding(rest) {
+            if let Ok(hash) = Block::holding(hash) {
                 // SAFETY: a new block from malloc with one set that has nothing but the hash, of
                 // which no other set knows any more.
-                unsafe { libpcp::free(rest.into_raw(), 1) };
+                unsafe { libpcp::free(hash.into_raw(), 1) };
             }
         }
         // SAFETY: NULL or a block from malloc, by the contract of `exclusive`; the set does not
@@ -268,25 +268,25 @@ fn in_blocks(labels: &JsonLabels, inst: u32) -> Result<pmLabelSet> {
     Ok(set)
 }
 
-/// The place where C keeps the pointer to its label sets (`pmLabelSet **`).
+/// The address of the variable in which C keeps the pointer to its label sets (`pmLabelSet **`).
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct LabelSets<'call>(NonNull<*mut pmLabelSet>, PhantomData<&'call pmLabelSet>);
 
 impl<'call> LabelSets<'call> {
-    /// The place of the pointer; `None` for NULL.
+    /// The address of the pointer; `None` for NULL.
     ///
     /// # Safety
-    /// `place` is NULL, or valid for reads and writes during `'call`. What is there is NULL or
+    /// `pointer` is NULL, or valid for reads and writes during `'call`. What is there is NULL or
     /// points to a set as [`LabelSet::exclusive`] has it whenever [`LabelSets::first`] is asked for.
-    pub(crate) unsafe fn new(place: *mut *mut pmLabelSet) -> Option<LabelSets<'call>> {
-        NonNull::new(place).map(|place| LabelSets(place, PhantomData))
+    pub(crate) unsafe fn new(pointer: *mut *mut pmLabelSet) -> Option<LabelSets<'call>> {
+        NonNull::new(pointer).map(|pointer| LabelSets(pointer, PhantomData))
     }
 
     /// The first set, or `None` if the pointer is NULL.
     pub(crate) fn first(&mut self) -> Option<&mut LabelSet> {
-        // SAFETY: by the contract of `new` the place is readable, and what is there is NULL or a
-        // set as `exclusive` demands. The reference borrows the place, so there is one at a time.
+        // SAFETY: by the contract of `new` the address is readable, and what is there is NULL or a
+        // set as `exclusive` demands. The reference borrows the address, so there is one at a time.
         unsafe { LabelSet::exclusive(self.0.read()) }
     }
 
@@ -329,7 +329,7 @@ impl<'call> LabelSets<'call> {
 
     /// Stores NULL, or sets in blocks that C frees.
     fn write(&mut self, first: *mut pmLabelSet) {
-        // SAFETY: the place is writable by the contract of `new`.
+        // SAFETY: the address is writable by the contract of `new`.
         unsafe { self.0.write(first) };
     }
 }

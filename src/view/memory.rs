@@ -126,18 +126,18 @@ impl<T: Copy> Array<'_, T> {
         unsafe { slice(self.first, self.count) }
     }
 
-    /// The element at a place, or `None` behind the end.
-    pub fn get(self, place: usize) -> Option<T> {
-        self.entries().get(place).map(Cell::get)
+    /// The element at an index, or `None` behind the end.
+    pub fn get(self, index: usize) -> Option<T> {
+        self.entries().get(index).map(Cell::get)
     }
 
-    /// The element at a place of the array.
+    /// The element at an index of the array.
     ///
     /// # Panics
-    /// When the place is not in the array.
+    /// When the index is not in the array.
     #[inline(always)]
-    pub fn at(self, place: usize) -> T {
-        self.entries()[place].get()
+    pub fn at(self, index: usize) -> T {
+        self.entries()[index].get()
     }
 }
 
@@ -164,13 +164,13 @@ impl<T: Copy> Lasting<T> {
     /// more.
     pub(crate) const unsafe fn new(first: *mut T, count: c_int) -> Lasting<T> {
         // SAFETY: the elements are valid during each call that sees them, as the caller promises;
-        // `seen` and `during` are the only ways to them.
+        // `view` and `during` are the only ways to them.
         Lasting(unsafe { Array::new(first, count) })
     }
 
     /// The table as a view for as long as this value is borrowed, in a call that was made for its
     /// agent.
-    pub(crate) fn seen(&self) -> Array<'_, T> {
+    pub(crate) fn view(&self) -> Array<'_, T> {
         self.0
     }
 
@@ -241,12 +241,12 @@ impl<T: Copy> CVec<T> {
     /// # Errors
     /// `-ENOMEM`; the array is as it was.
     pub(crate) fn push(&mut self, element: T) -> Result<*mut T> {
-        let place: *mut T = self.spare()?.write(element);
+        let address: *mut T = self.spare()?.write(element);
         self.len += 1;
-        Ok(place)
+        Ok(address)
     }
 
-    /// The place behind the last element, in a larger block if the present one is full.
+    /// The element behind the last one, not written yet, in a larger block if the present one is full.
     ///
     /// # Errors
     /// `-ENOMEM`; the array is as it was.
@@ -382,8 +382,8 @@ impl<T> Block<T> {
         const { assert!(align_of::<T>() <= ALIGNMENT) };
         // SAFETY: the block has room for one element at least, nobody else has it, and its
         // alignment suffices for `T`, as was asserted.
-        let place: &mut MaybeUninit<T> = unsafe { self.start.cast().as_mut() };
-        place.write(value)
+        let content: &mut MaybeUninit<T> = unsafe { self.start.cast().as_mut() };
+        content.write(value)
     }
 
     /// Writes a value to the start of the block, which is never freed.

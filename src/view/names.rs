@@ -131,8 +131,8 @@ impl Sink for NameWriter<'_> {
         let (nul, mut rest) = name.split_last_mut().ok_or(Error::GENERIC)?;
         nul.write(0);
         for part in parts {
-            let (before, place) = rest.split_at_mut(rest.len() - part.len());
-            write(place, part);
+            let (before, target) = rest.split_at_mut(rest.len() - part.len());
+            write(target, part);
             rest = before;
             if let Some((dot, before)) = take(&mut rest).split_last_mut() {
                 dot.write(b'.');
@@ -146,8 +146,8 @@ impl Sink for NameWriter<'_> {
 /// Writes bytes. It is a function of its own for the optimizer: parameters tell it that the two do
 /// not overlap.
 fn write(out: &mut [MaybeUninit<u8>], bytes: &[u8]) {
-    for (place, byte) in out.iter_mut().zip(bytes) {
-        place.write(*byte);
+    for (target, byte) in out.iter_mut().zip(bytes) {
+        target.write(*byte);
     }
 }
 
@@ -260,13 +260,13 @@ impl Tree<'_> {
             }
             // The name exists with this identifier: libpcp gives the same result each time.
             InsertPoint::Taken(node) if node.pmid() == pmid && pmid != MetricId::NULL => {
-                let known = AGAIN.load(Ordering::Relaxed);
-                if known >= 0 {
-                    return Ok(known);
+                let status = AGAIN.load(Ordering::Relaxed);
+                if status >= 0 {
+                    return Ok(status);
                 }
-                let answer = self.insert_by_libpcp(token, pmid, name)?;
-                AGAIN.store(answer, Ordering::Relaxed);
-                Ok(answer)
+                let status = self.insert_by_libpcp(token, pmid, name)?;
+                AGAIN.store(status, Ordering::Relaxed);
+                Ok(status)
             }
             InsertPoint::Taken(_) => self.insert_by_libpcp(token, pmid, name),
         }
@@ -348,16 +348,16 @@ impl Tree<'_> {
     }
 }
 
-/// The place where an agent stores its tree of dynamic names. It never moves, as the agent keeps
-/// its address.
+/// The pointer to a tree of dynamic names, which the agent stores. The pointer never moves, as the
+/// agent keeps its address.
 ///
-/// What C stores there is NULL, or a tree that stays valid for as long as it is there. That is the
-/// contract of the agent's `pmdaUpdatePMNS` callback, the only function that gets the address.
-pub(crate) struct TreePlace(AtomicPtr<pmdaNameSpace>);
+/// C stores NULL, or a tree that stays valid until C stores another one. That is the contract of
+/// the agent's `pmdaUpdatePMNS` callback, the only function that gets the address.
+pub(crate) struct TreeCell(AtomicPtr<pmdaNameSpace>);
 
-impl TreePlace {
-    pub(crate) const fn new() -> TreePlace {
-        TreePlace(AtomicPtr::new(ptr::null_mut()))
+impl TreeCell {
+    pub(crate) const fn new() -> TreeCell {
+        TreeCell(AtomicPtr::new(ptr::null_mut()))
     }
 
     pub(crate) fn as_ptr(&self) -> *mut *mut pmdaNameSpace {
@@ -366,7 +366,7 @@ impl TreePlace {
 
     /// The tree that the agent has stored, if it has stored one (N-4).
     pub(crate) fn tree(&self) -> Option<Tree<'_>> {
-        // SAFETY: NULL, or a valid tree by the contract of the place (see [`TreePlace`]).
+        // SAFETY: NULL, or a valid tree by the contract of the pointer (see [`TreeCell`]).
         unsafe { Tree::new(self.0.load(Ordering::Relaxed)) }
     }
 }

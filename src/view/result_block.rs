@@ -65,9 +65,9 @@ impl ResultBlock {
 /// a fetch. A fetch takes the last block, and puts it back at its end. If a callback leaves by
 /// `longjmp`, its fetch has no end, and the block is lost.
 #[derive(Default)]
-pub(crate) struct Results(Mutex<Vec<ResultBlock>>);
+pub(crate) struct ResultBlocks(Mutex<Vec<ResultBlock>>);
 
-impl Results {
+impl ResultBlocks {
     /// Takes a block with room for `sets` value sets.
     ///
     /// # Errors
@@ -112,7 +112,7 @@ pub(crate) enum ResultMemory<'call> {
     /// malloc, for a result that code of the agent gets. The head is in a block that belongs to the
     /// agent, and is used again by each of its fetches (FETCH-12). Each value set and each value
     /// block is a block of its own, which the caller of the fetch frees (FETCH-71).
-    Malloc(&'static Results),
+    Malloc(&'static ResultBlocks),
     /// An arena, for a result that only code of the library sees. It is cleared when the result has
     /// been encoded.
     Arena(&'call mut Arena),
@@ -146,8 +146,8 @@ impl ResultMemory<'_> {
 /// The result of `pmdaFetch` under construction. It has nothing to drop, since a callback may leave
 /// by `longjmp`: then the memory of the result is lost.
 pub(crate) struct CResult<'call> {
-    /// The place for the finished result.
-    place: Out<'call, *mut pmdaResult>,
+    /// The argument that gets the finished result.
+    out: Out<'call, *mut pmdaResult>,
     memory: ResultMemory<'call>,
     block: ResultBlock,
     /// The number of value sets that there will be.
@@ -168,7 +168,7 @@ impl<'call> CResult<'call> {
     #[inline(always)]
     pub(crate) fn new(
         token: &mut Token,
-        place: Out<'call, *mut pmdaResult>,
+        out: Out<'call, *mut pmdaResult>,
         mut memory: ResultMemory<'call>,
         sets: usize,
         stamp: impl FnOnce(&mut Token) -> timeval,
@@ -182,7 +182,7 @@ impl<'call> CResult<'call> {
             (*result).numpmid = c_int::try_from(sets).unwrap_or(c_int::MAX);
         }
         Ok(CResult {
-            place,
+            out,
             memory,
             block,
             sets,
@@ -280,7 +280,7 @@ impl<'call> CResult<'call> {
     pub(crate) fn finish(&mut self, token: &mut Token) {
         // SAFETY: a complete result, which stays until the next fetch, as the manual of `pmdaFetch`
         // says; or until the arena is cleared, and then only code of ours has its address.
-        unsafe { self.place.set_pointer(self.block.result.as_ptr()) };
+        unsafe { self.out.set_pointer(self.block.result.as_ptr()) };
         if let ResultMemory::Malloc(results) = self.memory {
             results.put_back(token, self.block);
         }
@@ -554,8 +554,8 @@ impl Arena {
     /// above [`Arena::KEPT`].
     pub(crate) fn clear(&mut self) {
         self.chunks.retain(|chunk| chunk.capacity() <= Arena::KEPT);
-        let rest = self.chunks.len().saturating_sub(1);
-        self.chunks.drain(..rest);
+        let surplus = self.chunks.len().saturating_sub(1);
+        self.chunks.drain(..surplus);
         self.used = 0;
     }
 }

@@ -63,9 +63,9 @@ impl<'call> Metric<'call> {
         Metric(ptr::NonNull::from(metric), PhantomData)
     }
 
-    /// The place of the description, for a method that fills it in.
+    /// The description as an argument, for a method that fills it in.
     #[inline(always)]
-    pub(crate) fn desc_place(self) -> Out<'call, pmDesc> {
+    pub(crate) fn desc_out(self) -> Out<'call, pmDesc> {
         // SAFETY: the metric is valid for writes by the contract of `new`, and its description is a
         // part of it.
         unsafe { Out::new(&raw mut (*self.as_ptr()).m_desc) }
@@ -83,13 +83,13 @@ impl<'call> MetricTable<'call> {
     /// The identifier of an entry.
     ///
     /// # Panics
-    /// When the place is not in the table.
+    /// When the index is not in the table.
     #[inline(always)]
-    pub(crate) fn pmid(self, place: usize) -> MetricId {
-        MetricId(self.at(place).m_desc.pmid)
+    pub(crate) fn pmid(self, index: usize) -> MetricId {
+        MetricId(self.at(index).m_desc.pmid)
     }
 
-    /// The entry at the place that is the item of the metric, in a table that is in that order
+    /// The entry whose index is the item of the metric, in a table that is in that order
     /// (`e_direct`). Only the cluster is compared (FETCH-20, F-13).
     #[inline(always)]
     pub(crate) fn direct(self, wanted: MetricId) -> Option<Metric<'call>> {
@@ -101,18 +101,18 @@ impl<'call> MetricTable<'call> {
     #[inline(always)]
     pub(crate) fn find(self, wanted: MetricId) -> Option<Metric<'call>> {
         let mut entries = self.entries().iter();
-        let found = entries.find(|entry| entry.get().m_desc.pmid == wanted.0)?;
+        let entry = entries.find(|entry| entry.get().m_desc.pmid == wanted.0)?;
         // SAFETY: an entry of the table, which is valid for `'call` by the contract of
         // `Array::new`.
-        unsafe { Metric::new(found.as_ptr()) }
+        unsafe { Metric::new(entry.as_ptr()) }
     }
 
-    /// The entry at a place, or `None` behind the end.
+    /// The entry at an index, or `None` behind the end.
     #[inline(always)]
-    pub(crate) fn entry(self, place: usize) -> Option<Metric<'call>> {
-        // SAFETY: the place is in the table, whose entries are valid for `'call` by the contract of
+    pub(crate) fn entry(self, index: usize) -> Option<Metric<'call>> {
+        // SAFETY: the index is in the table, whose entries are valid for `'call` by the contract of
         // `Array::new`.
-        (place < self.len()).then(|| unsafe { Metric::new(self.first().add(place)) })?
+        (index < self.len()).then(|| unsafe { Metric::new(self.first().add(index)) })?
     }
 }
 
@@ -184,8 +184,8 @@ impl IndomNode {
 
     /// Returns whether a view leads to this node.
     #[inline(always)]
-    pub(crate) fn is(&self, seen: Indom<'_>) -> bool {
-        ptr::eq(seen.as_ptr().cast(), self)
+    pub(crate) fn is(&self, view: Indom<'_>) -> bool {
+        ptr::eq(view.as_ptr().cast(), self)
     }
 }
 
@@ -193,59 +193,59 @@ impl<'call> IndomTable<'call> {
     /// The identifier of an entry.
     ///
     /// # Panics
-    /// When the place is not in the table.
+    /// When the index is not in the table.
     #[inline(always)]
-    pub(crate) fn indom(self, place: usize) -> InDom {
-        InDom(self.at(place).it_indom)
+    pub(crate) fn indom(self, index: usize) -> InDom {
+        InDom(self.at(index).it_indom)
     }
 
-    /// The entry at a place, or `None` behind the end.
-    pub(crate) fn entry(self, place: usize) -> Option<Indom<'call>> {
-        // SAFETY: the place is in the table, whose entries are valid for `'call` by the contract of
+    /// The entry at an index, or `None` behind the end.
+    pub(crate) fn entry(self, index: usize) -> Option<Indom<'call>> {
+        // SAFETY: the index is in the table, whose entries are valid for `'call` by the contract of
         // `Array::new`.
-        (place < self.len()).then(|| unsafe { Indom::new(self.first().add(place)) })?
+        (index < self.len()).then(|| unsafe { Indom::new(self.first().add(index)) })?
     }
 }
 
 impl<'call> InstanceTable<'call> {
-    /// The identifier of the instance at a place, or `None` outside of the table.
+    /// The identifier of the instance at an index, or `None` outside of the table.
     #[inline(always)]
-    pub(crate) fn inst_at(self, place: c_int) -> Option<c_int> {
+    pub(crate) fn inst_at(self, index: c_int) -> Option<c_int> {
         // Both have a sign, as in C: that saves a comparison for each instance of a fetch.
-        if place < 0 || place >= self.count() {
+        if index < 0 || index >= self.count() {
             return None;
         }
-        Some(self.get(place as usize)?.i_inst)
+        Some(self.get(index as usize)?.i_inst)
     }
 
     /// The identifier of an instance.
     ///
     /// # Panics
-    /// When the place is not in the table.
+    /// When the index is not in the table.
     #[inline(always)]
-    pub(crate) fn inst(self, place: usize) -> c_int {
-        self.at(place).i_inst
+    pub(crate) fn inst(self, index: usize) -> c_int {
+        self.at(index).i_inst
     }
 
     /// The name of an instance; `None` for NULL.
     ///
     /// # Panics
-    /// When the place is not in the table.
+    /// When the index is not in the table.
     #[inline(always)]
-    pub(crate) fn name(self, place: usize) -> Option<CText<'call>> {
+    pub(crate) fn name(self, index: usize) -> Option<CText<'call>> {
         // SAFETY: entries are valid by the contract of `Array::new`: the name of one is NULL or a C
         // string.
-        unsafe { CText::new(self.at(place).i_name) }
+        unsafe { CText::new(self.at(index).i_name) }
     }
 
     /// The bytes of the name of an instance; none where it is NULL. They are valid until control
     /// goes back to C.
     ///
     /// # Panics
-    /// When the place is not in the table.
+    /// When the index is not in the table.
     #[inline(always)]
-    pub(crate) fn name_bytes(&self, place: usize) -> &[u8] {
-        let name = self.at(place).i_name;
+    pub(crate) fn name_bytes(&self, index: usize) -> &[u8] {
+        let name = self.at(index).i_name;
         if name.is_null() {
             return &[];
         }
@@ -436,8 +436,8 @@ impl MadeTables {
 
     /// Takes out a table that was made here, for its free; `None` for any other table.
     pub(crate) fn take(&mut self, table: MetricTable<'_>) -> Option<MadeTable> {
-        let place = self.0.iter().position(|made| ptr::eq(made.0.as_ptr(), table.first()))?;
-        Some(self.0.swap_remove(place))
+        let position = self.0.iter().position(|made| ptr::eq(made.0.as_ptr(), table.first()))?;
+        Some(self.0.swap_remove(position))
     }
 }
 
@@ -458,8 +458,8 @@ mod tests {
             table.push(metric).expect("memory");
         }
         // SAFETY: two metrics, which stay until the end of the test.
-        let seen: MetricTable<'_> = unsafe { Array::new(table.as_ptr(), 2) };
-        let find = |pmid| seen.direct(MetricId(pmid)).map(|metric| metric.pmid().0);
+        let view: MetricTable<'_> = unsafe { Array::new(table.as_ptr(), 2) };
+        let find = |pmid| view.direct(MetricId(pmid)).map(|metric| metric.pmid().0);
         assert_eq!(find(0x00c0_0401), Some(0x3e80_0409));
         assert_eq!(find(0x3e80_0801), None);
         assert_eq!(find(0x3e80_0402), None);
@@ -472,17 +472,17 @@ mod tests {
         let mut tables = MadeTables::new();
         let mut metric = pmdaMetric::zeroed();
         metric.m_desc.pmid = 7;
-        let mut table = CVec::with_capacity(1).expect("memory");
-        table.push(metric).expect("memory");
+        let mut metrics = CVec::with_capacity(1).expect("memory");
+        metrics.push(metric).expect("memory");
         for _ in 1..1000 {
-            table.push(pmdaMetric::zeroed()).expect("memory");
+            metrics.push(pmdaMetric::zeroed()).expect("memory");
         }
-        let made: Lasting<pmdaMetric> = tables.hand_over(table).expect("memory");
-        let seen: MetricTable<'_> = made.seen();
-        assert_eq!((seen.len(), seen.pmid(0)), (1000, MetricId(7)));
-        assert!((1..1000).all(|place| seen.pmid(place) == MetricId(0)));
-        let made = tables.take(seen).expect("it was made here");
-        assert!(tables.take(seen).is_none(), "it was taken out");
+        let made: Lasting<pmdaMetric> = tables.hand_over(metrics).expect("memory");
+        let metrics: MetricTable<'_> = made.view();
+        assert_eq!((metrics.len(), metrics.pmid(0)), (1000, MetricId(7)));
+        assert!((1..1000).all(|index| metrics.pmid(index) == MetricId(0)));
+        let made = tables.take(metrics).expect("it was made here");
+        assert!(tables.take(metrics).is_none(), "it was taken out");
         // SAFETY: nobody uses it any more.
         unsafe { made.free() };
     }

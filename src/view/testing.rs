@@ -85,20 +85,20 @@ pub(crate) fn text(text: Option<&std::ffi::CStr>, returned: c_int) -> Atom {
     unsafe { Atom::new(atom, Encoding::Text, returned) }
 }
 
-/// The place for the result of a fetch, with NULL in it.
-pub(crate) fn result_place() -> Out<'static, *mut pmdaResult> {
+/// The argument for the result of a fetch, with NULL in it.
+pub(crate) fn result_out() -> Out<'static, *mut pmdaResult> {
     Out::to(Box::leak(Box::new(ptr::null_mut())))
 }
 
 /// A value set as C reads it: the metric, and the instances with their words; or the error.
 type ValueSet = (u32, Result<Vec<(c_int, u32)>, c_int>);
 
-/// The value sets of a result of metrics with 32 bits; `None` if none was stored at the place.
-pub(crate) fn value_sets(place: Out<'static, *mut pmdaResult>) -> Option<Vec<ValueSet>> {
-    // SAFETY: the place is one of `result_place`; a result there has as many value sets, with as
-    // many values, as it says.
+/// The value sets of a result of metrics with 32 bits; `None` if none was stored.
+pub(crate) fn value_sets(out: Out<'static, *mut pmdaResult>) -> Option<Vec<ValueSet>> {
+    // SAFETY: `out` is from `result_out`; a result in it has as many value sets, with as many
+    // values, as it says.
     unsafe {
-        let result = place.as_ptr().read().as_ref()?;
+        let result = out.as_ptr().read().as_ref()?;
         let sets = slice(
             (&raw const result.vset).cast::<*mut crate::view::types::pmValueSet>(),
             result.numpmid,
@@ -118,21 +118,21 @@ pub(crate) fn value_sets(place: Out<'static, *mut pmdaResult>) -> Option<Vec<Val
     }
 }
 
-/// The place of a pointer to label sets, with NULL in it.
-pub(crate) fn label_place() -> &'static mut *mut pmLabelSet {
+/// A pointer to label sets, which is NULL.
+pub(crate) fn null_label_sets() -> &'static mut *mut pmLabelSet {
     Box::leak(Box::new(ptr::null_mut()))
 }
 
-/// The view of such a place.
-pub(crate) fn label_sets(place: &mut *mut pmLabelSet) -> LabelSets<'static> {
-    // SAFETY: a place of `label_place`, which is never freed, with NULL or sets that the library has
-    // stored.
-    unsafe { LabelSets::new(place) }.expect("an address")
+/// The view of such a pointer.
+pub(crate) fn label_sets(sets: &mut *mut pmLabelSet) -> LabelSets<'static> {
+    // SAFETY: a pointer of `null_label_sets`, which is never freed: NULL, or sets that the library
+    // has stored.
+    unsafe { LabelSets::new(sets) }.expect("an address")
 }
 
 /// The instances of `count` label sets, and the labels of each: a number, or an error.
-pub(crate) fn labels(place: &*mut pmLabelSet, count: c_int) -> Vec<(u32, c_int)> {
+pub(crate) fn labels(sets: &*mut pmLabelSet, count: c_int) -> Vec<(u32, c_int)> {
     // SAFETY: the library has stored as many sets, as the test says.
-    let sets = unsafe { slice(place.cast::<LabelSet>(), count) };
+    let sets = unsafe { slice(sets.cast::<LabelSet>(), count) };
     sets.iter().map(|set| (set.inst(), set.count())).collect()
 }

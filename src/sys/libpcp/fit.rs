@@ -95,8 +95,8 @@ fn newest() -> Option<u32> {
 /// Returns the number N of a file `libpcp.so.N`; `None` for another file.
 fn number(path: &[u8]) -> Option<u32> {
     let name = path.rsplit(|byte| *byte == b'/').next()?;
-    let rest = std::str::from_utf8(name.strip_prefix(b"libpcp.so.")?).ok()?;
-    rest.split('.').next()?.parse().ok()
+    let version = std::str::from_utf8(name.strip_prefix(b"libpcp.so.")?).ok()?;
+    version.split('.').next()?.parse().ok()
 }
 
 /// Notes one object that the process has loaded. Returns 0, so that the loader goes on with the

@@ -13,7 +13,7 @@ use pmda_core::error::{Error, Result};
 /// malloc, which belongs to the caller.
 pub(crate) type NewSet = (Result<c_int>, *mut pmLabelSet);
 
-/// Calls a function of libpcp with the place of a new set.
+/// Calls a function of libpcp with the address of the pointer to a new set.
 fn new_set(token: &mut Token, make: impl FnOnce(*mut *mut pmLabelSet) -> c_int) -> NewSet {
     let mut set = ptr::null_mut();
     let status = token.apart(|| make(&raw mut set));

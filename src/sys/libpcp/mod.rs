@@ -45,7 +45,7 @@ pub(crate) mod bindings {
 }
 
 // Functions of libpcp that are safe to call with any arguments: they take plain numbers, nothing,
-// or a reference to the place of their result.
+// or a reference to the variable for their result.
 #[allow(clashing_extern_declarations, reason = "bindgen calls all functions unsafe")]
 unsafe extern "C" {
     safe fn __pmSetInternalState(state: c_int);

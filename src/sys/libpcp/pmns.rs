@@ -143,13 +143,13 @@ pub(crate) unsafe fn insert(token: &mut Token, tree: *mut __pmnsTree, pmid: Metr
 }
 
 /// Logs that there is no memory for `size` bytes. The process goes on.
-pub(crate) fn no_memory(token: &mut Token, place: &CStr, size: usize) {
+pub(crate) fn no_memory(token: &mut Token, purpose: &CStr, size: usize) {
     // `pmNoMem` prints the text of errno, which malloc has not set when the size was refused before
     // it was called.
-    // SAFETY: errno is this thread's own. The name is a C string. With `PM_RECOV_ERR` `pmNoMem`
+    // SAFETY: errno is this thread's own. The purpose is a C string. With `PM_RECOV_ERR` `pmNoMem`
     // returns.
     token.apart(|| unsafe {
         *libc::__errno_location() = libc::ENOMEM;
-        pmNoMem(place.as_ptr(), size, PM_RECOV_ERR as c_int);
+        pmNoMem(purpose.as_ptr(), size, PM_RECOV_ERR as c_int);
     });
 }
