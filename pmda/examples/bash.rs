@@ -190,17 +190,17 @@ impl Script {
 impl Bash {
     /// Reads what the scripts have written. Scripts come, and those that have ended go.
     fn refresh(&mut self) -> Result<()> {
-        let mut found = BTreeSet::new();
+        let mut pids = BTreeSet::new();
         for entry in fs::read_dir(&self.folder)? {
             let name = entry?.file_name();
             let pid = name.to_str().and_then(|name| name.parse::<i32>().ok());
-            found.extend(pid.filter(|pid| *pid > 0));
+            pids.extend(pid.filter(|pid| *pid > 0));
         }
         let mut new = BTreeMap::new();
-        for &pid in &found {
+        for &pid in &pids {
             // A number may be that of another process later.
-            let is_known = |script: &Script| script.ended.is_none() || !is_running(pid);
-            if self.scripts.get(pid).is_some_and(is_known) {
+            let is_same = |script: &Script| script.ended.is_none() || !is_running(pid);
+            if self.scripts.get(pid).is_some_and(is_same) {
                 continue;
             }
             match Script::open(&self.folder, pid, self.limit) {
@@ -212,17 +212,17 @@ impl Bash {
             }
         }
         let stays =
-            |pid: i32, script: &Script| script.ended.is_none_or(|ended| ended.elapsed() < KEPT) || found.contains(&pid);
-        let known = self
+            |pid: i32, script: &Script| script.ended.is_none_or(|ended| ended.elapsed() < KEPT) || pids.contains(&pid);
+        let kept = self
             .scripts
             .iter()
             .filter(|(pid, script)| stays(*pid, script) && !new.contains_key(pid));
-        let known: Vec<i32> = known.map(|(pid, _)| pid).collect();
+        let kept: Vec<i32> = kept.map(|(pid, _)| pid).collect();
         let mut now = self.scripts.update();
         for (pid, (name, script)) in new {
             now.set_at(pid, &name, script)?;
         }
-        for pid in known {
+        for pid in kept {
             now.keep_at(pid);
         }
         drop(now);

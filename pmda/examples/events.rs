@@ -62,7 +62,7 @@ fn main() -> ExitCode {
 }
 
 #[cfg(test)]
-fn seen(pmcd: &mut pmda::testing::Harness<Visits>) -> Result<Vec<(String, u32)>> {
+fn visits_of(pmcd: &mut pmda::testing::Harness<Visits>) -> Result<Vec<(String, u32)>> {
     let fetched = pmcd.fetch("visits.visits")?;
     let visit = |record: &pmda::testing::EventRecord| {
         Some((
@@ -84,16 +84,16 @@ fn come(pmcd: &mut pmda::testing::Harness<Visits>, name: &str, minutes: u32) {
 #[test]
 fn each_client_sees_each_event_once() -> Result<()> {
     let mut pmcd = pmda::testing::Harness::<Visits>::new()?;
-    assert_eq!(seen(&mut pmcd)?, []);
-    assert_eq!(seen(pmcd.as_client(1))?, []);
+    assert_eq!(visits_of(&mut pmcd)?, []);
+    assert_eq!(visits_of(pmcd.as_client(1))?, []);
     come(&mut pmcd, "tanya", 5);
     come(&mut pmcd, "joe", 7);
     let both = [("tanya".to_owned(), 5), ("joe".to_owned(), 7)];
-    assert_eq!(seen(pmcd.as_client(0))?, both);
-    assert_eq!(seen(pmcd.as_client(0))?, []);
-    assert_eq!(seen(pmcd.as_client(1))?, both);
+    assert_eq!(visits_of(pmcd.as_client(0))?, both);
+    assert_eq!(visits_of(pmcd.as_client(0))?, []);
+    assert_eq!(visits_of(pmcd.as_client(1))?, both);
     pmcd.as_client(0).set_user("joe").store("visits.come", 9)?;
-    assert_eq!(seen(&mut pmcd)?, [("joe".to_owned(), 9)]);
+    assert_eq!(visits_of(&mut pmcd)?, [("joe".to_owned(), 9)]);
     assert_eq!(pmcd.fetch("visits.count")?.value(), Some(3));
     Ok(())
 }
@@ -101,29 +101,29 @@ fn each_client_sees_each_event_once() -> Result<()> {
 #[test]
 fn filters() -> Result<()> {
     let mut pmcd = pmda::testing::Harness::<Visits>::new()?;
-    seen(&mut pmcd)?;
-    seen(pmcd.as_client(1))?;
+    visits_of(&mut pmcd)?;
+    visits_of(pmcd.as_client(1))?;
     pmcd.store("visits.visits", "t")?;
     come(&mut pmcd, "tanya", 5);
     come(&mut pmcd, "joe", 7);
-    assert_eq!(seen(&mut pmcd)?, [("tanya".to_owned(), 5)]);
-    assert_eq!(seen(pmcd.as_client(0))?.len(), 2);
+    assert_eq!(visits_of(&mut pmcd)?, [("tanya".to_owned(), 5)]);
+    assert_eq!(visits_of(pmcd.as_client(0))?.len(), 2);
     pmcd.as_client(1).store("visits.visits", "")?;
     come(&mut pmcd, "joe", 8);
-    assert_eq!(seen(&mut pmcd)?.len(), 1);
+    assert_eq!(visits_of(&mut pmcd)?.len(), 1);
     // A client that has ended leaves nothing: its number is another one's then.
     pmcd.store("visits.visits", "x")?;
     pmcd.end_client();
-    seen(&mut pmcd)?;
+    visits_of(&mut pmcd)?;
     come(&mut pmcd, "joe", 9);
-    assert_eq!(seen(&mut pmcd)?.len(), 1);
+    assert_eq!(visits_of(&mut pmcd)?.len(), 1);
     Ok(())
 }
 
 #[test]
 fn who_comes_late_is_told_what_was_missed() -> Result<()> {
     let mut pmcd = pmda::testing::Harness::<Visits>::new()?;
-    seen(&mut pmcd)?;
+    visits_of(&mut pmcd)?;
     for minutes in 0..130 {
         come(&mut pmcd, "joe", minutes);
     }

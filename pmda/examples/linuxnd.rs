@@ -113,8 +113,8 @@ impl Linux {
                 continue;
             }
             let mut n = [0; 17];
-            for (place, word) in n.iter_mut().zip(words) {
-                *place = word.parse()?;
+            for (number, word) in n.iter_mut().zip(words) {
+                *number = word.parse()?;
             }
             let blocks = sizes.get(name).copied().unwrap_or(0);
             now.set(
@@ -408,7 +408,7 @@ fn interfaces() -> Result<()> {
     );
     // Both roots have their names, whatever disks this machine has.
     for name in ["disk.dev.read", "network.interface.hw_addr"] {
-        assert!(pmcd.names()?.iter().any(|known| known == name), "{name}");
+        assert!(pmcd.names()?.iter().any(|other| other == name), "{name}");
     }
     pmcd.fetch("disk.dev.total")?;
     Ok(())

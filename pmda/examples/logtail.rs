@@ -91,7 +91,7 @@ mod tests {
             .expect("a folder of our own");
     }
 
-    fn seen(pmcd: &mut Harness<LogTail>) -> Result<Vec<String>> {
+    fn lines_of(pmcd: &mut Harness<LogTail>) -> Result<Vec<String>> {
         let fetched = pmcd.fetch("logtail.line")?;
         let text = |record: &pmda::testing::EventRecord| record.parameter("logtail.text");
         Ok(fetched.events().iter().filter_map(text).collect())
@@ -104,16 +104,16 @@ mod tests {
         let mut pmcd = Harness::<LogTail>::builder()
             .option("file", log.display().to_string())
             .start()?;
-        seen(&mut pmcd)?;
-        seen(pmcd.as_client(1))?;
+        lines_of(&mut pmcd)?;
+        lines_of(pmcd.as_client(1))?;
         pmcd.store("logtail.line", "error")?;
         add(&log, "good\nan error\n");
-        assert_eq!(seen(&mut pmcd)?, ["an error"]);
-        assert_eq!(seen(pmcd.as_client(0))?, ["good", "an error"]);
+        assert_eq!(lines_of(&mut pmcd)?, ["an error"]);
+        assert_eq!(lines_of(pmcd.as_client(0))?, ["good", "an error"]);
         std::fs::rename(&log, folder.path().join("log.1"))?;
         add(&log, "another error\nmore\n");
-        assert_eq!(seen(&mut pmcd)?, ["another error", "more"]);
-        assert_eq!(seen(pmcd.as_client(1))?, ["another error"]);
+        assert_eq!(lines_of(&mut pmcd)?, ["another error", "more"]);
+        assert_eq!(lines_of(pmcd.as_client(1))?, ["another error"]);
         assert_eq!(pmcd.fetch("logtail.bytes")?.value(), Some(33_u64));
         Ok(())
     }

@@ -79,7 +79,7 @@ struct Loaded {
     is_alive: bool,
     prefix: String,
     metrics: Vec<Described>,
-    /// The help of each domain, and its instances, each with its number and its place among them.
+    /// The help of each domain, and its instances, each with its number and its position among them.
     indoms: BTreeMap<u32, (String, Indom<(i32, usize)>)>,
     /// For what each label is, and its text: a member of a JSON object.
     labels: Vec<(Labelled, String)>,
@@ -95,16 +95,16 @@ struct Described {
     unit: Unit,
     indom: Option<u32>,
     help: String,
-    /// The place of each value in the file, in the order of the instances; `None` for an instance
-    /// without a value. One place without instances.
-    places: Rc<[Option<Place>]>,
+    /// The offset of each value in the file, in the order of the instances; `None` for an instance
+    /// without a value. A metric without instances has one offset.
+    offsets: Rc<[Option<ValueOffset>]>,
     /// The ranges of the file with all of this.
     ranges: Vec<Range<u64>>,
 }
 
-/// The place of a value in a file, and that of its text if it has one.
+/// The offset of a value in a file, and that of its text if it has one.
 #[derive(Clone, Copy)]
-struct Place {
+struct ValueOffset {
     value: u64,
     text: Option<u64>,
 }
@@ -122,36 +122,36 @@ struct Values(RefCell<Vec<(u64, Result<Vec<u8>>)>>);
 struct Bytes<'b>(&'b [u8]);
 
 impl Bytes<'_> {
-    fn at<const N: usize>(self, place: u64) -> Option<[u8; N]> {
-        let place = usize::try_from(place).ok()?;
-        self.0.get(place..place.checked_add(N)?)?.try_into().ok()
+    fn at<const N: usize>(self, offset: u64) -> Option<[u8; N]> {
+        let offset = usize::try_from(offset).ok()?;
+        self.0.get(offset..offset.checked_add(N)?)?.try_into().ok()
     }
-    fn number(self, place: u64) -> Option<i32> {
-        self.at(place).map(i32::from_ne_bytes)
+    fn number(self, offset: u64) -> Option<i32> {
+        self.at(offset).map(i32::from_ne_bytes)
     }
-    fn long(self, place: u64) -> Option<u64> {
-        self.at(place).map(u64::from_ne_bytes)
+    fn long(self, offset: u64) -> Option<u64> {
+        self.at(offset).map(u64::from_ne_bytes)
     }
     /// The text of a field of this size.
-    fn text<const N: usize>(self, place: u64) -> Option<String> {
-        let field: [u8; N] = self.at(place)?;
+    fn text<const N: usize>(self, offset: u64) -> Option<String> {
+        let field: [u8; N] = self.at(offset)?;
         let text = field.split(|byte| *byte == 0).next().unwrap_or_default();
         Some(String::from_utf8_lossy(text).into_owned())
     }
-    /// The text whose place is at a place; none if that is 0.
-    fn linked(self, place: u64) -> Option<String> {
-        match self.long(place)? {
+    /// The text whose offset stands at an offset; none if that is 0.
+    fn linked(self, offset: u64) -> Option<String> {
+        match self.long(offset)? {
             0 => Some(String::new()),
             text => self.text::<256>(text),
         }
     }
-    fn help(self, place: u64) -> Option<String> {
-        let (line, text) = (self.linked(place)?, self.linked(place + 8)?);
+    fn help(self, offset: u64) -> Option<String> {
+        let (line, text) = (self.linked(offset)?, self.linked(offset + 8)?);
         Some(format!("{line}\n{text}").trim_end().to_owned())
     }
 }
 
-/// The places of the entries of a section.
+/// The offsets of the entries of a section.
 type Section = (i32, Vec<u64>);
 
 impl Loaded {
@@ -193,42 +193,42 @@ impl Loaded {
             sections
                 .iter()
                 .filter(move |(kind, _)| *kind == wanted)
-                .flat_map(|(_, places)| places)
+                .flat_map(|(_, offsets)| offsets)
         };
 
         let cluster = bytes.number(36)? as u32 & 0xfff;
-        // By domain the number and name of each instance; by the place of its entry its domain, and its
-        // place among the instances of the domain.
+        // By domain, the number and name of each instance. By the offset of an instance's entry, its
+        // domain, and its position among the instances of the domain.
         let mut named: BTreeMap<u32, Vec<(i32, String)>> = BTreeMap::new();
         let mut instances = HashMap::new();
-        for place in entries(INSTANCES) {
-            let serial = bytes.number(bytes.long(*place)?)? as u32;
+        for offset in entries(INSTANCES) {
+            let serial = bytes.number(bytes.long(*offset)?)? as u32;
             let text = if is_short {
-                bytes.linked(place + 16)?
+                bytes.linked(offset + 16)?
             } else {
-                bytes.text::<64>(place + 16)?
+                bytes.text::<64>(offset + 16)?
             };
             let of_domain = named.entry(serial).or_default();
-            instances.insert(*place, (serial, of_domain.len()));
-            of_domain.push((bytes.number(place + 12)?, text));
+            instances.insert(*offset, (serial, of_domain.len()));
+            of_domain.push((bytes.number(offset + 12)?, text));
         }
         let count = |serial: u32| named.get(&serial).map_or(0, Vec::len);
         let mut values: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
-        for place in entries(VALUES) {
-            values.entry(bytes.long(place + 16)?).or_default().push(*place);
+        for offset in entries(VALUES) {
+            values.entry(bytes.long(offset + 16)?).or_default().push(*offset);
         }
-        let metrics = entries(METRICS).map(|place| {
+        let metrics = entries(METRICS).map(|offset| {
             let name = if is_short {
-                bytes.linked(*place)?
+                bytes.linked(*offset)?
             } else {
-                bytes.text::<64>(*place)?
+                bytes.text::<64>(*offset)?
             };
-            let fields = place + if is_short { 8 } else { 64 };
+            let fields = offset + if is_short { 8 } else { 64 };
             let kind = bytes.number(fields + 4)?;
             let indom = bytes.number(fields + 16)?;
             let indom = (indom != -1 && indom != 0).then_some(indom as u32);
-            let mut places = vec![None; indom.map_or(1, count)];
-            for value in values.remove(place).unwrap_or_default() {
+            let mut offsets = vec![None; indom.map_or(1, count)];
+            for value in values.remove(offset).unwrap_or_default() {
                 let index = match indom {
                     None => 0,
                     Some(serial) => match instances.get(&bytes.long(value + 24)?) {
@@ -238,7 +238,7 @@ impl Loaded {
                 };
                 let is_text = kind == Type::String as i32;
                 let text = if is_text { Some(bytes.long(value + 8)?) } else { None };
-                places[index] = Some(Place { value, text });
+                offsets[index] = Some(ValueOffset { value, text });
             }
             Some(Described {
                 name,
@@ -248,26 +248,26 @@ impl Loaded {
                 unit: Unit::from_word(bytes.number(fields + 12)? as u32),
                 indom,
                 help: bytes.help(fields + 24)?,
-                ranges: ranges(places.iter().flatten()),
-                places: places.into(),
+                ranges: ranges(offsets.iter().flatten()),
+                offsets: offsets.into(),
             })
         });
         let metrics = metrics.collect::<Option<Vec<Described>>>()?;
         let mut indoms = BTreeMap::new();
-        for place in entries(INDOMS) {
-            let serial = bytes.number(*place)? as u32;
+        for offset in entries(INDOMS) {
+            let serial = bytes.number(*offset)? as u32;
             let mut rows = Indom::new().whole_names();
             let mut all = rows.update();
             for (index, (inst, name)) in named.remove(&serial).unwrap_or_default().into_iter().enumerate() {
                 all.set_at(inst, &name, (inst, index)).ok()?;
             }
             drop(all);
-            indoms.insert(serial, (bytes.help(place + 16)?, rows));
+            indoms.insert(serial, (bytes.help(offset + 16)?, rows));
         }
-        let labels = entries(LABELS).map(|place| {
-            let kind = bytes.number(*place)? as u32 & 0x3f;
-            let of = Labelled(kind, bytes.number(place + 4)? as u32, bytes.number(place + 8)?);
-            let text = bytes.text::<244>(place + 12)?;
+        let labels = entries(LABELS).map(|offset| {
+            let kind = bytes.number(*offset)? as u32 & 0x3f;
+            let of = Labelled(kind, bytes.number(offset + 4)? as u32, bytes.number(offset + 8)?);
+            let text = bytes.text::<244>(offset + 12)?;
             Some((of, text.trim().trim_start_matches('{').trim_end_matches('}').to_owned()))
         });
         let flags = bytes.number(28)?;
@@ -328,12 +328,12 @@ impl Loaded {
 }
 
 /// The ranges of a file with these values, ascending.
-fn ranges<'p>(places: impl Iterator<Item = &'p Place>) -> Vec<Range<u64>> {
-    let of = |place: &Place| {
-        let text = place.text.map(|text| text..text.saturating_add(256));
-        std::iter::once(place.value..place.value + 32).chain(text)
+fn ranges<'p>(offsets: impl Iterator<Item = &'p ValueOffset>) -> Vec<Range<u64>> {
+    let of = |offset: &ValueOffset| {
+        let text = offset.text.map(|text| text..text.saturating_add(256));
+        std::iter::once(offset.value..offset.value + 32).chain(text)
     };
-    joined(places.flat_map(of).collect())
+    joined(offsets.flat_map(of).collect())
 }
 
 /// Ranges in ascending order, where those that are near each other are one.
@@ -350,21 +350,21 @@ fn joined(mut ranges: Vec<Range<u64>>) -> Vec<Range<u64>> {
 }
 
 impl Values {
-    /// The bytes at a place.
-    fn at<const N: usize>(&self, place: u64) -> Result<[u8; N]> {
+    /// The bytes at an offset.
+    fn at<const N: usize>(&self, offset: u64) -> Result<[u8; N]> {
         let parts = self.0.borrow();
-        let behind = parts.partition_point(|(start, _)| *start <= place);
+        let behind = parts.partition_point(|(start, _)| *start <= offset);
         let (start, bytes) = behind
             .checked_sub(1)
             .and_then(|part| parts.get(part))
             .ok_or(Error::CONV)?;
         let bytes = bytes.as_ref().map_err(Error::clone)?;
-        Bytes(bytes).at(place - start).ok_or(Error::CONV)
+        Bytes(bytes).at(offset - start).ok_or(Error::CONV)
     }
 
-    /// The value at a place.
-    fn atom(&self, kind: i32, place: Option<Place>) -> Result<Atom<'static>> {
-        let Some(Place { value, text }) = place else {
+    /// The value at an offset.
+    fn atom(&self, kind: i32, offset: Option<ValueOffset>) -> Result<Atom<'static>> {
+        let Some(ValueOffset { value, text }) = offset else {
             return Ok(Atom::None);
         };
         let bytes: [u8; 8] = self.at(value)?;
@@ -399,14 +399,14 @@ impl Mmv {
     /// Reads the files that are new or written anew, and forgets those that have gone. Returns
     /// whether each has a meaning.
     fn list(&mut self) -> Result<bool> {
-        let mut known = std::mem::take(&mut self.files);
+        let mut old_files = std::mem::take(&mut self.files);
         let mut is_whole = true;
         for entry in fs::read_dir(&self.folder)? {
             let name = entry?.file_name().to_string_lossy().into_owned();
             let path = self.folder.join(&name);
             let Ok(about) = path.metadata() else { continue };
             let same = |file: &Loaded| file.identity == (about.dev(), about.ino()) && file.is_current();
-            if let Some(file) = known.remove(&name) {
+            if let Some(file) = old_files.remove(&name) {
                 if same(&file) {
                     self.files.insert(name, file);
                     continue;
@@ -425,7 +425,7 @@ impl Mmv {
                 }
             }
         }
-        self.is_declared &= known.is_empty();
+        self.is_declared &= old_files.is_empty();
         Ok(is_whole)
     }
 }
@@ -521,7 +521,7 @@ fn declare(m: &mut Metrics<Mmv>, name: &str, file: &Loaded) {
             Ok(kind) => Type::from_number(kind).unwrap_or(Type::NoSupport),
             Err(_) => Type::NoSupport,
         };
-        let (values, places, code) = (Rc::clone(&file.values), Rc::clone(&metric.places), metric.kind);
+        let (values, offsets, code) = (Rc::clone(&file.values), Rc::clone(&metric.offsets), metric.kind);
         let indom = metric.indom.map(|serial| indoms.get(&serial).copied());
         let labels = labels_of(Labelled(PM_LABEL_ITEM, metric.item, -1));
         macro_rules! describe {
@@ -538,13 +538,13 @@ fn declare(m: &mut Metrics<Mmv>, name: &str, file: &Loaded) {
             _ if kind == Type::NoSupport => describe!(m.unsupported(full)),
             Some(Some(indom)) => {
                 describe!(m.each_as(full, indom, kind, move |(_, index), _| {
-                    values.atom(code, places.get(*index).copied().flatten())
+                    values.atom(code, offsets.get(*index).copied().flatten())
                 }))
             }
             // Its domain is not there.
             Some(None) => continue,
             None => describe!(m.value_as(full, kind, move |_, _| {
-                values.atom(code, places.first().copied().flatten())
+                values.atom(code, offsets.first().copied().flatten())
             })),
         };
         if let Err(problem) = declared {
@@ -561,10 +561,10 @@ fn main() -> ExitCode {
 #[cfg(test)]
 fn example(value: i32) -> Vec<u8> {
     let mut file = vec![0; 2048];
-    let mut put = |place: usize, bytes: &[u8]| file[place..place + bytes.len()].copy_from_slice(bytes);
-    let mut word = |place: usize, value: i32| put(place, &value.to_ne_bytes());
-    for (place, value) in [(4, 1), (8, 1), (16, 1), (24, 4), (36, 77)] {
-        word(place, value);
+    let mut put = |offset: usize, bytes: &[u8]| file[offset..offset + bytes.len()].copy_from_slice(bytes);
+    let mut word = |offset: usize, value: i32| put(offset, &value.to_ne_bytes());
+    for (offset, value) in [(4, 1), (8, 1), (16, 1), (24, 4), (36, 77)] {
+        word(offset, value);
     }
     for (section, (kind, count, start)) in [(1, 1, 200), (2, 2, 300), (3, 2, 500), (4, 3, 800)]
         .into_iter()
@@ -575,8 +575,8 @@ fn example(value: i32) -> Vec<u8> {
         word(48 + 16 * section, start);
     }
     // A domain with instances 5 and 6.
-    for (place, value) in [(200, 3), (300, 200), (312, 5), (380, 200), (392, 6)] {
-        word(place, value);
+    for (offset, value) in [(200, 3), (300, 200), (312, 5), (380, 200), (392, 6)] {
+        word(offset, value);
     }
     // Metrics 1 and 2: a counter of 32 bits, and one of the domain.
     for (metric, indom) in [(500, -1), (604, 3)] {
@@ -584,13 +584,13 @@ fn example(value: i32) -> Vec<u8> {
         word(metric + 72, 1);
         word(metric + 80, indom);
     }
-    for (place, value, metric, instance) in [(800, value, 500, 0), (832, 50, 604, 300), (864, 60, 604, 380)] {
-        word(place, value);
-        word(place + 16, metric);
-        word(place + 24, instance);
+    for (offset, value, metric, instance) in [(800, value, 500, 0), (832, 50, 604, 300), (864, 60, 604, 380)] {
+        word(offset, value);
+        word(offset + 16, metric);
+        word(offset + 24, instance);
     }
-    for (place, text) in [(0, "MMV"), (316, "five"), (396, "six"), (500, "single"), (604, "many")] {
-        put(place, text.as_bytes());
+    for (offset, text) in [(0, "MMV"), (316, "five"), (396, "six"), (500, "single"), (604, "many")] {
+        put(offset, text.as_bytes());
     }
     file
 }
@@ -633,11 +633,11 @@ fn values_change_in_the_file() -> Result<()> {
 fn damaged_files() -> Result<()> {
     let (mut pmcd, folder) = harness()?;
     let whole = example(7);
-    for place in (0..whole.len()).step_by(4) {
+    for offset in (0..whole.len()).step_by(4) {
         let mut damaged = whole.clone();
-        damaged[place..place + 4].copy_from_slice(&[0xff; 4]);
+        damaged[offset..offset + 4].copy_from_slice(&[0xff; 4]);
         std::fs::write(folder.join("flipped"), &damaged)?;
-        std::fs::write(folder.join("short"), &whole[..place])?;
+        std::fs::write(folder.join("short"), &whole[..offset])?;
         for name in pmcd.names().unwrap_or_default() {
             // Its error, if it has one, is its own.
             let _ = pmcd.fetch(&name);

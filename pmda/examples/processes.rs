@@ -64,11 +64,11 @@ impl Process {
     /// A number of a file, which is read now unless it was. `None` if the process has gone.
     fn number(&self, file: usize, index: usize) -> Option<u64> {
         let (name, numbers) = FILES[file];
-        let found = self.files[file].get_or_init(|| {
+        let values = self.files[file].get_or_init(|| {
             let text = read(self.pid, name)?;
             numbers.iter().map(|number| find(&text, number)).collect()
         });
-        found.as_ref()?.get(index).copied()
+        values.as_ref()?.get(index).copied()
     }
 }
 

@@ -12,8 +12,8 @@ use std::time::Duration;
 struct Slow {
     /// How long it takes to look, in milliseconds.
     delay: Arc<AtomicU64>,
-    /// What was seen last.
-    seen: Background<u64>,
+    /// The last reading.
+    reading: Background<u64>,
     looks: u64,
 }
 
@@ -31,10 +31,14 @@ impl Agent for Slow {
     fn start(_: &Env) -> Result<Slow> {
         let delay = Arc::new(AtomicU64::new(1));
         let far = Arc::clone(&delay);
-        let seen = Background::every("far", Duration::from_millis(20), Duration::from_secs(1), move || {
+        let reading = Background::every("far", Duration::from_millis(20), Duration::from_secs(1), move || {
             look(&far)
         });
-        Ok(Slow { delay, seen, looks: 0 })
+        Ok(Slow {
+            delay,
+            reading,
+            looks: 0,
+        })
     }
     fn metrics(m: &mut Metrics<Slow>) {
         m.value("delay", |s| s.delay.load(Ordering::Relaxed))
@@ -44,7 +48,7 @@ impl Agent for Slow {
                 s.delay.store(delay, Ordering::Relaxed);
                 Ok(())
             });
-        m.value("background", |s| s.seen.get().map(|seen| *seen))
+        m.value("background", |s| s.reading.get().map(|reading| *reading))
             .help("What was seen last, if not too long ago");
         m.cluster(1).refresh(|s, _| {
             look(&s.delay)?;
@@ -75,14 +79,14 @@ fn what_hangs_costs_try_again() -> Result<()> {
 }
 
 #[test]
-fn what_was_seen_gets_too_old() -> Result<()> {
+fn a_reading_gets_too_old() -> Result<()> {
     let mut pmcd = pmda::testing::Harness::<Slow>::builder().deadline().start()?;
-    let seen = |pmcd: &mut pmda::testing::Harness<Slow>| pmcd.fetch("slow.background").map(|seen| seen.value());
-    while seen(&mut pmcd) != Ok(Some(1)) {
+    let reading = |pmcd: &mut pmda::testing::Harness<Slow>| pmcd.fetch("slow.background").map(|value| value.value());
+    while reading(&mut pmcd) != Ok(Some(1)) {
         sleep(Duration::from_millis(5));
     }
     pmcd.store("slow.delay", 10_000)?;
-    while seen(&mut pmcd) != Err(Error::AGAIN) {
+    while reading(&mut pmcd) != Err(Error::AGAIN) {
         sleep(Duration::from_millis(50));
     }
     Ok(())

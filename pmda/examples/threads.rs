@@ -10,15 +10,15 @@ use std::thread;
 struct Threads {
     work: Sender<u64>,
     results: Receiver<u64>,
-    found: Queue<u64>,
+    divisors: Queue<u64>,
     largest: Option<u64>,
 }
 
 /// Looks for the divisors of numbers until the agent has gone.
-fn divide(work: &Receiver<u64>, results: &Sender<u64>, found: &QueueSender<u64>, waker: &Waker) {
+fn divide(work: &Receiver<u64>, results: &Sender<u64>, divisors: &QueueSender<u64>, waker: &Waker) {
     for number in work {
         for divisor in (2..number).filter(|divisor| number % divisor == 0) {
-            found.push(divisor);
+            divisors.push(divisor);
             if results.send(divisor).is_err() {
                 return;
             }
@@ -33,13 +33,13 @@ impl Agent for Threads {
     fn start(env: &Env) -> Result<Threads> {
         let (work, numbers) = channel();
         let (sender, results) = channel();
-        let found = Queue::new(1000);
-        let (queue, waker) = (found.sender(), env.waker());
+        let divisors = Queue::new(1000);
+        let (queue, waker) = (divisors.sender(), env.waker());
         thread::spawn(move || divide(&numbers, &sender, &queue, &waker));
         Ok(Threads {
             work,
             results,
-            found,
+            divisors,
             largest: None,
         })
     }
@@ -49,9 +49,9 @@ impl Agent for Threads {
         });
         m.events(
             "found",
-            |s| &mut s.found,
-            move |found, record| {
-                record.add(divisor, found);
+            |s| &mut s.divisors,
+            move |number, record| {
+                record.add(divisor, number);
             },
         )
         .help("Divisors that were found since the last fetch of the same client");
@@ -79,11 +79,11 @@ fn a_thread_wakes_its_agent() -> Result<()> {
     assert!(pmcd.wait(Duration::from_secs(60)));
     assert_eq!(pmcd.fetch("threads.largest")?.value(), Some(15_u64));
     let fetched = pmcd.fetch("threads.found")?;
-    let found: Vec<u64> = fetched
+    let divisors: Vec<u64> = fetched
         .events()
         .iter()
         .filter_map(|record| record.parameter("threads.divisor"))
         .collect();
-    assert_eq!(found, [2, 3, 5, 6, 10, 15]);
+    assert_eq!(divisors, [2, 3, 5, 6, 10, 15]);
     Ok(())
 }

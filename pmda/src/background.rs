@@ -247,8 +247,8 @@ mod tests {
 
     fn wait_for<R>(mut look: impl FnMut() -> Option<R>) -> R {
         loop {
-            if let Some(found) = look() {
-                return found;
+            if let Some(result) = look() {
+                return result;
             }
             thread::sleep(Duration::from_millis(1));
         }

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use pmda_core::log::Counted;
+
 use crate::env::pcp_setting;
 use crate::metrics::help_parts;
 use crate::pmns::cannot_write;
@@ -25,18 +27,19 @@ pub(crate) struct Findings {
 
 /// Prints what is wrong, one a line, and fails if there are errors.
 pub(crate) fn check<A: Agent>(env: &Env) -> ExitCode {
-    let found = findings::<A>(env);
-    for line in &found.errors {
+    let findings = findings::<A>(env);
+    for line in &findings.errors {
         println!("{}: {line}", A::NAME);
     }
-    for line in found.warnings.iter().chain(&found.others) {
+    for line in findings.warnings.iter().chain(&findings.others) {
         println!("{}: warning: {line}", A::NAME);
     }
-    if !found.errors.is_empty() {
+    if !findings.errors.is_empty() {
         return ExitCode::FAILURE;
     }
-    if found.warnings.is_empty() && found.others.is_empty() {
-        println!("{}: {} metrics, nothing is wrong", A::NAME, found.metrics);
+    if findings.warnings.is_empty() && findings.others.is_empty() {
+        let metrics = Counted(findings.metrics, "metric", "metrics");
+        println!("{}: {metrics}, nothing is wrong", A::NAME);
     }
     ExitCode::SUCCESS
 }
@@ -69,7 +72,7 @@ fn other_agents(name: &str, domain: u32) -> Vec<String> {
     let setting = |setting: &str, default: &str| pcp_setting(setting).unwrap_or_else(|| default.to_owned());
     let configuration = setting("PCP_PMCDCONF_PATH", "/etc/pcp/pmcd/pmcd.conf");
     let numbers = setting("PCP_VAR_DIR", "/var/lib/pcp") + "/pmns/stdpmid";
-    let mut found = Vec::new();
+    let mut agents = Vec::new();
     for (path, number_of) in [
         (configuration, configured as fn(&str) -> Option<(&str, &str)>),
         (numbers, defined),
@@ -80,11 +83,11 @@ fn other_agents(name: &str, domain: u32) -> Vec<String> {
             .lines()
             .filter_map(number_of)
             .find(|(other, number)| number.parse() == Ok(domain) && !other.eq_ignore_ascii_case(name));
-        found.extend(other.map(|(other, _)| {
+        agents.extend(other.map(|(other, _)| {
             format!("domain {domain} is that of the agent {other} in {path}: ./Install would take its place")
         }));
     }
-    found
+    agents
 }
 
 /// Name and domain in a line of `pmcd.conf`.
@@ -118,7 +121,7 @@ mod tests {
         Env::installed(A::NAME, A::DOMAIN, false)
     }
 
-    fn found<A: Agent>() -> Findings {
+    fn findings_of<A: Agent>() -> Findings {
         findings::<A>(&env::<A>())
     }
 
@@ -155,9 +158,9 @@ mod tests {
 
     #[test]
     fn each_mistake_has_a_line() {
-        let found = found::<Wrong>();
+        let findings = findings_of::<Wrong>();
         assert_eq!(
-            found.errors,
+            findings.errors,
             [
                 "domain 511 is not between 1 and 510",
                 "metric \"two words\": a name is made of parts between dots, each a letter and then letters, digits and underscores",
@@ -168,7 +171,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            found.warnings,
+            findings.warnings,
             ["silent: no help text", "instance domain 0: no help text"]
         );
         assert_eq!(check::<Wrong>(&env::<Wrong>()), ExitCode::FAILURE);
@@ -189,8 +192,11 @@ mod tests {
 
     #[test]
     fn nothing_is_wrong() {
-        let found = found::<Right>();
-        assert_eq!((found.metrics, found.errors, found.warnings), (1, vec![], vec![]));
+        let findings = findings_of::<Right>();
+        assert_eq!(
+            (findings.metrics, findings.errors, findings.warnings),
+            (1, vec![], vec![])
+        );
         assert_eq!(check::<Right>(&env::<Right>()), ExitCode::SUCCESS);
     }
 
@@ -210,7 +216,7 @@ mod tests {
 
     #[test]
     fn warnings() {
-        assert_eq!(found::<Silent>().warnings, ["one: no help text"]);
+        assert_eq!(findings_of::<Silent>().warnings, ["one: no help text"]);
         assert_eq!(check::<Silent>(&env::<Silent>()), ExitCode::SUCCESS);
     }
 
@@ -233,12 +239,12 @@ mod tests {
 
     #[test]
     fn names_without_a_root() {
-        let found = found::<Rootless>();
+        let findings = findings_of::<Rootless>();
         assert_eq!(
-            found.errors,
+            findings.errors,
             ["metric alone: the agent has several roots, so a name is a root, a dot and the rest"]
         );
-        assert_eq!(found.warnings, [""; 0]);
+        assert_eq!(findings.warnings, [""; 0]);
     }
 
     struct Misrooted;
@@ -259,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_root_that_is_no_name() {
-        let found = found::<Misrooted>();
-        assert_eq!(found.errors, ["\"a..b\" is not a name that metrics can be below"]);
+        let findings = findings_of::<Misrooted>();
+        assert_eq!(findings.errors, ["\"a..b\" is not a name that metrics can be below"]);
     }
 }

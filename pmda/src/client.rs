@@ -117,7 +117,7 @@ impl Client {
 
 /// The clients with attributes.
 pub(crate) struct Clients {
-    known: BTreeMap<i32, Client>,
+    by_context: BTreeMap<i32, Client>,
     /// Any other client.
     other: Client,
 }
@@ -125,14 +125,14 @@ pub(crate) struct Clients {
 impl Clients {
     pub(crate) const fn new() -> Clients {
         Clients {
-            known: BTreeMap::new(),
+            by_context: BTreeMap::new(),
             other: Client::new(ClientId(0)),
         }
     }
 
     /// The client of a context: without attributes if pmcd has told none.
     pub(crate) fn get(&mut self, id: ClientId) -> &Client {
-        match self.known.get(&id.0) {
+        match self.by_context.get(&id.0) {
             Some(client) => client,
             None => {
                 self.other.id = id;
@@ -143,12 +143,12 @@ impl Clients {
 
     /// The client of a context, to be changed: a new one if pmcd has told nothing of it yet.
     pub(crate) fn of(&mut self, id: ClientId) -> &mut Client {
-        self.known.entry(id.0).or_insert_with(|| Client::new(id))
+        self.by_context.entry(id.0).or_insert_with(|| Client::new(id))
     }
 
     /// Forgets a client whose context has ended.
     pub(crate) fn end(&mut self, id: ClientId) {
-        self.known.remove(&id.0);
+        self.by_context.remove(&id.0);
     }
 }
 

@@ -55,14 +55,14 @@ impl Notes {
         }
     }
 
-    /// Takes note of a panic. Returns false if such a call has panicked at the same place since one
+    /// Takes note of a panic. Returns false if such a call has panicked at the same location since one
     /// last returned.
     fn is_new(&mut self, what: &str, panic: &Panic) -> bool {
         if self.logged.len() >= CALLS && !self.logged.contains_key(what) {
             self.logged.clear();
         }
-        let places = self.logged.entry(what.to_owned()).or_default();
-        places.insert(panic.place.clone())
+        let locations = self.logged.entry(what.to_owned()).or_default();
+        locations.insert(panic.location.clone())
     }
 }
 
@@ -72,7 +72,7 @@ struct Panic {
     part: Option<String>,
     text: String,
     /// File, line and column.
-    place: String,
+    location: String,
 }
 
 impl Panic {
@@ -83,11 +83,11 @@ impl Panic {
         panic.unwrap_or_else(|| Panic::of("a panic", String::new()))
     }
 
-    fn of(text: &str, place: String) -> Panic {
+    fn of(text: &str, location: String) -> Panic {
         Panic {
             part: None,
             text: Bytes(text.as_bytes()).to_string(),
-            place,
+            location,
         }
     }
 }
@@ -97,7 +97,7 @@ impl Display for Panic {
         if let Some(part) = &self.part {
             write!(out, "{part}: ")?;
         }
-        write!(out, "{}{}", self.text, self.place)
+        write!(out, "{}{}", self.text, self.location)
     }
 }
 
@@ -141,8 +141,9 @@ pub(crate) fn install() {
             let payload = info.payload();
             let text = payload.downcast_ref::<&str>().copied();
             let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-            let place = info.location().map(|place| format!(" at {place}")).unwrap_or_default();
-            PANIC.with(|panic| panic.set(Some(Panic::of(text.unwrap_or("a panic"), place))));
+            let location = info.location();
+            let location = location.map(|location| format!(" at {location}")).unwrap_or_default();
+            PANIC.with(|panic| panic.set(Some(Panic::of(text.unwrap_or("a panic"), location))));
         }));
     });
 }

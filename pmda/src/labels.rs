@@ -290,8 +290,8 @@ impl Labels {
     /// Nothing changes if there is a problem.
     pub(crate) fn give(&mut self, name: &str, value: LabelValue, optional: bool) -> Given {
         let mut labels = self.clone();
-        let is_below = |known: &str| {
-            known
+        let is_below = |other: &str| {
+            other
                 .strip_prefix(name)
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
         };
@@ -457,8 +457,8 @@ fn is_name(name: &str) -> bool {
 mod tests {
     use super::*;
 
-    /// LABEL-37, LABEL-38: labels are sorted, nested names are written out, and each label has the
-    /// bits of its level.
+    /// Labels are sorted, nested names are written out, and each label has the bits of its level
+    /// (LABEL-37, LABEL-38).
     #[test]
     fn sets() {
         let labels = Labels::new()
@@ -471,8 +471,7 @@ mod tests {
         assert_eq!(flags, [32, 32, 32 | 64 | 128]);
     }
 
-    /// LABEL-33: characters that JSON does not take as they are; LABEL-14: a text is never a syntax
-    /// error.
+    /// Characters that JSON has to escape (LABEL-33); a text is never a syntax error (LABEL-14).
     #[test]
     fn texts() {
         let json = Labels::new().add("a", "q\"b\\s\nü").to_string();
@@ -485,7 +484,7 @@ mod tests {
         assert_eq!(Labels::new().to_string(), "{}");
     }
 
-    /// LABEL-32: names; the later one of two counts.
+    /// The names that are allowed; of two labels with one name the later one counts (LABEL-32).
     #[test]
     fn names() {
         for bad in ["", "1", "_a", "a b", "a-", "ä"] {
@@ -494,7 +493,7 @@ mod tests {
         assert_eq!(Labels::new().add("a", 1).add("a", 2).to_string(), r#"{"a":2}"#);
     }
 
-    /// LABEL-33, LABEL-35: values of each kind, from Rust and from text.
+    /// Values of each kind, from Rust and from text (LABEL-33, LABEL-35).
     #[test]
     fn values() {
         let labels = Labels::new()
@@ -543,7 +542,7 @@ mod tests {
                 .expect("a wrong name")
                 .starts_with("label \"0k\": a name is made")
         );
-        // LABEL-31, L-5: one too many, and one that is too long.
+        // One label too many, and one that is too long (LABEL-31, L-5).
         let many = |count: usize| (0..count).fold(Labels::new(), |labels, number| labels.add(format!("n{number}"), 1));
         assert_eq!(many(255).add("n7", 8).split().1, None);
         let (shown, problem) = many(256).split();

@@ -209,7 +209,7 @@ mod tests {
 
     use super::*;
 
-    /// DEF-19: an agent's own text has an end, too.
+    /// An agent's own text is bounded, too (DEF-19).
     #[test]
     fn lines_are_cut() {
         let text = "é".repeat(1 << 20);

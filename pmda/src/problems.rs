@@ -118,11 +118,11 @@ mod tests {
         ];
         assert_eq!(findings::<Wrong>(&env).errors, expected);
         assert_eq!(check::<Wrong>(&env), ExitCode::FAILURE);
-        let place = directory.path().join("files");
-        assert_eq!(write::<Wrong>(&place, &env), ExitCode::FAILURE);
+        let target = directory.path().join("files");
+        assert_eq!(write::<Wrong>(&target, &env), ExitCode::FAILURE);
         let refused = files::<Wrong>(&env, findings::<Wrong>(&env).errors).err();
         assert_eq!(refused, Some(expected.map(str::to_owned).to_vec()));
-        assert!(!place.exists());
+        assert!(!target.exists());
         let error = Session::<Wrong>::start(&env).expect_err("it has problems");
         let text = crate::logger::describe(&error);
         assert_eq!(text, expected.join("; ") + ": Invalid argument");

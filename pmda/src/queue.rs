@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use parking_lot::Mutex;
+use pmda_core::log::Counted;
 use pmda_core::queue::{Counters, End, Ending, FetchSession, FetchState, Payload, Queues};
 
 use crate::profile::Profile;
@@ -191,12 +192,12 @@ impl<P> Queue<P> {
     pub fn set_filter(&mut self, client: ClientId, filter: impl Fn(&P) -> bool + 'static) -> Result<()> {
         self.queues.lock().register(client.0)?;
         let free = self.filters.iter().position(Option::is_none);
-        let place = free.unwrap_or(self.filters.len());
-        let old = self.queues.lock().set_filter(client.0, HANDLE, place, true)?;
+        let index = free.unwrap_or(self.filters.len());
+        let old = self.queues.lock().set_filter(client.0, HANDLE, index, true)?;
         if let Some(old) = old {
             self.release(old);
         }
-        match self.filters.get_mut(place) {
+        match self.filters.get_mut(index) {
             Some(free) => *free = Some(Box::new(filter)),
             None => self.filters.push(Some(Box::new(filter))),
         }
@@ -212,8 +213,8 @@ impl<P> Queue<P> {
     }
 
     fn release(&mut self, filter: usize) {
-        if let Some(place) = self.filters.get_mut(filter) {
-            *place = None;
+        if let Some(filter) = self.filters.get_mut(filter) {
+            *filter = None;
         }
     }
 
@@ -321,7 +322,7 @@ impl<P> Drop for Reading<'_, P> {
 
 impl<P> fmt::Debug for Queue<P> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Queue of {} clients", self.clients())
+        write!(out, "Queue of {}", Counted(self.clients(), "client", "clients"))
     }
 }
 

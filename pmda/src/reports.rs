@@ -21,7 +21,7 @@ const PERIOD: Duration = Duration::from_secs(3600);
 pub(crate) struct Reports {
     hasher: RandomState,
     /// By the hash of the thing the hashes of its lines: a line may be long.
-    known: HashMap<u64, Vec<u64>>,
+    lines: HashMap<u64, Vec<u64>>,
     /// The number of all lines, and the time of the first.
     count: usize,
     since: Option<Instant>,
@@ -47,10 +47,10 @@ impl Reports {
             if !is_over {
                 return Note::None;
             }
-            self.known.clear();
+            self.lines.clear();
             self.count = 0;
         }
-        let lines = self.known.entry(self.hasher.hash_one(thing)).or_default();
+        let lines = self.lines.entry(self.hasher.hash_one(thing)).or_default();
         let line = self.hasher.hash_one(line);
         if lines.contains(&line) || lines.len() >= LINES_OF_ONE {
             return Note::None;

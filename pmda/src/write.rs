@@ -22,9 +22,9 @@ use crate::{Agent, Env, Metrics, logger};
 /// others.
 pub(crate) fn write<A: Agent>(directory: &Path, env: &Env) -> ExitCode {
     let say = |line: &str| logger::write(format_args!("{}: {}\n", A::NAME, Bytes(line.as_bytes())));
-    let found = findings::<A>(env);
-    found.others.iter().for_each(|line| say(&format!("warning: {line}")));
-    let files = match files::<A>(env, found.errors) {
+    let findings = findings::<A>(env);
+    findings.others.iter().for_each(|line| say(&format!("warning: {line}")));
+    let files = match files::<A>(env, findings.errors) {
         Ok(files) => files,
         Err(problems) => {
             problems.iter().for_each(|line| say(line));
@@ -34,11 +34,11 @@ pub(crate) fn write<A: Agent>(directory: &Path, env: &Env) -> ExitCode {
     };
     let one = |WrittenFile { name, text, mode }| -> io::Result<()> {
         // Root may be told to write to another user's directory: no link there is followed.
-        let place = entry(&directory.join(&name))?;
+        let entry = entry(&directory.join(&name))?;
         if mode == SCRIPT {
-            keep_changed(&place, &text)?;
+            keep_changed(&entry, &text)?;
         }
-        let mut file = place.replace(mode)?;
+        let mut file = entry.replace(mode)?;
         file.write_all(text.as_bytes())?;
         file.set_permissions(Permissions::from_mode(mode))
     };
@@ -104,14 +104,14 @@ const SCRIPT_MAX: usize = 1 << 20;
 
 /// Keeps a script that is not the one to be written, since its owner has changed it, under another
 /// name, and says so.
-fn keep_changed(place: &DirEntry, text: &str) -> io::Result<()> {
-    match place.content(SCRIPT_MAX) {
+fn keep_changed(entry: &DirEntry, text: &str) -> io::Result<()> {
+    match entry.content(SCRIPT_MAX) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         Ok(content) if content == text.as_bytes() => return Ok(()),
         _ => {}
     }
-    let kept = place.keep_aside("old")?;
-    let (name, kept) = (Bytes(place.name().bytes()), Bytes(kept.bytes()));
+    let kept = entry.keep_aside("old")?;
+    let (name, kept) = (Bytes(entry.name().bytes()), Bytes(kept.bytes()));
     logger::write(format_args!("{name} was changed: the old one is {kept} now\n"));
     Ok(())
 }
@@ -275,10 +275,10 @@ mod tests {
     #[test]
     fn files() {
         let directory = tempfile::tempdir().expect("a directory");
-        let place = directory.path().join("tree");
+        let target = directory.path().join("tree");
         let env = Env::in_folder(Tree::NAME, Tree::DOMAIN, directory.path());
-        assert_eq!(write::<Tree>(&place, &env), ExitCode::SUCCESS);
-        let read = |name: &str| fs::read_to_string(place.join(name)).expect("written");
+        assert_eq!(write::<Tree>(&target, &env), ExitCode::SUCCESS);
+        let read = |name: &str| fs::read_to_string(target.join(name)).expect("written");
         assert_eq!(read("domain.h"), "#define TREE 77\n");
         assert!(read("root").contains("#include \"domain.h\"\n\nroot {\n    tree\n}\n\n#include \"pmns\"\n"));
         assert_eq!(
@@ -290,7 +290,7 @@ mod tests {
             "@ tree.b.y One line\n @ more\ntext\n\n@ tree.a A\n\n@ tree.b.x.z Z\n\n"
         );
         assert!(read("Install").contains("\niam=tree\n\npmdaSetup\npmdaInstall\n"));
-        let mode = fs::metadata(place.join("Remove"))
+        let mode = fs::metadata(target.join("Remove"))
             .expect("written")
             .permissions()
             .mode();
@@ -315,10 +315,10 @@ mod tests {
     #[test]
     fn what_is_wrong_is_not_written() {
         let directory = tempfile::tempdir().expect("a directory");
-        let place = directory.path().join("refused");
+        let target = directory.path().join("refused");
         let env = Env::in_folder(Refused::NAME, Refused::DOMAIN, directory.path());
-        assert_eq!(write::<Refused>(&place, &env), ExitCode::FAILURE);
-        assert!(!place.exists());
+        assert_eq!(write::<Refused>(&target, &env), ExitCode::FAILURE);
+        assert!(!target.exists());
     }
 
     /// In another user's directory root follows no links, neither in the place of a file nor of a

@@ -11,9 +11,9 @@ use pmda::{Problem, Unit};
 /// An agent like PCP's openmetrics: each source has a cluster, each of its metrics an instance
 /// domain.
 struct Sources {
-    known: Indom<u64>,
+    sources: Indom<u64>,
     /// What the next refresh finds: sources and their metrics.
-    documents: Vec<(&'static str, Vec<Found>)>,
+    documents: Vec<(&'static str, Vec<Definition>)>,
     metrics: BTreeMap<(u32, &'static str), Shown>,
     problems: Vec<String>,
     /// Calls of `dynamic`, before and after clusters were read.
@@ -21,7 +21,7 @@ struct Sources {
 }
 
 #[derive(Clone)]
-struct Found {
+struct Definition {
     name: &'static str,
     kind: Type,
     unit: &'static str,
@@ -30,14 +30,19 @@ struct Found {
 
 /// A metric that is shown.
 struct Shown {
-    found: Found,
+    definition: Definition,
     rows: Indom<Atom<'static>>,
     metric: Option<MetricRef>,
 }
 
-fn found(name: &'static str, kind: Type, unit: &'static str, rows: &[(i32, &'static str, Atom<'static>)]) -> Found {
+fn definition(
+    name: &'static str,
+    kind: Type,
+    unit: &'static str,
+    rows: &[(i32, &'static str, Atom<'static>)],
+) -> Definition {
     let rows = rows.to_vec();
-    Found { name, kind, unit, rows }
+    Definition { name, kind, unit, rows }
 }
 
 impl Agent for Sources {
@@ -50,10 +55,10 @@ impl Agent for Sources {
     }
 
     fn start(env: &Env) -> Result<Sources> {
-        let mut known = Indom::persistent_in(env, 0);
-        known.change().reserve_at(0, "control")?;
+        let mut sources = Indom::persistent_in(env, 0);
+        sources.change().reserve_at(0, "control")?;
         Ok(Sources {
-            known,
+            sources,
             documents: Vec::new(),
             metrics: BTreeMap::new(),
             problems: Vec::new(),
@@ -64,7 +69,7 @@ impl Agent for Sources {
     fn metrics(m: &mut Metrics<Sources>) {
         m.dynamic_names();
         m.refresh(|s, _| s.read());
-        let sources = m.indom(0, "Sources", |s| &mut s.known);
+        let sources = m.indom(0, "Sources", |s| &mut s.sources);
         m.each("control.calls", sources, |calls| *calls).item(1).counter();
         m.value_as("control.user", Type::String, |_, client| {
             Ok(client.user().map_or(Atom::None, |user| Atom::from(user.to_owned())))
@@ -79,7 +84,7 @@ impl Agent for Sources {
         }
         for ((cluster, name), shown) in &mut self.metrics {
             if shown.metric.is_none() {
-                match declare(m, *cluster, name, &shown.found) {
+                match declare(m, *cluster, name, &shown.definition) {
                     Ok(metric) => shown.metric = Some(metric),
                     Err(problem) => self.problems.push(problem.to_string()),
                 }
@@ -93,16 +98,16 @@ fn declare(
     m: &mut Metrics<Sources>,
     cluster: u32,
     name: &'static str,
-    found: &Found,
+    definition: &Definition,
 ) -> std::result::Result<MetricRef, Problem> {
     let source = m.find_indom::<u64>(0).expect("it was declared");
     assert_eq!((source.serial(), m.find_indom::<i8>(0).is_none()), (0, true));
     m.cluster(cluster).numbered_by(cluster);
     let full = format!("s{cluster}.{name}");
-    let unit = found.unit.parse().unwrap_or(Unit::NONE);
-    let is_single = found.rows.iter().all(|(_, name, _)| name.is_empty());
+    let unit = definition.unit.parse().unwrap_or(Unit::NONE);
+    let is_single = definition.rows.iter().all(|(_, name, _)| name.is_empty());
     if is_single {
-        let value = m.value_as(&full, found.kind, move |s, _| s.single(cluster, name));
+        let value = m.value_as(&full, definition.kind, move |s, _| s.single(cluster, name));
         return value.unit(unit).help("One value").declare();
     }
     let item = m.reserve_item(&full).expect("there is room");
@@ -110,7 +115,7 @@ fn declare(
         Some(&mut s.metrics.get_mut(&(cluster, name))?.rows)
     });
     m.instance_labels(indom, |name, _| Labels::new().add("name", name));
-    m.each_as(&full, indom, found.kind, |row, _| Ok(row.clone()))
+    m.each_as(&full, indom, definition.kind, |row, _| Ok(row.clone()))
         .unit(unit)
         .help("Several values")
         .store(|row: &mut Atom<'static>, value: f64, _| {
@@ -124,7 +129,7 @@ impl Sources {
     fn single(&self, cluster: u32, name: &'static str) -> Result<Atom<'_>> {
         let shown = self.metrics.get(&(cluster, name)).ok_or(Error::VALUE)?;
         shown
-            .found
+            .definition
             .rows
             .first()
             .map(|(_, _, atom)| atom.clone())
@@ -133,32 +138,39 @@ impl Sources {
 
     fn read(&mut self) -> Result<()> {
         for (source, document) in std::mem::take(&mut self.documents) {
-            let cluster = self.known.change().reserve(source)?.ok_or(Error::INST)? as u32;
-            self.known.change().set(source, 1)?;
-            for found in document {
+            let cluster = self.sources.change().reserve(source)?.ok_or(Error::INST)? as u32;
+            self.sources.change().set(source, 1)?;
+            for definition in document {
                 let mut rows = Indom::new();
                 let mut update = rows.update();
-                for (inst, name, atom) in found.rows.iter().filter(|(_, name, _)| !name.is_empty()) {
+                for (inst, name, atom) in definition.rows.iter().filter(|(_, name, _)| !name.is_empty()) {
                     update.set_at(*inst, name, atom.clone())?;
                 }
                 drop(update);
                 let metric = None;
-                let name = found.name;
-                self.metrics.insert((cluster, name), Shown { found, rows, metric });
+                let name = definition.name;
+                self.metrics.insert(
+                    (cluster, name),
+                    Shown {
+                        definition,
+                        rows,
+                        metric,
+                    },
+                );
             }
         }
         Ok(())
     }
 }
 
-fn web() -> (&'static str, Vec<Found>) {
+fn web() -> (&'static str, Vec<Definition>) {
     let requests = [(7, "7 get", Atom::U64(5)), (3, "3 put", Atom::U64(1))];
-    let found = vec![
-        found("requests", Type::U64, "count", &requests),
-        found("load", Type::F64, "none", &[(0, "", Atom::F64(0.5))]),
-        found("size", Type::I64, "Kbyte / sec", &[(0, "", Atom::I64(-4))]),
+    let definitions = vec![
+        definition("requests", Type::U64, "count", &requests),
+        definition("load", Type::F64, "none", &[(0, "", Atom::F64(0.5))]),
+        definition("size", Type::I64, "Kbyte / sec", &[(0, "", Atom::I64(-4))]),
     ];
-    ("web", found)
+    ("web", definitions)
 }
 
 fn sources() -> Harness<Sources> {
@@ -289,9 +301,9 @@ fn numbers_that_stay() -> Result<()> {
     let again =
         ["s1.load", "s1.requests", "s2.size"].map(|name| pmcd.desc(&format!("sources.{name}")).map(|desc| desc.id));
     assert_eq!(ids, again);
-    assert_eq!(pmcd.agent().known.known("three"), Some((3, true)));
-    assert_eq!(pmcd.agent().known.known("control"), Some((0, false)));
-    assert_eq!(pmcd.agent().known.inactive().collect::<Vec<_>>(), [(0, "control")]);
+    assert_eq!(pmcd.agent().sources.known("three"), Some((3, true)));
+    assert_eq!(pmcd.agent().sources.known("control"), Some((0, false)));
+    assert_eq!(pmcd.agent().sources.inactive().collect::<Vec<_>>(), [(0, "control")]);
     assert!(pmcd.numbers().contains("sources.s3.size 451.3."));
     Ok(())
 }

@@ -36,10 +36,10 @@ impl Error {
             punct('!', Spacing::Alone),
             TokenTree::Group(Group::new(Delimiter::Brace, message.into())),
         ];
-        let at_place = tokens.into_iter().map(|mut token| {
+        let at_span = tokens.into_iter().map(|mut token| {
             token.set_span(self.span);
             token
         });
-        at_place.collect()
+        at_span.collect()
     }
 }

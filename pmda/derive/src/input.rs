@@ -98,14 +98,14 @@ pub fn ungrouped(tokens: TokenStream) -> TokenStream {
 
 /// The content of each attribute's brackets.
 fn attributes(tokens: &mut Tokens) -> Vec<TokenStream> {
-    let mut found = Vec::new();
+    let mut contents = Vec::new();
     while matches!(tokens.peek(), Some(TokenTree::Punct(punct)) if punct.as_char() == '#') {
         tokens.next();
         if let Some(TokenTree::Group(group)) = tokens.next() {
-            found.push(group.stream());
+            contents.push(group.stream());
         }
     }
-    found
+    contents
 }
 
 fn visibility(tokens: &mut Tokens) -> TokenStream {
@@ -131,11 +131,11 @@ fn ident(tokens: &mut Tokens) -> Result<Ident> {
 
 /// The type of a field, and the comma behind it: commas between `<` and `>` belong to the type.
 fn type_of(tokens: &mut Tokens) -> Vec<TokenTree> {
-    let mut found: Vec<TokenTree> = Vec::new();
+    let mut type_tokens: Vec<TokenTree> = Vec::new();
     let mut depth = 0_usize;
     for token in tokens {
         if let TokenTree::Punct(punct) = &token {
-            let arrow = matches!(found.last(), Some(TokenTree::Punct(before)) if before.as_char() == '-');
+            let arrow = matches!(type_tokens.last(), Some(TokenTree::Punct(before)) if before.as_char() == '-');
             match punct.as_char() {
                 ',' if depth == 0 => break,
                 '<' => depth += 1,
@@ -143,7 +143,7 @@ fn type_of(tokens: &mut Tokens) -> Vec<TokenTree> {
                 _ => {}
             }
         }
-        found.push(token);
+        type_tokens.push(token);
     }
-    found
+    type_tokens
 }

@@ -51,7 +51,7 @@ fn leave_stdout() -> io::Result<()> {
     Ok(dup2_stdout(io::stderr())?)
 }
 
-/// CONN-3: one connection over the loopback address.
+/// Accepts one connection over the loopback address (CONN-3).
 fn inet(address: std::net::IpAddr, port: &str, family: &str) -> Result<Stream, String> {
     let number = port.parse().ok().or_else(|| service(port));
     let number = number.ok_or_else(|| format!("cannot find the service {port}"))?;
@@ -79,7 +79,7 @@ fn service_in(services: &str, name: &str) -> Option<u16> {
     })
 }
 
-/// CONN-4: one connection over a unix socket, which pmcd removes when it drops the agent.
+/// Accepts one connection over a unix socket, which pmcd removes when it drops the agent (CONN-4).
 fn unix(path: &Path) -> Result<Stream, String> {
     let accept = || both(listen(path)?.accept()?.0.into());
     accept().map_err(|error: io::Error| format!("cannot listen on {}: {}", path.display(), reason(&error)))
@@ -102,7 +102,8 @@ fn listen(path: &Path) -> io::Result<UnixListener> {
     Ok(listener.into())
 }
 
-/// CONN-5: gives the socket to PCP's user and group. Without the rights for that it stays as it is.
+/// Gives the socket to PCP's user and group. Without the rights for that, the socket stays as it is
+/// (CONN-5).
 fn share(entry: &DirEntry, path: &Path) {
     let name = user::pcp_user();
     match User::from_name(&name) {
@@ -123,9 +124,9 @@ fn share(entry: &DirEntry, path: &Path) {
 /// `ENOTSOCK` if it cannot be ours; those of the system.
 fn give(entry: &DirEntry, user: &User) -> io::Result<()> {
     let socket = entry.hold()?;
-    let found = socket.metadata()?;
-    let is_ours = found.file_type().is_socket()
-        && (found.uid(), found.nlink(), found.mode() & 0o177) == (geteuid().as_raw(), 1, 0);
+    let metadata = socket.metadata()?;
+    let is_ours = metadata.file_type().is_socket()
+        && (metadata.uid(), metadata.nlink(), metadata.mode() & 0o177) == (geteuid().as_raw(), 1, 0);
     if !is_ours {
         return Err(Errno::ENOTSOCK.into());
     }
@@ -162,7 +163,7 @@ mod tests {
         let nobody = User::from_name("nobody").expect("accounts").expect("an account");
         let owner = |name: &str| {
             fs::symlink_metadata(path(name))
-                .map(|found| found.uid())
+                .map(|metadata| metadata.uid())
                 .expect("there")
         };
         let _socket = listen(&path("socket")).expect("a socket");

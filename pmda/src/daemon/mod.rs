@@ -110,7 +110,7 @@ fn requests<A: Agent>(
     }
 }
 
-/// CONN-6: sends our credentials, then reads pmcd's.
+/// Sends our credentials, then reads pmcd's (CONN-6).
 fn shake_hands(stream: &mut Stream, receiver: &mut Receiver) -> Result<(), String> {
     let mut credentials = Reply::new();
     let process = i32::try_from(process::id()).unwrap_or(0);

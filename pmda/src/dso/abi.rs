@@ -214,7 +214,7 @@ pub(super) struct Label {
     pub(super) value_len: u16,
 }
 
-/// INIT-1, INIT-2, INIT-4, LABEL-2: sizes and places on machines with 64 bits.
+/// Sizes and offsets on machines with 64 bits (INIT-1, INIT-2, INIT-4, LABEL-2).
 #[cfg(target_pointer_width = "64")]
 const _: () = {
     use std::mem::offset_of;

@@ -96,11 +96,11 @@ pub(super) fn hosted<A: Agent>(domain: c_int, thread: ThreadNumber, ended: exter
         let mut agents = agents.borrow_mut();
         // The agent of a place that is serving a request cannot be exchanged.
         let is_free = |hosted: &&Hosted<A>| hosted.domain == domain && hosted.dso.try_borrow_mut().is_ok();
-        let known = agents
+        let free = agents
             .iter()
             .filter_map(|hosted| hosted.downcast_ref::<Hosted<A>>())
             .find(is_free);
-        known.unwrap_or_else(|| {
+        free.unwrap_or_else(|| {
             let name = CString::new(A::NAME).unwrap_or_default();
             let hosted: &'static Hosted<A> = Box::leak(Box::new(Hosted {
                 ext: UnsafeCell::new(Ext::new(name.into_raw(), domain, ended)),

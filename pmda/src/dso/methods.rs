@@ -124,7 +124,7 @@ pub(super) extern "C" fn instance<A: Agent>(
         let entries = client::instances(reply.pdu)?;
         let instances = collect(entries.clone().map(|(inst, _)| Ok(inst)))?;
         let mut blocks = Blocks::new();
-        let found = InResult {
+        let result = InResult {
             indom,
             count: c_int::try_from(entries.len()).map_err(|_| Error::IPC)?,
             // An instance that was asked for by its name has no name in the result, and one that
@@ -141,7 +141,7 @@ pub(super) extern "C" fn instance<A: Agent>(
                 ptr::null_mut()
             },
         };
-        out.write(blocks.array(&[found])?);
+        out.write(blocks.array(&[result])?);
         blocks.give();
         Ok(0)
     })

@@ -238,8 +238,8 @@ pub fn init<A: Agent>(interface: &mut Interface) {
         }
     };
     let hosted = hosted::<A>(domain, thread, methods::ended::<A>);
-    if let Ok(mut place) = hosted.dso.try_borrow_mut() {
-        *place = Some(Dso::new(session));
+    if let Ok(mut dso) = hosted.dso.try_borrow_mut() {
+        *dso = Some(Dso::new(session));
     }
     interface.interface = PMDA_INTERFACE_7;
     interface.pmapi_version = PMAPI_VERSION_2;

@@ -9,8 +9,8 @@ pub(super) fn in_memory(function: *const c_void) {
     let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
     // SAFETY: dladdr takes any address, and writes to a structure that is ours; all zeros are a
     // value of it, so it may be read also if nothing was written.
-    let (found, info) = unsafe { (libc::dladdr(function, info.as_mut_ptr()), info.assume_init()) };
-    if found == 0 || info.dli_fname.is_null() {
+    let (status, info) = unsafe { (libc::dladdr(function, info.as_mut_ptr()), info.assume_init()) };
+    if status == 0 || info.dli_fname.is_null() {
         return;
     }
     // SAFETY: the name is a C string of the dynamic linker, which lives as long as the object. The

@@ -20,6 +20,7 @@ use pmda_core::error as core;
 use pmda_core::ident::InDom;
 use pmda_core::index::Seed;
 use pmda_core::instances::matches;
+use pmda_core::log::Counted;
 use pmda_core::path::FilePath;
 
 pub use update::Update;
@@ -241,8 +242,8 @@ impl<T> Indom<T> {
 
     /// The inactive instances by ascending number.
     pub fn inactive(&self) -> impl Iterator<Item = (i32, &str)> {
-        let known = self.cache.inactives();
-        known.filter_map(|(inst, name)| Some((inst, std::str::from_utf8(name).ok()?)))
+        let inactive = self.cache.inactives();
+        inactive.filter_map(|(inst, name)| Some((inst, std::str::from_utf8(name).ok()?)))
     }
 
     /// The number of active instances.
@@ -278,12 +279,12 @@ impl<T> Indom<T> {
 
     /// The instance that a client means by a name (CACHE-10, INST-65, INST-66).
     pub(crate) fn asked(&self, name: &[u8]) -> Option<i32> {
-        let found = self.find_bytes(name);
-        if found.is_some() || !self.whole_names {
-            return found;
+        let named = self.find_bytes(name);
+        if named.is_some() || !self.whole_names {
+            return named;
         }
         let mut active = self.cache.actives();
-        active.find_map(|(inst, known)| matches(name, known).map(|_| inst))
+        active.find_map(|(inst, whole)| matches(name, whole).map(|_| inst))
     }
 
     fn find_bytes(&self, name: &[u8]) -> Option<i32> {
@@ -495,6 +496,6 @@ impl<T> Default for Indom<T> {
 
 impl<T> fmt::Debug for Indom<T> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "Indom of {} instances", self.len())
+        write!(out, "Indom of {}", Counted(self.len(), "instance", "instances"))
     }
 }

@@ -21,8 +21,8 @@ fn names(indom: &Indom<u32>) -> Vec<(i32, &str)> {
         .collect()
 }
 
-/// CACHE-40: an instance that comes back has the number that it had; a new one has a number that
-/// none had before.
+/// An instance that comes back has the number that it had; a new instance has a number that no
+/// other one had (CACHE-40).
 #[test]
 fn coming_and_going() {
     let mut indom = Indom::new();
@@ -59,7 +59,8 @@ fn rows() {
     assert_eq!(names(&indom), [(1, "b")]);
 }
 
-/// CACHE-4, CACHE-10: names count up to the first blank, or as a whole.
+/// Two names are one instance if they agree up to the first blank; with `whole_names` the whole
+/// name counts (CACHE-4, CACHE-10).
 #[test]
 fn blanks() {
     let mut indom = Indom::new();
@@ -77,8 +78,8 @@ fn blanks() {
     assert_eq!(names(&indom), [(0, "a b"), (1, "a c"), (2, "a")]);
 }
 
-/// INST-66: tables have names that begin alike, and one that is empty; a client may write what is
-/// in front of the first blank.
+/// A table may have names that begin alike, and an empty name; a client may name an instance by the
+/// part before the first blank (INST-66).
 #[test]
 fn tables() {
     let mut indom = Indom::new().whole_names();
@@ -109,7 +110,7 @@ fn tables() {
     assert_eq!(persistent.update().set("", 0), Ok(None));
 }
 
-/// INST-51: the instances that a profile selects.
+/// The instances that a profile selects (INST-51).
 #[test]
 fn selections() {
     let indom = Indom::fixed([("a", 10), ("b", 11), ("c", 12)]);
@@ -142,8 +143,8 @@ fn churn() {
     assert!(indom.cache.inactive() <= 1000 + super::REMEMBERED);
 }
 
-/// CACHE-74, CACHE-93: numbers come from the file, also for instances that were set before it was
-/// read.
+/// The numbers come from the file, also for instances that were set before the file was read
+/// (CACHE-74, CACHE-93).
 #[test]
 fn files() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -166,8 +167,8 @@ fn files() {
     assert_eq!(lines, [("3", "a x"), ("7", "b"), ("8", "c")]);
 }
 
-/// CACHE-21, CACHE-62: an instance that is set again was seen now, also for the file; another one
-/// was not.
+/// An instance that is set again gets a new time stamp in the file; an instance that is not set
+/// keeps its old one (CACHE-21, CACHE-62).
 #[test]
 fn time_stamps() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -23,11 +23,11 @@ pub struct Update<'i, T> {
     /// Instances that are not set stay active.
     keeps_others: bool,
     /// New active instances, each with its row.
-    come: Vec<(i32, u32)>,
-    /// The number of instances that were active before and have been set.
-    seen: usize,
-    /// The place in the order of instances where the next one is expected: most updates name them
-    /// in one order.
+    added: Vec<(i32, u32)>,
+    /// The number of instances that were active before this update and have been set in it.
+    kept: usize,
+    /// The position in the order of instances where the next one is expected: most updates name
+    /// them in one order.
     next: usize,
 }
 
@@ -36,8 +36,8 @@ impl<'i, T> Update<'i, T> {
         Update {
             indom,
             keeps_others,
-            come: Vec::new(),
-            seen: 0,
+            added: Vec::new(),
+            kept: 0,
             next: 0,
         }
     }
@@ -49,12 +49,12 @@ impl<'i, T> Update<'i, T> {
     /// `-ENOMEM`.
     pub fn set(&mut self, name: &str, row: T) -> Result<Option<i32>> {
         let generation = self.indom.generation;
-        let (inst, slot) = match self.place(name) {
-            Ok(placed) => placed,
+        let (inst, slot) = match self.activate(name) {
+            Ok(active) => active,
             Err(error) => return self.indom.lose(name, &error),
         };
-        if let Some(place) = self.indom.rows.get_mut(slot as usize) {
-            *place = Some(Row { generation, value: row });
+        if let Some(entry) = self.indom.rows.get_mut(slot as usize) {
+            *entry = Some(Row { generation, value: row });
         }
         Ok(Some(inst))
     }
@@ -68,12 +68,12 @@ impl<'i, T> Update<'i, T> {
     /// `-ENOMEM`.
     pub fn set_at(&mut self, inst: i32, name: &str, row: T) -> Result<bool> {
         let generation = self.indom.generation;
-        let slot = match self.place_at(inst, name) {
+        let slot = match self.activate_at(inst, name) {
             Ok(slot) => slot,
             Err(error) => return Ok(self.indom.lose::<()>(name, &error)?.is_some()),
         };
-        if let Some(place) = self.indom.rows.get_mut(slot as usize) {
-            *place = Some(Row { generation, value: row });
+        if let Some(entry) = self.indom.rows.get_mut(slot as usize) {
+            *entry = Some(Row { generation, value: row });
         }
         Ok(true)
     }
@@ -85,7 +85,7 @@ impl<'i, T> Update<'i, T> {
     /// for those that are still there.
     pub fn keep_at(&mut self, inst: i32) -> Option<&mut T> {
         let expected = self.indom.order.get(self.next).filter(|(next, _)| *next == inst);
-        let (place, slot) = match expected {
+        let (position, slot) = match expected {
             Some((_, slot)) => (Ok(self.next), *slot),
             // It may have come in this update.
             None => (
@@ -94,8 +94,8 @@ impl<'i, T> Update<'i, T> {
             ),
         };
         self.indom.rows.get(slot as usize)?.as_ref()?;
-        self.next = place.map_or(self.next, |place| place + 1);
-        self.seen += usize::from(place.is_ok() && !self.is_set(slot));
+        self.next = position.map_or(self.next, |position| position + 1);
+        self.kept += usize::from(position.is_ok() && !self.is_set(slot));
         if self.indom.file.is_some() {
             let name = self.indom.name_bytes(inst)?.to_vec();
             // It is in the cache, so this cannot fail.
@@ -135,11 +135,11 @@ impl<'i, T> Update<'i, T> {
             return false;
         };
         let is_set = self.is_set(slot);
-        if let Ok(place) = self.indom.order.binary_search_by_key(&inst, |(inst, _)| *inst) {
-            self.indom.order.remove(place);
-            self.seen -= usize::from(is_set);
+        if let Ok(position) = self.indom.order.binary_search_by_key(&inst, |(inst, _)| *inst) {
+            self.indom.order.remove(position);
+            self.kept -= usize::from(is_set);
         }
-        self.come.retain(|(come, _)| *come != inst);
+        self.added.retain(|(other, _)| *other != inst);
         self.indom.hide(inst, slot);
         true
     }
@@ -153,9 +153,12 @@ impl<'i, T> Update<'i, T> {
         if is_active {
             self.hide_at(inst);
         }
-        let known = self.indom.cache.lookup(inst).map(|hit| hit.name().to_vec());
+        let stored_name = self.indom.cache.lookup(inst).map(|hit| hit.name().to_vec());
         // It is in the cache, so this cannot fail.
-        let _ = self.indom.cache.store(PMDA_CACHE_CULL, known.ok().as_deref(), None);
+        let _ = self
+            .indom
+            .cache
+            .store(PMDA_CACHE_CULL, stored_name.ok().as_deref(), None);
         true
     }
 
@@ -165,13 +168,13 @@ impl<'i, T> Update<'i, T> {
     /// # Errors
     /// `-ENOMEM`.
     pub fn reserve(&mut self, name: &str) -> Result<Option<i32>> {
-        match self.reserve_place(name) {
+        match self.reserve_number(name) {
             Ok(inst) => Ok(Some(inst)),
             Err(error) => self.indom.lose(name, &error),
         }
     }
 
-    fn reserve_place(&mut self, name: &str) -> Result<i32> {
+    fn reserve_number(&mut self, name: &str) -> Result<i32> {
         self.indom.check_name(name)?;
         if let Some((inst, _)) = self.indom.known(name) {
             return Ok(inst);
@@ -192,15 +195,15 @@ impl<'i, T> Update<'i, T> {
     /// # Errors
     /// `-ENOMEM`.
     pub fn reserve_at(&mut self, inst: i32, name: &str) -> Result<bool> {
-        match self.reserve_place_at(inst, name) {
+        match self.reserve_number_at(inst, name) {
             Ok(()) => Ok(true),
             Err(error) => Ok(self.indom.lose::<()>(name, &error)?.is_some()),
         }
     }
 
-    fn reserve_place_at(&mut self, inst: i32, name: &str) -> Result<()> {
+    fn reserve_number_at(&mut self, inst: i32, name: &str) -> Result<()> {
         self.indom.check_name(name)?;
-        if self.indom.known(name).is_some_and(|(known, _)| known == inst) {
+        if self.indom.known(name).is_some_and(|(old, _)| old == inst) {
             return Ok(());
         }
         self.indom.store_at(inst, name.as_bytes(), u32::MAX)?;
@@ -217,12 +220,12 @@ impl<'i, T> Update<'i, T> {
     /// `-ENOMEM`.
     pub fn row(&mut self, name: &str, make: impl FnOnce() -> T) -> Result<Option<&mut T>> {
         let generation = self.indom.generation;
-        let slot = match self.place(name) {
+        let slot = match self.activate(name) {
             Ok((_, slot)) => slot,
             Err(error) => return self.indom.lose(name, &error),
         };
-        let place = self.indom.rows.get_mut(slot as usize).ok_or(Error::GENERIC)?;
-        let row = place.get_or_insert_with(|| Row {
+        let entry = self.indom.rows.get_mut(slot as usize).ok_or(Error::GENERIC)?;
+        let row = entry.get_or_insert_with(|| Row {
             generation,
             value: make(),
         });
@@ -242,11 +245,11 @@ impl<'i, T> Update<'i, T> {
         row.is_some_and(|row| row.generation == self.indom.generation)
     }
 
-    /// The number and the slot of an instance, which becomes active.
-    fn place(&mut self, name: &str) -> Result<(i32, u32)> {
+    /// Makes the instance with a name active. Returns its number and its slot.
+    fn activate(&mut self, name: &str) -> Result<(i32, u32)> {
         if let Some((inst, slot)) = self.expected(name.as_bytes()) {
             self.next += 1;
-            self.seen += usize::from(!self.is_set(slot));
+            self.kept += usize::from(!self.is_set(slot));
             self.renew(name, slot)?;
             return Ok((inst, slot));
         }
@@ -257,7 +260,7 @@ impl<'i, T> Update<'i, T> {
         match indom.cache.add_missing(name.as_bytes(), Slot(slot)) {
             Ok(Added::New(inst)) => {
                 indom.take_slot(slot);
-                self.come.push((inst, slot));
+                self.added.push((inst, slot));
                 return Ok((inst, slot));
             }
             Ok(Added::Known(hit)) => {
@@ -265,9 +268,9 @@ impl<'i, T> Update<'i, T> {
                     (hit.state(), hit.name() == name.as_bytes(), hit.private())
                 {
                     let inst = hit.id();
-                    let place = indom.order.binary_search_by_key(&inst, |(inst, _)| *inst);
-                    self.next = place.map_or(self.next, |place| place + 1);
-                    self.seen += usize::from(place.is_ok() && !self.is_set(slot));
+                    let position = indom.order.binary_search_by_key(&inst, |(inst, _)| *inst);
+                    self.next = position.map_or(self.next, |position| position + 1);
+                    self.kept += usize::from(position.is_ok() && !self.is_set(slot));
                     self.renew(name, slot)?;
                     return Ok((inst, slot));
                 }
@@ -298,27 +301,31 @@ impl<'i, T> Update<'i, T> {
         Ok(())
     }
 
-    /// The slot of an instance with a number that the agent has chosen, which becomes active.
-    fn place_at(&mut self, inst: i32, name: &str) -> Result<u32> {
+    /// Makes the instance active that has a name and a number of the agent's choice. Returns its
+    /// slot.
+    fn activate_at(&mut self, inst: i32, name: &str) -> Result<u32> {
         self.indom.check_name(name)?;
         self.indom.own_numbers = true;
         if let Some((expected, slot)) = self.expected(name.as_bytes()) {
             if expected == inst {
                 self.next += 1;
-                self.seen += usize::from(!self.is_set(slot));
+                self.kept += usize::from(!self.is_set(slot));
                 self.renew(name, slot)?;
                 return Ok(slot);
             }
         }
         // The name moves here from another number.
-        if let Some((old, true)) = self.indom.known(name).filter(|(known, _)| *known != inst) {
+        if let Some((old, true)) = self.indom.known(name).filter(|(old, _)| *old != inst) {
             self.evict(old)?;
         }
-        let known = self.indom.order.binary_search_by_key(&inst, |(inst, _)| *inst);
-        let Some((_, slot)) = known.ok().and_then(|place| self.indom.order.get(place).copied()) else {
+        let position = self.indom.order.binary_search_by_key(&inst, |(inst, _)| *inst);
+        let Some((_, slot)) = position
+            .ok()
+            .and_then(|position| self.indom.order.get(position).copied())
+        else {
             return self.add_at(inst, name);
         };
-        self.next = known.map_or(self.next, |place| place + 1);
+        self.next = position.map_or(self.next, |position| position + 1);
         let is_set = self.is_set(slot);
         if self.indom.name_bytes(inst) != Some(name.as_bytes()) {
             if is_set {
@@ -330,7 +337,7 @@ impl<'i, T> Update<'i, T> {
             self.indom.rows[slot as usize] = None;
         }
         self.indom.store_at(inst, name.as_bytes(), slot)?;
-        self.seen += usize::from(!is_set);
+        self.kept += usize::from(!is_set);
         Ok(slot)
     }
 
@@ -345,8 +352,8 @@ impl<'i, T> Update<'i, T> {
         }
         let name = self.indom.name_bytes(inst).map(<[u8]>::to_vec);
         let _ = self.indom.cache.store(PMDA_CACHE_CULL, name.as_deref(), None);
-        if let Ok(place) = self.indom.order.binary_search_by_key(&inst, |(inst, _)| *inst) {
-            self.indom.order.remove(place);
+        if let Ok(position) = self.indom.order.binary_search_by_key(&inst, |(inst, _)| *inst) {
+            self.indom.order.remove(position);
         }
         self.indom.vacate(slot);
         Ok(())
@@ -362,29 +369,29 @@ impl<'i, T> Update<'i, T> {
         let slot = self.indom.next_slot()?;
         self.indom.store_at(inst, name.as_bytes(), slot)?;
         self.indom.take_slot(slot);
-        self.come.push((inst, slot));
+        self.added.push((inst, slot));
         Ok(slot)
     }
 
     /// Brings an instance back, or finds it by its short name.
     fn add(&mut self, name: &str) -> Result<(i32, u32)> {
         // One that is active under its short name has a slot already.
-        let known = self.indom.find(name).and_then(|inst| self.indom.slot(inst));
+        let old_slot = self.indom.find(name).and_then(|inst| self.indom.slot(inst));
         let indom = &mut *self.indom;
-        let slot = known.map_or_else(|| indom.next_slot(), Ok)?;
+        let slot = old_slot.map_or_else(|| indom.next_slot(), Ok)?;
         let stored = indom
             .cache
             .store(PMDA_CACHE_ADD, Some(name.as_bytes()), Some(Slot(slot)));
         // The line about an instance that is left out says more.
         indom.cache.journal.messages.clear();
         let inst = stored?;
-        if known.is_none() {
+        if old_slot.is_none() {
             indom.take_slot(slot);
-            self.come.push((inst, slot));
+            self.added.push((inst, slot));
             return Ok((inst, slot));
         }
         let is_old = indom.order.binary_search_by_key(&inst, |(inst, _)| *inst).is_ok();
-        self.seen += usize::from(is_old && !self.is_set(slot));
+        self.kept += usize::from(is_old && !self.is_set(slot));
         Ok((inst, slot))
     }
 
@@ -392,16 +399,16 @@ impl<'i, T> Update<'i, T> {
     fn hide_others(&mut self) {
         let indom = &mut *self.indom;
         let generation = indom.generation;
-        let mut gone = Vec::new();
+        let mut left_out = Vec::new();
         indom.order.retain(|(inst, slot)| {
             let row = indom.rows.get(*slot as usize).and_then(Option::as_ref);
             let is_set = row.is_some_and(|row| row.generation == generation);
             if !is_set {
-                gone.push((*inst, *slot));
+                left_out.push((*inst, *slot));
             }
             is_set
         });
-        for (inst, slot) in gone {
+        for (inst, slot) in left_out {
             indom.hide(inst, slot);
         }
     }
@@ -409,27 +416,27 @@ impl<'i, T> Update<'i, T> {
 
 impl<T> Drop for Update<'_, T> {
     fn drop(&mut self) {
-        if !self.keeps_others && self.seen < self.indom.order.len() {
+        if !self.keeps_others && self.kept < self.indom.order.len() {
             self.hide_others();
         }
         let indom = &mut *self.indom;
         // An instance whose row could not be made is not active: `make` has panicked.
-        self.come.retain(|(inst, slot)| {
+        self.added.retain(|(inst, slot)| {
             let has_row = indom.rows.get(*slot as usize).is_some_and(Option::is_some);
             if !has_row {
                 indom.hide(*inst, *slot);
             }
             has_row
         });
-        if !self.come.is_empty() {
+        if !self.added.is_empty() {
             if indom.order.is_empty() {
                 // The first update: no second list beside this one, and no room for instances that
                 // most domains never get.
-                std::mem::swap(&mut indom.order, &mut self.come);
+                std::mem::swap(&mut indom.order, &mut self.added);
                 indom.order.shrink_to_fit();
                 indom.rows.shrink_to_fit();
             }
-            indom.order.append(&mut self.come);
+            indom.order.append(&mut self.added);
             // Two lists that are mostly in order: the stable sort joins them.
             indom.order.sort();
         }

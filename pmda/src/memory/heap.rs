@@ -54,12 +54,12 @@ impl Block {
         Ok(())
     }
 
-    /// The places for items of a type that fit behind the first `from` bytes.
+    /// The memory behind the first `from` bytes, as items of a type that need not be written yet.
     #[inline]
-    fn places<T>(&mut self, from: usize) -> &mut [MaybeUninit<T>] {
+    fn items<T>(&mut self, from: usize) -> &mut [MaybeUninit<T>] {
         assert!(align_of::<T>() <= align_of::<u64>() && from % align_of::<T>() == 0 && from <= self.len);
-        // SAFETY: the places lie in the block, behind what was left out, and are aligned as that
-        // is; it is borrowed as long as they are, and any bytes may be in them.
+        // SAFETY: the items lie in the block, behind what was left out, and are aligned as that is;
+        // the block is borrowed as long as they are, and any bytes may be in them.
         unsafe {
             slice::from_raw_parts_mut(
                 self.start.byte_add(from).cast().as_ptr(),
@@ -68,19 +68,19 @@ impl Block {
         }
     }
 
-    /// Writes items behind the first `from` bytes, as many as have a place.
+    /// Writes items behind the first `from` bytes, as many as fit.
     fn write<T: Copy>(&mut self, from: usize, items: &[T]) {
-        for (place, item) in self.places(from).iter_mut().zip(items) {
-            place.write(*item);
+        for (target, item) in self.items(from).iter_mut().zip(items) {
+            target.write(*item);
         }
     }
 
     /// All bytes, set to zero.
     fn bytes(&mut self) -> &mut [u8] {
-        let places = self.places::<u8>(0);
-        places.fill(MaybeUninit::new(0));
+        let bytes = self.items::<u8>(0);
+        bytes.fill(MaybeUninit::new(0));
         // SAFETY: all bytes have just been written.
-        unsafe { &mut *(ptr::from_mut(places) as *mut [u8]) }
+        unsafe { &mut *(ptr::from_mut(bytes) as *mut [u8]) }
     }
 
     /// The start of the block.
@@ -171,14 +171,14 @@ impl Blocks {
     pub(crate) fn texts<'t>(&mut self, texts: impl Iterator<Item = &'t [u8]> + Clone) -> Result<*mut *mut c_char> {
         self.reserve(1)?;
         let bytes: usize = texts.clone().map(|text| text.len() + 1).sum();
-        let mut place = texts.clone().count() * size_of::<*mut c_char>();
-        let mut block = Block::new(place + bytes)?;
+        let mut offset = texts.clone().count() * size_of::<*mut c_char>();
+        let mut block = Block::new(offset + bytes)?;
         let start = block.pointer();
         for (index, text) in texts.enumerate() {
-            block.write(index * size_of::<*mut c_char>(), &[start.wrapping_byte_add(place)]);
-            block.write(place, text);
-            block.write(place + text.len(), &[0_u8]);
-            place += text.len() + 1;
+            block.write(index * size_of::<*mut c_char>(), &[start.wrapping_byte_add(offset)]);
+            block.write(offset, text);
+            block.write(offset + text.len(), &[0_u8]);
+            offset += text.len() + 1;
         }
         Ok(self.keep(block).cast())
     }
@@ -244,9 +244,9 @@ impl Set {
     /// `-ENOMEM`.
     #[inline]
     pub(crate) fn push(&mut self, inst: c_int, value: ValueUnion) -> Result<()> {
-        match self.block.places(VALUES).get_mut(self.len) {
-            Some(place) => {
-                place.write(Value { inst, value });
+        match self.block.items(VALUES).get_mut(self.len) {
+            Some(free) => {
+                free.write(Value { inst, value });
                 self.len += 1;
                 Ok(())
             }
@@ -269,7 +269,7 @@ impl Set {
     #[inline]
     pub(crate) fn finish(&mut self, mut head: ValueSet, blocks: &mut Blocks) -> *mut c_void {
         head.numval = self.numval(head.numval);
-        self.block.places(0)[0].write(head);
+        self.block.items(0)[0].write(head);
         self.len = 0;
         blocks.keep(mem::replace(&mut self.block, Block::none()))
     }
@@ -300,9 +300,9 @@ mod tests {
         for inst in 0..5 {
             set.push(inst, ValueUnion { lval: 10 * inst }).expect("memory");
         }
-        let places = &set.block.places::<Value>(VALUES)[..set.len];
+        let values = &set.block.items::<Value>(VALUES)[..set.len];
         // SAFETY: as many values were written.
-        let instances: Vec<_> = places.iter().map(|value| unsafe { value.assume_init() }.inst).collect();
+        let instances: Vec<_> = values.iter().map(|value| unsafe { value.assume_init() }.inst).collect();
         assert_eq!(instances, [0, 1, 2, 3, 4]);
         assert!(set.block.len < VALUES + 16 * size_of::<Value>(), "{}", set.block.len);
         assert_eq!([-3, 0, 9].map(|numval| set.numval(numval)), [5; 3]);
@@ -315,7 +315,7 @@ mod tests {
     fn blocks() {
         let mut block = Block::new(10).expect("memory");
         block.write(8, &[7_u8; 4]);
-        assert_eq!(block.places::<u32>(4).len(), 1);
+        assert_eq!(block.items::<u32>(4).len(), 1);
         assert_eq!(block.bytes(), [0; 10]);
         assert_eq!(Block::none().bytes(), []);
         assert_eq!(Block::new(0).expect("memory").bytes(), [0]);

@@ -9,9 +9,9 @@ use crate::{Error, Labels, Request, Result, guard};
 /// Reads what the metrics of a cluster show.
 pub(super) type Refresh<S> = Box<dyn Fn(&mut S, &Request<'_>) -> Result<()>>;
 
-/// The place that an item has.
-fn place(item: NonZeroU32) -> usize {
-    item.get() as usize - 1
+/// The slot of a metric, as `items` stores it.
+fn slot(stored: NonZeroU32) -> usize {
+    stored.get() as usize - 1
 }
 
 /// A cluster: how its metrics are read, and their items.
@@ -31,15 +31,15 @@ pub(crate) struct Cluster<S> {
     pub(super) indoms: Vec<u32>,
     /// The item of the next metric.
     pub(super) next: u32,
-    /// The place of each metric in the table plus one, by item. Four bytes each, as an agent may
+    /// The slot of each metric in the table plus one, by item. Four bytes each, as an agent may
     /// leave gaps between items.
     items: Vec<Option<NonZeroU32>>,
 }
 
 impl<S> Cluster<S> {
-    /// The place of the metric with an item.
+    /// The slot of the metric with an item.
     pub(super) fn slot(&self, item: u32) -> Option<usize> {
-        self.items.get(item as usize)?.map(place)
+        self.items.get(item as usize)?.map(slot)
     }
 
     /// Gives a metric an item, which no other one has.
@@ -53,9 +53,9 @@ impl<S> Cluster<S> {
         self.items[item] = NonZeroU32::new(slot as u32 + 1);
     }
 
-    /// The places of its metrics in the table.
+    /// The slots of its metrics in the table.
     pub(super) fn slots(&self) -> impl Iterator<Item = usize> {
-        self.items.iter().flatten().copied().map(place)
+        self.items.iter().flatten().copied().map(slot)
     }
 
     /// The next free item, one that no metric had before if possible.
@@ -76,8 +76,8 @@ impl<S> Cluster<S> {
 
     /// Frees the item of a metric.
     pub(super) fn remove(&mut self, item: u32) {
-        if let Some(place) = self.items.get_mut(item as usize) {
-            *place = None;
+        if let Some(slot) = self.items.get_mut(item as usize) {
+            *slot = None;
         }
     }
 
@@ -161,11 +161,11 @@ impl<S> Clusters<S> {
 
     /// The cluster with a number; a new one if there was none.
     pub(super) fn at(&mut self, number: u32) -> &mut Cluster<S> {
-        let place = number as usize;
-        if self.0.len() <= place {
-            self.0.resize_with(place + 1, || None);
+        let index = number as usize;
+        if self.0.len() <= index {
+            self.0.resize_with(index + 1, || None);
         }
-        self.0[place].get_or_insert_default()
+        self.0[index].get_or_insert_default()
     }
 
     /// Removes a cluster.
@@ -184,8 +184,8 @@ mod tests {
         let slot = |clusters: &Clusters<()>, (cluster, item)| clusters.get(cluster)?.slot(item);
         clusters.at(3).insert(1023, 9);
         clusters.at(0).insert(0, 8);
-        let found = [(3, 1023), (3, 0), (0, 0), (0, 1), (1, 0), (4, 0)].map(|number| slot(&clusters, number));
-        assert_eq!(found, [Some(9), None, Some(8), None, None, None]);
+        let slots = [(3, 1023), (3, 0), (0, 0), (0, 1), (1, 0), (4, 0)].map(|number| slot(&clusters, number));
+        assert_eq!(slots, [Some(9), None, Some(8), None, None, None]);
         // Behind the last item, free ones are given again.
         assert_eq!(
             (clusters.at(3).free_item(), clusters.at(0).free_item()),

@@ -57,7 +57,7 @@ pub struct Def<'m, S, T> {
 enum Stage<S> {
     /// Not in the declarations yet; perhaps with the item that it is to have.
     New(Box<Metric<S>>, Option<u32>),
-    /// In the declarations, at this place, where it is changed at once.
+    /// In the declarations, in this slot, where it is changed at once.
     Edited(usize),
     Done,
 }
@@ -76,12 +76,12 @@ impl<S: 'static> Metrics<S> {
     /// ([`Def::item`]).
     pub fn edit(&mut self, metric: &MetricRef) -> Def<'_, S, S> {
         let (cluster, item) = (metric.cluster(), metric.item());
-        let place = self.clusters.get(cluster).and_then(|known| known.slot(item));
+        let slot = self.clusters.get(cluster).and_then(|cluster| cluster.slot(item));
         Def {
             metrics: self,
-            stage: place.map_or(Stage::Done, Stage::Edited),
+            stage: slot.map_or(Stage::Done, Stage::Edited),
             target: Target::None,
-            problem: place
+            problem: slot
                 .is_none()
                 .then(|| Problem(format!("metric {cluster}.{item} is not there"))),
             number: None,
@@ -188,7 +188,7 @@ impl<'m, S, T> Def<'m, S, T> {
     fn metric(&self) -> Option<&Metric<S>> {
         match &self.stage {
             Stage::New(metric, _) => Some(metric),
-            Stage::Edited(place) => self.metrics.table.at(*place),
+            Stage::Edited(slot) => self.metrics.table.at(*slot),
             Stage::Done => None,
         }
     }
@@ -196,7 +196,7 @@ impl<'m, S, T> Def<'m, S, T> {
     fn metric_mut(&mut self) -> Option<&mut Metric<S>> {
         match &mut self.stage {
             Stage::New(metric, _) => Some(metric),
-            Stage::Edited(place) => self.metrics.table.at_mut(*place),
+            Stage::Edited(slot) => self.metrics.table.at_mut(*slot),
             Stage::Done => None,
         }
     }
@@ -251,8 +251,8 @@ impl<'m, S, T> Def<'m, S, T> {
                 }
                 Ok(declared)
             }
-            (None, Stage::Edited(place)) => {
-                let metric = self.metrics.table.at(place);
+            (None, Stage::Edited(slot)) => {
+                let metric = self.metrics.table.at(slot);
                 let metric = metric.map(|metric| MetricRef::new(metric.cluster, metric.item));
                 metric.ok_or_else(|| Problem("the metric is not there".to_owned()))
             }
@@ -365,8 +365,8 @@ impl<S: 'static, T: 'static> Def<'_, S, T> {
     pub fn store<V: FromStore>(self, store: impl Fn(&mut T, V, &Client) -> Result<()> + 'static) -> Self {
         let target = self.target.clone();
         self.store_by(Box::new(move |state, inst, value, unit, client| {
-            let place = target.find(state, inst)?;
-            store(place, V::from_store(value, unit)?, client)
+            let target = target.find(state, inst)?;
+            store(target, V::from_store(value, unit)?, client)
         }))
     }
 

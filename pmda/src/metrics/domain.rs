@@ -229,13 +229,13 @@ impl<S: 'static> Metrics<S> {
         help: impl AsRef<str>,
         rows: impl Fn(&mut S) -> Option<&mut Indom<T>> + 'static,
     ) -> IndomRef<S, T> {
-        let known = self.indoms.get(&serial);
+        let declared = self.indoms.get(&serial);
         if serial >= SERIALS {
             let last = SERIALS - 1;
             self.problem(format!("instance domain {serial}: the last possible one is {last}"));
         } else if self.numbers.has(serial) {
             self.problem(format!("instance domain {serial} has the numbers of metrics"));
-        } else if known.is_some_and(|known| !self.started || !known.users.is_empty()) {
+        } else if declared.is_some_and(|domain| !self.started || !domain.users.is_empty()) {
             self.problem(format!("instance domain {serial} is declared twice"));
         } else {
             let domain = Domain {

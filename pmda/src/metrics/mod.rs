@@ -14,6 +14,7 @@ use std::fmt::{self, Display};
 use std::time::Duration;
 
 use log::Level;
+use pmda_core::log::Counted;
 
 pub(crate) use clusters::Cluster;
 pub(crate) use declared::help_parts;
@@ -454,9 +455,9 @@ impl<S> Metrics<S> {
     pub(crate) fn below(&self, name: &str) -> Vec<String> {
         let full = |name: &str| self.with_root(name);
         match self.local(name) {
-            Some(Place::Above) => self.table.starting_with("").map(full).collect(),
-            Some(Place::Name(name)) if self.has(name) => vec![full(name)],
-            Some(Place::Name(name)) => self.table.starting_with(&[name, "."].concat()).map(full).collect(),
+            Some(RelativeName::Above) => self.table.starting_with("").map(full).collect(),
+            Some(RelativeName::Below(name)) if self.has(name) => vec![full(name)],
+            Some(RelativeName::Below(name)) => self.table.starting_with(&[name, "."].concat()).map(full).collect(),
             None => Vec::new(),
         }
     }
@@ -465,7 +466,7 @@ impl<S> Metrics<S> {
     /// such name.
     pub(crate) fn children<'m>(&'m self, name: &str) -> Option<Vec<Child<'m>>> {
         let children = match self.local(name)? {
-            Place::Above => {
+            RelativeName::Above => {
                 let rest = self
                     .root()
                     .get(name.len()..)
@@ -480,20 +481,20 @@ impl<S> Metrics<S> {
                     }],
                 }
             }
-            Place::Name(name) if self.has(name) => return Some(Vec::new()),
-            Place::Name(name) => self.table.children(&[name, "."].concat()),
+            RelativeName::Below(name) if self.has(name) => return Some(Vec::new()),
+            RelativeName::Below(name) => self.table.children(&[name, "."].concat()),
         };
         (!children.is_empty()).then_some(children)
     }
 
-    /// The place of a full name. `None` if it is not below the root.
-    fn local<'n>(&self, name: &'n str) -> Option<Place<'n>> {
+    /// A full name as seen from the root. `None` if it is neither above nor below the root.
+    fn local<'n>(&self, name: &'n str) -> Option<RelativeName<'n>> {
         let is_above = |rest: &str| rest.is_empty() || rest.starts_with('.');
         let may_be_above = !name.is_empty() || self.root().is_empty();
         if may_be_above && self.root().strip_prefix(name).is_some_and(is_above) {
-            return Some(Place::Above);
+            return Some(RelativeName::Above);
         }
-        self.below_root(name).map(Place::Name)
+        self.below_root(name).map(RelativeName::Below)
     }
 
     /// The metrics with a queue.
@@ -509,12 +510,12 @@ impl<S> Metrics<S> {
     }
 }
 
-/// The place of a full name.
-enum Place<'n> {
+/// A full name, as seen from the agent's root.
+enum RelativeName<'n> {
     /// The root, or above it; above all roots, if there are several.
     Above,
-    /// Below the root.
-    Name(&'n str),
+    /// The name below the root.
+    Below(&'n str),
 }
 
 /// A metric's name with the root, as clients know it.
@@ -534,6 +535,6 @@ impl Display for FullName<'_> {
 
 impl<S> fmt::Debug for Metrics<S> {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{} metrics", self.len())
+        Display::fmt(&Counted(self.len(), "metric", "metrics"), out)
     }
 }

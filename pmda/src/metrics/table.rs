@@ -57,49 +57,49 @@ impl<S> Table<S> {
             .hash_one((&metric.name, &metric.aliases, metric.cluster, metric.item))
     }
 
-    /// Adds a metric, whose name none has. Returns its place.
+    /// Adds a metric, whose name none has. Returns its slot.
     pub(super) fn insert(&mut self, metric: Box<Metric<S>>) -> usize {
         self.fingerprint = self.fingerprint.wrapping_add(self.hash(&metric));
-        let place = self.free.pop().unwrap_or(self.list.len());
+        let slot = self.free.pop().unwrap_or(self.list.len());
         if metric.ended.is_some() {
-            self.queues.push(place);
+            self.queues.push(slot);
         }
         for name in std::iter::once(&metric.name).chain(&metric.aliases) {
-            self.by_name.insert(Rc::clone(name), place);
+            self.by_name.insert(Rc::clone(name), slot);
         }
-        match self.list.get_mut(place) {
+        match self.list.get_mut(slot) {
             Some(free) => *free = Some(metric),
             None => self.list.push(Some(metric)),
         }
-        place
+        slot
     }
 
     pub(super) fn remove(&mut self, name: &str) -> Option<Box<Metric<S>>> {
-        let place = *self.by_name.get(name)?;
-        self.remove_at(place)
+        let slot = *self.by_name.get(name)?;
+        self.remove_at(slot)
     }
 
-    pub(super) fn remove_at(&mut self, place: usize) -> Option<Box<Metric<S>>> {
-        let metric = self.list.get_mut(place)?.take()?;
+    pub(super) fn remove_at(&mut self, slot: usize) -> Option<Box<Metric<S>>> {
+        let metric = self.list.get_mut(slot)?.take()?;
         for name in metric.names() {
-            let found = self.by_name.remove(name);
-            debug_assert_eq!(found, Some(place), "{name}");
+            let removed = self.by_name.remove(name);
+            debug_assert_eq!(removed, Some(slot), "{name}");
         }
-        self.free.push(place);
+        self.free.push(slot);
         if metric.ended.is_some() {
-            self.queues.retain(|queue| *queue != place);
+            self.queues.retain(|queue| *queue != slot);
         }
         self.fingerprint = self.fingerprint.wrapping_sub(self.hash(&metric));
         Some(metric)
     }
 
-    pub(super) fn at(&self, place: usize) -> Option<&Metric<S>> {
-        self.list.get(place)?.as_deref()
+    pub(super) fn at(&self, slot: usize) -> Option<&Metric<S>> {
+        self.list.get(slot)?.as_deref()
     }
 
-    /// The metric at a place, to be changed, but for its name and number, which are its keys.
-    pub(super) fn at_mut(&mut self, place: usize) -> Option<&mut Metric<S>> {
-        self.list.get_mut(place)?.as_deref_mut()
+    /// The metric in a slot, to be changed, but for its name and number, which are its keys.
+    pub(super) fn at_mut(&mut self, slot: usize) -> Option<&mut Metric<S>> {
+        self.list.get_mut(slot)?.as_deref_mut()
     }
 
     pub(super) fn has(&self, name: &str) -> bool {
@@ -115,14 +115,14 @@ impl<S> Table<S> {
         self.clash(name).filter(|other| name.starts_with(other))
     }
 
-    /// The metrics in the order of their places, which is that of their declaration as long as none
+    /// The metrics in the order of their slots, which is that of their declaration as long as none
     /// was removed.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Metric<S>> {
         self.list.iter().flatten().map(|metric| &**metric)
     }
 
     pub(super) fn queues(&self) -> impl Iterator<Item = &Metric<S>> {
-        self.queues.iter().filter_map(|place| self.at(*place))
+        self.queues.iter().filter_map(|slot| self.at(*slot))
     }
 
     /// The names that begin with `start`, in order.

@@ -174,12 +174,12 @@ impl fmt::Display for Mistake {
 
 /// The options of an agent with these of its own. One of its own replaces the standard one with the
 /// same long name, and takes its letter from another one.
-fn known(own: &[Opt]) -> Vec<Opt> {
-    let mut known = own.to_vec();
-    known.extend(standard(&STANDARD, own));
-    known.extend(standard(&CONNECTIONS, own));
-    known.extend(standard(&OTHERS, own));
-    known
+fn all_options(own: &[Opt]) -> Vec<Opt> {
+    let mut options = own.to_vec();
+    options.extend(standard(&STANDARD, own));
+    options.extend(standard(&CONNECTIONS, own));
+    options.extend(standard(&OTHERS, own));
+    options
 }
 
 /// The standard options that are not replaced.
@@ -200,7 +200,7 @@ fn standard(standard: &[Opt], own: &[Opt]) -> impl Iterator<Item = Opt> {
 /// # Errors
 /// The first mistake, in the words of PCP's agents.
 pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>, own: &'static [Opt]) -> Result<Command, Mistake> {
-    let known = known(own);
+    let options = all_options(own);
     let mut parser = Parser::from_args(arguments);
     let mut settings = Settings::default();
     let mut instead = None;
@@ -210,8 +210,8 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>, own: &'static
                 settings.arguments.push(text(value));
                 continue;
             }
-            Arg::Short(letter) => by_letter(&known, letter)?,
-            Arg::Long(name) => by_name(&known, name)?,
+            Arg::Short(letter) => by_letter(&options, letter)?,
+            Arg::Long(name) => by_name(&options, name)?,
         };
         let is_long = !matches!(argument, Arg::Short(_));
         let value = match option.argument {
@@ -284,19 +284,19 @@ impl Settings {
     }
 }
 
-fn by_letter(known: &[Opt], letter: char) -> Result<Opt, Mistake> {
-    let found = known.iter().find(|option| option.short == Some(letter));
-    found
+fn by_letter(options: &[Opt], letter: char) -> Result<Opt, Mistake> {
+    let option = options.iter().find(|option| option.short == Some(letter));
+    option
         .copied()
         .ok_or_else(|| Mistake(format!("invalid option -- '{letter}'")))
 }
 
 /// A long name may be abbreviated if it is unambiguous.
-fn by_name(known: &[Opt], name: &str) -> Result<Opt, Mistake> {
-    if let Some(option) = known.iter().find(|option| option.long == name) {
+fn by_name(options: &[Opt], name: &str) -> Result<Opt, Mistake> {
+    if let Some(option) = options.iter().find(|option| option.long == name) {
         return Ok(*option);
     }
-    let meant: Vec<&Opt> = known.iter().filter(|option| option.long.starts_with(name)).collect();
+    let meant: Vec<&Opt> = options.iter().filter(|option| option.long.starts_with(name)).collect();
     match meant.as_slice() {
         [] => Err(Mistake(format!("unrecognized option '--{name}'"))),
         [option] => Ok(**option),
@@ -381,8 +381,8 @@ mod tests {
         }
     }
 
-    /// INIT-20, INIT-23: options are short, long, abbreviated, joined and separate; arguments
-    /// follow.
+    /// Options are short, long, abbreviated, joined and separate; arguments follow (INIT-20,
+    /// INIT-23).
     #[test]
     fn options_of_all_agents() {
         let all = settings("-d 253 --log=/tmp/x -Upcp --un /run/s -D pmns -c a --conf=b rest");
@@ -411,7 +411,7 @@ mod tests {
         assert_eq!(parsed("--version -d 4"), Ok(Command::Version));
     }
 
-    /// INIT-21, INIT-22: mistakes in the words of PCP's agents.
+    /// Mistakes are reported in the words of PCP's agents (INIT-21, INIT-22).
     #[test]
     fn mistakes() {
         let cases = [

@@ -25,7 +25,7 @@ pub use tail::Tail;
 
 /// Time for which descriptors do not wake the agent after it has failed to serve them: they would
 /// wake it again at once.
-const REST: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// A time that the clock reaches: what is longer is as long.
 pub(crate) const CENTURY: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
@@ -54,7 +54,7 @@ struct Sources {
     /// The time by which a harness has moved the clock.
     ahead: Duration,
     /// Descriptors do not wake the agent before this time.
-    rest_until: Option<Instant>,
+    paused_until: Option<Instant>,
 }
 
 struct TimerState {
@@ -99,8 +99,8 @@ impl Reactor {
     }
 
     /// Keeps descriptors from waking the agent for a second, as it has failed to serve them.
-    pub(crate) fn rest(&self) {
-        self.0.sources.lock().rest_until = Some(Instant::now() + REST);
+    pub(crate) fn pause(&self) {
+        self.0.sources.lock().paused_until = Some(Instant::now() + PAUSE);
     }
 
     /// Returns whether the waiting of another thread can be ended.
@@ -197,13 +197,13 @@ impl Sources {
     /// The descriptors to wait for, and the time until the next timer.
     fn awaited(&mut self) -> (Vec<Arc<OwnedFd>>, Option<Duration>) {
         let now = Instant::now();
-        self.rest_until = self.rest_until.filter(|until| *until > now);
+        self.paused_until = self.paused_until.filter(|until| *until > now);
         let timers = self
             .timers
             .values()
             .map(|timer| timer.due.saturating_duration_since(now + self.ahead));
         let until_timer = timers.min();
-        match self.rest_until {
+        match self.paused_until {
             Some(until) => (Vec::new(), shorter(until_timer, Some(until - now))),
             None => (self.watches.values().cloned().collect(), until_timer),
         }

@@ -93,10 +93,10 @@ impl Tail {
             }
             opened => opened?,
         };
-        let found = file.metadata()?;
+        let metadata = file.metadata()?;
         self.open = Some(Open {
             file,
-            identity: (found.dev(), found.ino()),
+            identity: (metadata.dev(), metadata.ino()),
             position: 0,
         });
         Ok(())

@@ -83,7 +83,7 @@ fn descriptors() {
     assert!(!wakes(&reactor, NOW));
     far.write_all(b"data").expect("open");
     assert!(wakes(&reactor, SOON) && wakes(&reactor, NOW));
-    reactor.rest();
+    reactor.pause();
     assert!(!wakes(&reactor, NOW));
     let before = Instant::now();
     while !wakes(&reactor, SOON) {}

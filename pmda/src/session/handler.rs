@@ -4,6 +4,7 @@ use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 use pmda_core::ident::MetricId;
+use pmda_core::log::Counted;
 use pmda_core::wire::encode::{ResultBuilder, is_whole};
 use pmda_core::wire::{Kind, decode, number};
 
@@ -80,7 +81,8 @@ impl<A: Agent> Handler<A> {
     /// Serves a request. Returns the reply: nothing, or one PDU.
     pub(super) fn request(&mut self, pdu: &[u8]) -> &[u8] {
         if !is_whole(pdu) {
-            log::error!("{}: a request of {} bytes is not whole", A::NAME, pdu.len());
+            let bytes = Counted(pdu.len(), "byte", "bytes");
+            log::error!("{}: a request of {bytes} is not whole", A::NAME);
             return &[];
         }
         let kind = Kind(number(pdu, 4).unwrap_or(0));
@@ -162,7 +164,7 @@ impl<A: Agent> Handler<A> {
             let agent = &mut self.state.agent;
             if let Err(error) = guard::serve(|_| guard::call("woken", || agent.woken())) {
                 self.state.metrics.report("woken", &error);
-                self.reactor.rest();
+                self.reactor.pause();
             }
             self.state.save();
         }

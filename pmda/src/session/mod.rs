@@ -26,10 +26,11 @@ pub(crate) use store::stored;
 pub(crate) const COMM_FLAGS: u16 = 0x44;
 
 /// An agent that serves requests.
-pub(crate) struct Session<A: Agent>(Place<A>);
+pub(crate) struct Session<A: Agent>(AgentHome<A>);
 
-/// The thread that the agent is on.
-enum Place<A: Agent> {
+/// The agent, on the session's thread or on its own.
+enum AgentHome<A: Agent> {
+    /// On the thread of the session.
     Here(Box<Handler<A>>),
     /// On a thread of its own, so that the session can answer in its stead.
     Thread(AgentThread),
@@ -42,7 +43,7 @@ impl<A: Agent> Session<A> {
     /// Those of the agent; `-EINVAL` for what is wrong with its declarations, which the text says.
     pub(crate) fn start(env: &Env) -> Result<Session<A>> {
         match A::DEADLINE {
-            Some(deadline) => AgentThread::start::<A>(env, deadline).map(|thread| Session(Place::Thread(thread))),
+            Some(deadline) => AgentThread::start::<A>(env, deadline).map(|thread| Session(AgentHome::Thread(thread))),
             None => Session::start_here(env),
         }
     }
@@ -52,30 +53,30 @@ impl<A: Agent> Session<A> {
     /// # Errors
     /// As [`Session::start`].
     pub(crate) fn start_here(env: &Env) -> Result<Session<A>> {
-        Handler::start(env).map(|handler| Session(Place::Here(Box::new(handler))))
+        Handler::start(env).map(|handler| Session(AgentHome::Here(Box::new(handler))))
     }
 
     /// Serves a request. Returns the reply: nothing, or one PDU.
     pub(crate) fn request(&mut self, pdu: &[u8]) -> &[u8] {
         match &mut self.0 {
-            Place::Here(handler) => handler.request(pdu),
-            Place::Thread(thread) => thread.request(pdu),
+            AgentHome::Here(handler) => handler.request(pdu),
+            AgentHome::Thread(thread) => thread.request(pdu),
         }
     }
 
     /// Puts the values of metrics into a host's structures, if the agent is on this thread.
     pub(crate) fn fetch(&mut self, metrics: &[MetricId], from: ClientId, sets: &mut HostResult) -> Option<Result<()>> {
         match &mut self.0 {
-            Place::Here(handler) => Some(handler.fetch_into(metrics, from, &mut ResultSink::Host(sets))),
-            Place::Thread(_) => None,
+            AgentHome::Here(handler) => Some(handler.fetch_into(metrics, from, &mut ResultSink::Host(sets))),
+            AgentHome::Thread(_) => None,
         }
     }
 
     /// Tells the agent that the context of a client has ended.
     pub(crate) fn client_ended(&mut self, client: ClientId) {
         match &mut self.0 {
-            Place::Here(handler) => handler.client_ended(client),
-            Place::Thread(thread) => thread.client_ended(client),
+            AgentHome::Here(handler) => handler.client_ended(client),
+            AgentHome::Thread(thread) => thread.client_ended(client),
         }
     }
 
@@ -85,7 +86,7 @@ impl<A: Agent> Session<A> {
         let mut is_ready = false;
         while !is_ready {
             is_ready = match &mut self.0 {
-                Place::Here(handler) if handler.may_wake() => handler.wait(&inputs, None).input,
+                AgentHome::Here(handler) if handler.may_wake() => handler.wait(&inputs, None).input,
                 _ => reactor::wait_for(inputs),
             };
         }
@@ -101,8 +102,8 @@ impl<A: Agent> Session<A> {
     /// or if the agent has a thread of its own.
     pub(crate) fn wait_for_wake(&mut self, limit: Duration) -> bool {
         match &mut self.0 {
-            Place::Here(handler) => handler.may_wake() && handler.wait(&[], Some(limit)).wakes,
-            Place::Thread(_) => false,
+            AgentHome::Here(handler) => handler.may_wake() && handler.wait(&[], Some(limit)).wakes,
+            AgentHome::Thread(_) => false,
         }
     }
 
@@ -110,8 +111,8 @@ impl<A: Agent> Session<A> {
     /// is waited for as long as for a request.
     pub(crate) fn end(self) {
         match self.0 {
-            Place::Here(handler) => handler.end(),
-            Place::Thread(thread) => drop(thread),
+            AgentHome::Here(handler) => handler.end(),
+            AgentHome::Thread(thread) => drop(thread),
         }
     }
 
@@ -119,27 +120,27 @@ impl<A: Agent> Session<A> {
     /// waited for until it has ended, or `limit` has passed. Returns false if it has not ended.
     pub(crate) fn end_within(self, limit: Option<Duration>) -> bool {
         match self.0 {
-            Place::Here(handler) => {
+            AgentHome::Here(handler) => {
                 handler.end();
                 true
             }
-            Place::Thread(mut thread) => thread.end(limit),
+            AgentHome::Thread(mut thread) => thread.end(limit),
         }
     }
 
     /// Moves the session's clock forward.
     pub(crate) fn advance(&mut self, time: Duration) {
         match &mut self.0 {
-            Place::Here(handler) => handler.advance(time),
-            Place::Thread(thread) => thread.advance(time),
+            AgentHome::Here(handler) => handler.advance(time),
+            AgentHome::Thread(thread) => thread.advance(time),
         }
     }
 
     /// The metrics with their numbers, if the agent is on this thread.
     pub(crate) fn numbers(&self) -> Option<String> {
         match &self.0 {
-            Place::Here(handler) => Some(handler.numbers()),
-            Place::Thread(_) => None,
+            AgentHome::Here(handler) => Some(handler.numbers()),
+            AgentHome::Thread(_) => None,
         }
     }
 
@@ -149,16 +150,16 @@ impl<A: Agent> Session<A> {
     /// `PM_ERR_GENERIC` if the agent panics.
     pub(crate) fn instance_names(&mut self, serial: u32) -> Option<Result<Vec<(i32, String)>>> {
         match &mut self.0 {
-            Place::Here(handler) => Some(handler.instance_names(serial)),
-            Place::Thread(_) => None,
+            AgentHome::Here(handler) => Some(handler.instance_names(serial)),
+            AgentHome::Thread(_) => None,
         }
     }
 
     /// The agent, if it is on this thread.
     pub(crate) fn agent(&mut self) -> Option<&mut A> {
         match &mut self.0 {
-            Place::Here(handler) => Some(handler.agent()),
-            Place::Thread(_) => None,
+            AgentHome::Here(handler) => Some(handler.agent()),
+            AgentHome::Thread(_) => None,
         }
     }
 }

@@ -112,7 +112,8 @@ fn values() {
     assert_eq!(pmcd.fetch("simple.nothing").err(), Some(Error::NAME));
 }
 
-/// WIRE-41: descriptions. PMIDs are counted in order within a cluster unless pinned.
+/// Descriptions. Items are counted in order within a cluster unless the agent chooses them
+/// (WIRE-41).
 #[test]
 fn descriptions() {
     let mut pmcd = simple();
@@ -134,7 +135,7 @@ fn descriptions() {
     assert_eq!(pmcd.indom_text("simple.color").expect("help").1, "red, green and blue");
 }
 
-/// TREE-31 to TREE-33: names and numbers, both ways, and the names below a name.
+/// Names and numbers, both ways, and the names below a name (TREE-31 to TREE-33).
 #[test]
 fn names() {
     let mut pmcd = simple();
@@ -161,7 +162,7 @@ fn names() {
     assert_eq!(pmcd.desc("simple.time").err(), Some(Error::NAME));
 }
 
-/// LABEL-11, LABEL-15: labels of each level; one set for each instance, also an empty one.
+/// Labels of each level; one set for each instance, also an empty one (LABEL-11, LABEL-15).
 #[test]
 fn labels() {
     let mut pmcd = simple();
@@ -232,7 +233,7 @@ fn refreshing() {
     assert_eq!(read(&mut pmcd), [2, 3]);
 }
 
-/// INST-51, INST-52: a profile with unknown instances gives no values and no error.
+/// A profile with unknown instances gives no values and no error (INST-51, INST-52).
 #[test]
 fn profiles() {
     let mut pmcd = simple();
@@ -247,7 +248,8 @@ fn profiles() {
     assert_eq!(pmcd.fetch("simple.color").expect("values").len(), 3);
 }
 
-/// INST-60: an instance by its name and by its number; CACHE-10: names up to the first blank.
+/// An instance by its name and by its number (INST-60); names count up to the first blank
+/// (CACHE-10).
 #[test]
 fn instances() {
     let mut pmcd = simple();
@@ -269,7 +271,8 @@ fn instances() {
     assert_eq!(pmcd.instances("simple.numfetch").err(), Some(Error::INDOM));
 }
 
-/// CACHE-74: a persistent domain keeps its numbers over a restart, in a file that agents in C read.
+/// A persistent domain keeps its numbers over a restart, in a file that agents in C read
+/// (CACHE-74).
 #[test]
 fn persistence() {
     let mut pmcd = simple();

@@ -144,9 +144,9 @@ impl<A: Agent> Builder<A> {
     pub fn start(mut self) -> Result<Harness<A>> {
         let mut options = Vec::new();
         for (long, value) in self.options {
-            let known = A::OPTIONS.iter().find(|option| option.long == long);
+            let option = A::OPTIONS.iter().find(|option| option.long == long);
             let unknown = || Error::EINVAL.text(format_args!("the agent has no option --{long}"));
-            options.push((known.ok_or_else(unknown)?.long, value));
+            options.push((option.ok_or_else(unknown)?.long, value));
         }
         let folder = match &self.folder {
             Some(folder) => Folder::of(folder)?,

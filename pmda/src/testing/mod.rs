@@ -373,8 +373,8 @@ impl<A: Agent> Harness<A> {
         let indom = self.desc(name)?.indom;
         let name = Some(instance.as_bytes());
         let reply = self.ask(|request| request.instance(indom, PM_IN_NULL, name), Kind::PDU_INSTANCE)?;
-        let mut found = wire::instances(&reply)?;
-        found.next().map(|(inst, _)| inst).ok_or(Error::IPC)
+        let mut instances = wire::instances(&reply)?;
+        instances.next().map(|(inst, _)| inst).ok_or(Error::IPC)
     }
 
     /// Stores the one value of a metric.
@@ -503,7 +503,7 @@ impl<A: Agent> Harness<A> {
     /// that they do not change. Of an agent on another thread only those that are always there.
     #[must_use]
     pub fn numbers(&self) -> String {
-        let known = self.session.as_ref().and_then(Session::numbers);
-        known.unwrap_or_else(|| Metrics::of(&self.env, A::metrics).numbers_of_all())
+        let numbers = self.session.as_ref().and_then(Session::numbers);
+        numbers.unwrap_or_else(|| Metrics::of(&self.env, A::metrics).numbers_of_all())
     }
 }

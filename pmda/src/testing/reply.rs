@@ -102,8 +102,8 @@ impl EventRecord {
     /// to the type.
     #[must_use]
     pub fn parameter<V: FromStore>(&self, name: &str) -> Option<V> {
-        let mut found = self.parameters.iter().filter(|(_, known, _)| known == name);
-        found.next()?.2.convert(Unit::NONE)
+        let mut parameters = self.parameters.iter().filter(|(_, other, _)| other == name);
+        parameters.next()?.2.convert(Unit::NONE)
     }
 }
 
@@ -130,8 +130,8 @@ impl Fetched {
     /// to the type.
     #[must_use]
     pub fn value_of<V: FromStore>(&self, instance: &str) -> Option<V> {
-        let mut found = self.values.iter().filter(|(_, name, _)| name == instance);
-        found.next()?.2.convert(self.desc.unit)
+        let mut values = self.values.iter().filter(|(_, name, _)| name == instance);
+        values.next()?.2.convert(self.desc.unit)
     }
 
     /// The instances with values, by number.
@@ -165,8 +165,8 @@ impl Fetched {
     /// the same as no records.
     #[must_use]
     pub fn events_of(&self, instance: &str) -> Option<&[EventRecord]> {
-        let mut found = self.values.iter().filter(|(_, name, _)| name == instance);
-        match &found.next()?.2 {
+        let mut values = self.values.iter().filter(|(_, name, _)| name == instance);
+        match &values.next()?.2 {
             Atom::Events(records) => Some(records),
             _ => None,
         }
@@ -191,8 +191,8 @@ impl Fetched {
     pub(super) fn name_instances(&mut self, names: Vec<(i32, String)>) {
         let names: std::collections::HashMap<i32, String> = names.into_iter().collect();
         for (inst, name, _) in &mut self.values {
-            if let Some(known) = names.get(inst) {
-                name.clone_from(known);
+            if let Some(own) = names.get(inst) {
+                name.clone_from(own);
             }
         }
     }
@@ -216,8 +216,8 @@ impl Fetched {
             _ => None,
         });
         for (id, name, _) in records.flatten().flat_map(|record| &mut record.parameters) {
-            if let Some((_, known)) = names.iter().find(|(known, _)| known == id) {
-                name.clone_from(known);
+            if let Some((_, own)) = names.iter().find(|(other, _)| other == id) {
+                name.clone_from(own);
             }
         }
     }

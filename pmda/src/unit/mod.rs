@@ -183,8 +183,8 @@ impl fmt::Display for Unit {
                 .iter()
                 .enumerate()
                 .filter(|(_, part)| part.power.signum() == sign);
-            for (place, (dimension, part)) in side.enumerate() {
-                let start = if sign < 0 && place == 0 { "/ " } else { "" };
+            for (index, (dimension, part)) in side.enumerate() {
+                let start = if sign < 0 && index == 0 { "/ " } else { "" };
                 write!(out, "{between}{start}")?;
                 between = " ";
                 let name = NAMES
@@ -246,7 +246,7 @@ units! {
 mod tests {
     use super::*;
 
-    /// WIRE-42: space 1, time -1, count 2, Kbyte, sec, 10^3.
+    /// The word of a unit: space 1, time -1, count 2, Kbyte, sec, 10^3 (WIRE-42).
     #[test]
     fn words() {
         let unit = KBYTE.per(SEC).times(Unit::counts(3)).times(Unit::counts(3));

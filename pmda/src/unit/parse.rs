@@ -125,7 +125,7 @@ fn number(text: &str) -> Option<(Result<f64>, &str)> {
         let rest = text.as_bytes().get(from..).unwrap_or_default();
         from + rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
     };
-    let at = |place: usize, bytes: &[u8]| text.as_bytes().get(place).is_some_and(|byte| bytes.contains(byte));
+    let at = |index: usize, bytes: &[u8]| text.as_bytes().get(index).is_some_and(|byte| bytes.contains(byte));
     let start = usize::from(at(0, b"-"));
     let whole = digits(start);
     let mut end = if at(whole, b".") { digits(whole + 1) } else { whole };
@@ -243,8 +243,8 @@ fn space(word: &str) -> Option<i8> {
         "b" | "ib" => "",
         _ => rest.strip_suffix("bytes").or_else(|| rest.strip_suffix("byte"))?,
     };
-    let is_known = prefix.is_empty() || prefix == long || prefix == binary;
-    is_known.then_some(at as i8 + 1)
+    let is_prefix = prefix.is_empty() || prefix == long || prefix == binary;
+    is_prefix.then_some(at as i8 + 1)
 }
 
 #[cfg(test)]

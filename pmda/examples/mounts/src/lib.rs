@@ -26,7 +26,7 @@ pub struct Mounts {
 
 /// A mount point of the configuration.
 struct Mount {
-    place: String,
+    path: String,
     device: String,
     kind: String,
     options: String,
@@ -113,12 +113,12 @@ impl Mounts {
         let entries: Vec<[String; 4]> = table.lines().filter_map(entry).collect();
         for mount in self.mounts.rows_mut() {
             // What was mounted last hides what is below it.
-            match entries.iter().rev().find(|[_, place, ..]| *place == mount.place) {
-                Some([device, place, kind, options]) => {
+            match entries.iter().rev().find(|[_, path, ..]| *path == mount.path) {
+                Some([device, path, kind, options]) => {
                     (mount.device, mount.kind, mount.options) = (device.clone(), kind.clone(), options.clone());
-                    mount.space = statvfs(place.as_str()).ok().map(Space::from);
+                    mount.space = statvfs(path.as_str()).ok().map(Space::from);
                 }
-                None => *mount = Mount::down(&mount.place),
+                None => *mount = Mount::down(&mount.path),
             }
         }
         Ok(())
@@ -134,9 +134,9 @@ impl Mounts {
                 self.changed = Some(changed);
                 let lines = text.lines().map(str::trim);
                 let mut mounts = self.mounts.update();
-                for place in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
-                    if let Err(error) = mounts.set(place, Mount::down(place)) {
-                        log::warn!("{place}: {error}");
+                for path in lines.filter(|line| !line.is_empty() && !line.starts_with('#')) {
+                    if let Err(error) = mounts.set(path, Mount::down(path)) {
+                        log::warn!("{path}: {error}");
                     }
                 }
             }
@@ -150,11 +150,11 @@ impl Mounts {
 }
 
 impl Mount {
-    /// Where nothing is mounted.
-    fn down(place: &str) -> Mount {
+    /// A mount point at which nothing is mounted.
+    fn down(path: &str) -> Mount {
         let none = || "none".to_owned();
         Mount {
-            place: place.to_owned(),
+            path: path.to_owned(),
             device: none(),
             kind: none(),
             options: none(),

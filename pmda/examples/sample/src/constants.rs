@@ -71,10 +71,10 @@ impl Constants {
 /// The metrics of one type: four constants, and one that clients change.
 macro_rules! numbers {
     ($m:ident, $($name:literal $field:ident: $type:ty, $words:literal, $first:literal, $written:literal;)*) => {$(
-        for (place, (name, value)) in [("one", 1), ("ten", 10), ("hundred", 100), ("million", 1_000_000)].into_iter().enumerate() {
+        for (index, (name, value)) in [("one", 1), ("ten", 10), ("hundred", 100), ("million", 1_000_000)].into_iter().enumerate() {
             let def = $m
                 .value(format!("{}.{name}", $name), move |_| value as $type)
-                .item($first + place as u32)
+                .item($first + index as u32)
                 .help(format!("{value} as {}", $words));
             if matches!(($name, name), ("float" | "double", "ten")) {
                 def.alias(format!("dupnames.two.{}.ten", $name));

@@ -314,9 +314,9 @@ fn declare_scales(m: &mut Metrics<Sample>) {
         ("time_up_nanosecs", NSEC),
         ("none_up", Unit::NONE),
     ];
-    for (place, (name, unit)) in scales.into_iter().enumerate() {
-        m.value(format!("scale_step.{name}"), move |s| s.counters.scales[place].next())
-            .item(65 + place as u32)
+    for (index, (name, unit)) in scales.into_iter().enumerate() {
+        m.value(format!("scale_step.{name}"), move |s| s.counters.scales[index].next())
+            .item(65 + index as u32)
             .unit(unit)
             .help("A number that is multiplied or divided at each fifth fetch");
     }
@@ -366,20 +366,20 @@ fn declare_rates(m: &mut Metrics<Sample>) {
 }
 
 fn declare_negative(m: &mut Metrics<Sample>) {
-    for (place, name) in ["ctr", "instant", "discrete"].into_iter().enumerate() {
+    for (index, name) in ["ctr", "instant", "discrete"].into_iter().enumerate() {
         macro_rules! negative {
             ($($field:ident: $type:ty, $first:literal, $one:literal;)*) => {$(
                 let full = format!("negative.{name}.{}", stringify!($field));
                 let def = m
                     .value(full, |s| change(&s.counters.negative.$field, |value| value + $one))
-                    .item($first + 4 * place as u32)
+                    .item($first + 4 * index as u32)
                     .help("A number below zero that grows by one a fetch")
                     .writable_by(anybody)
                     .store(|s, value: $type, _| {
                         s.counters.negative.$field.set(value);
                         Ok(())
                     });
-                match place {
+                match index {
                     0 => def.counter(),
                     1 => def.instant(),
                     _ => def.discrete(),

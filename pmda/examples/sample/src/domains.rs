@@ -121,16 +121,16 @@ impl Domains {
         if request.wants_item(0, SCRAMBLED) {
             let mut random = Standard((self.version << 10) + 13);
             self.version += 1;
-            let mut places = [None; 9];
+            let mut slots = [None; 9];
             for inst in (100..1000).step_by(100) {
                 if random.next() % 100 >= 33 {
-                    let free = std::iter::repeat_with(|| random.next() as usize % places.len());
-                    if let Some(place) = free.into_iter().find(|place| places[*place].is_none()) {
-                        places[place] = Some(inst);
+                    let free = std::iter::repeat_with(|| random.next() as usize % slots.len());
+                    if let Some(slot) = free.into_iter().find(|slot| slots[*slot].is_none()) {
+                        slots[slot] = Some(inst);
                     }
                 }
             }
-            self.show_scrambled(|inst| places.contains(&Some(inst)))?;
+            self.show_scrambled(|inst| slots.contains(&Some(inst)))?;
         }
         Ok(())
     }

@@ -14,8 +14,8 @@ const PROCS: u32 = 12;
 /// The items of its metrics.
 const ITEMS: std::ops::Range<u32> = 156..159;
 
-/// The places for processes; those in the first four stay.
-const PLACES: usize = 20;
+/// The slots for processes; those in the first four stay.
+const SLOTS: usize = 20;
 const FIXED: usize = 4;
 
 /// The greatest number of a process.
@@ -31,8 +31,8 @@ const THIRD_PARTS: [&str; 10] = [
 /// The processes.
 pub struct Procs {
     rows: Indom<Proc>,
-    /// The number of the process in each place.
-    places: [Option<i32>; PLACES],
+    /// The number of the process in each slot.
+    slots: [Option<i32>; SLOTS],
     random: Standard,
     /// The number of processes so far.
     started: u32,
@@ -51,7 +51,7 @@ impl Procs {
     pub fn new() -> Procs {
         Procs {
             rows: Indom::new().whole_names(),
-            places: [None; PLACES],
+            slots: [None; SLOTS],
             random: Standard(1),
             started: 0,
             last: 0,
@@ -67,25 +67,25 @@ impl Procs {
             return Ok(());
         }
         if self.rows.is_empty() {
-            return (0..FIXED).try_for_each(|place| self.start(place, request.now()));
+            return (0..FIXED).try_for_each(|slot| self.start(slot, request.now()));
         }
-        for place in FIXED..PLACES {
-            if let Some(inst) = self.places[place] {
+        for slot in FIXED..SLOTS {
+            if let Some(inst) = self.slots[slot] {
                 if self.random.fraction() < 0.075 {
                     self.rows.change().hide_at(inst);
-                    self.places[place] = None;
+                    self.slots[slot] = None;
                 }
             }
         }
-        for place in FIXED..PLACES {
-            if self.places[place].is_none() && self.random.fraction() < 0.075 {
-                self.start(place, request.now())?;
+        for slot in FIXED..SLOTS {
+            if self.slots[slot].is_none() && self.random.fraction() < 0.075 {
+                self.start(slot, request.now())?;
             }
         }
         Ok(())
     }
 
-    fn start(&mut self, place: usize, now: Instant) -> Result<()> {
+    fn start(&mut self, slot: usize, now: Instant) -> Result<()> {
         loop {
             self.last = self.last % LAST + 1;
             if self.rows.get(self.last).is_none() {
@@ -112,7 +112,7 @@ impl Procs {
             start: now,
         };
         self.rows.change().set_at(self.last, &name, row)?;
-        self.places[place] = Some(self.last);
+        self.slots[slot] = Some(self.last);
         Ok(())
     }
 

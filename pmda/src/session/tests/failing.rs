@@ -335,7 +335,7 @@ fn labels_of_a_late_cluster() {
     assert!(reply.contains(r#"{"late":"yes"}"#), "{reply:?}");
 }
 
-/// FETCH-60: clients are told when labels have changed.
+/// Clients are told when labels have changed (FETCH-60).
 #[test]
 fn changed_labels() {
     let mut pmcd = Harness::<Faulty>::new().expect("it starts");
