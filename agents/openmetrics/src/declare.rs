@@ -121,12 +121,12 @@ impl OpenMetrics {
                 m.cluster(cluster).set_cluster_labels(source_labels(source));
             }
         }
-        for (cluster, place) in std::mem::take(&mut self.changes.gone) {
+        for (cluster, index) in std::mem::take(&mut self.changes.gone) {
             let Some(source) = self.source_mut(cluster) else {
                 continue;
             };
             let source_name = source.name.clone();
-            if let Some(metric) = source.metric(place) {
+            if let Some(metric) = source.metric(index) {
                 if metric.declared.take().is_some() {
                     m.remove(&format!("{source_name}.{}", metric.name));
                 }
@@ -137,25 +137,25 @@ impl OpenMetrics {
         // Of two sources that have one name, such as `b:c` of `a` and `c` of `a.b`, the older one
         // keeps it, whichever document came first.
         metrics.sort_unstable();
-        for (cluster, place) in metrics {
+        for (cluster, index) in metrics {
             let Some(source) = self.source_mut(cluster) else {
                 continue;
             };
             let source_name = source.name.clone();
-            if let Some(metric) = source.metric(place).filter(|metric| metric.is_shown) {
-                let is_declared = declare(m, metric, place, cluster, &source_name);
+            if let Some(metric) = source.metric(index).filter(|metric| metric.is_shown) {
+                let is_declared = declare(m, metric, index, cluster, &source_name);
                 if !forgets {
                     // It is declared once, and the declaration has the text.
                     metric.help = String::new();
                 }
                 if !is_declared {
-                    source.refuse_name(place);
+                    source.refuse_name(index);
                     self.show_status(cluster);
                 }
             }
         }
-        for (cluster, place) in std::mem::take(&mut self.changes.labels) {
-            let metric = self.source(cluster).and_then(|source| source.metrics().get(place));
+        for (cluster, index) in std::mem::take(&mut self.changes.labels) {
+            let metric = self.source(cluster).and_then(|source| source.metrics().get(index));
             let Some((metric, declared)) = metric.and_then(|metric| Some((metric, metric.declared?))) else {
                 continue;
             };
@@ -166,19 +166,19 @@ impl OpenMetrics {
 
 /// Declares a metric of a source, with its instance domain. Returns false, and logs the reason, if
 /// that is not possible.
-fn declare(m: &mut Metrics<OpenMetrics>, metric: &mut Metric, place: usize, cluster: u32, source: &str) -> bool {
+fn declare(m: &mut Metrics<OpenMetrics>, metric: &mut Metric, index: usize, cluster: u32, source: &str) -> bool {
     let name = format!("{source}.{}", metric.name);
     let (kind, item) = (metric.kind, metric.item);
     m.cluster(cluster);
     let declared = if metric.has_instances() {
         let serial = limits::SOURCES + 1 + cluster * limits::METRICS + item;
-        let indom = m.indom(serial, "", move |agent: &mut OpenMetrics| agent.rows(cluster, place));
+        let indom = m.indom(serial, "", move |agent: &mut OpenMetrics| agent.rows(cluster, index));
         m.indom_label(indom, "source", source);
         m.instance_labels(indom, |shown, row| row.labels(shown));
         describe(m.each_as(&name, indom, kind, |row, _| row.atom()), metric)
     } else {
         let def = m.value_as(&name, kind, move |agent: &OpenMetrics, _| {
-            let metric = agent.source(cluster).and_then(|source| source.metrics().get(place));
+            let metric = agent.source(cluster).and_then(|source| source.metrics().get(index));
             metric.ok_or(Error::AGAIN)?.atom()
         });
         describe(def, metric)

@@ -29,7 +29,7 @@ pub enum Kind {
 
 /// A file that names a source.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Found {
+pub struct SourceFile {
     /// The file.
     pub path: PathBuf,
     /// The name of the source: the path below the folder, dots for slashes, without its last
@@ -105,7 +105,7 @@ impl Folder {
     }
 
     /// The sources, if a folder has changed since the last call, or a file if `with_files`.
-    pub fn changed(&mut self, with_files: bool, root: &str) -> Option<Vec<Found>> {
+    pub fn changed(&mut self, with_files: bool, root: &str) -> Option<Vec<SourceFile>> {
         if self.was_read && !self.has_changed(with_files) {
             return None;
         }
@@ -173,7 +173,7 @@ impl Folder {
     }
 
     /// The source that a file names. `None`, and a line in the log, if it names none.
-    fn source(&self, path: PathBuf, root: &str) -> Option<Found> {
+    fn source(&self, path: PathBuf, root: &str) -> Option<SourceFile> {
         let metadata = fs::metadata(&path).ok().filter(Metadata::is_file)?;
         let kind = if metadata.mode() & EXECUTABLE != 0 {
             Kind::Script
@@ -204,7 +204,7 @@ impl Folder {
             );
             return None;
         }
-        Some(Found { path, name, kind })
+        Some(SourceFile { path, name, kind })
     }
 }
 
@@ -223,8 +223,8 @@ mod tests {
 
     use super::*;
 
-    fn names(found: &[Found]) -> Vec<(&str, Kind)> {
-        found.iter().map(|found| (found.name.as_str(), found.kind)).collect()
+    fn names(files: &[SourceFile]) -> Vec<(&str, Kind)> {
+        files.iter().map(|file| (file.name.as_str(), file.kind)).collect()
     }
 
     #[test]
@@ -254,7 +254,7 @@ mod tests {
         symlink("b.url", at("link.url")).expect("made");
         symlink("group", at("again")).expect("made");
         let mut folder = Folder::new(&directory.path().join("."), true);
-        let found = folder.changed(false, "openmetrics").expect("it is read the first time");
+        let files = folder.changed(false, "openmetrics").expect("it is read the first time");
         let expected = [
             ("a.b", Kind::Url),
             ("b", Kind::Url),
@@ -262,7 +262,7 @@ mod tests {
             ("group.plain", Kind::Script),
             ("link", Kind::Url),
         ];
-        assert_eq!(names(&found), expected);
+        assert_eq!(names(&files), expected);
     }
 
     #[test]
@@ -322,8 +322,8 @@ mod tests {
             fs::write(path, "file:///x\n").expect("written");
         }
         let mut folder = Folder::new(directory.path(), true);
-        let found = folder.changed(false, "openmetrics").expect("it is read the first time");
-        assert_eq!(names(&found), [(&*(name + "last"), Kind::Url)]);
+        let files = folder.changed(false, "openmetrics").expect("it is read the first time");
+        assert_eq!(names(&files), [(&*(name + "last"), Kind::Url)]);
     }
 
     /// A folder below that cannot be read is named once; the one at the top is named elsewhere.

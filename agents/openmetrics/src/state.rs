@@ -14,7 +14,7 @@ use crate::exposition::Excerpt;
 use crate::fetch::{Failure, Fetcher, Memory, Outcome, is_about_a_file};
 use crate::generation::Generation;
 use crate::model::{Row, Shown, Source, Status};
-use crate::sources::{Folder, Found};
+use crate::sources::{Folder, SourceFile};
 use crate::{headroom, limits, options};
 
 /// How often the times of all files are read, not only those of folders.
@@ -57,9 +57,9 @@ pub struct OpenMetrics {
 pub(crate) struct Changes {
     /// Sources whose labels have changed.
     pub(crate) sources: Vec<u32>,
-    /// Metrics that are new or there again, by source and place.
+    /// Metrics that are new or in the document again, by source and index.
     pub(crate) metrics: Vec<(u32, usize)>,
-    /// Names of metrics whose places other metrics have now.
+    /// Names of metrics whose indexes other metrics have now.
     pub(crate) removed: Vec<String>,
     /// Metrics that are not there any more.
     pub(crate) gone: Vec<(u32, usize)>,
@@ -166,10 +166,10 @@ impl OpenMetrics {
         self.sources.get_mut(&cluster)
     }
 
-    /// The instances of a metric, by its source and place; none without it.
-    pub(crate) fn rows(&mut self, cluster: u32, place: usize) -> &mut Indom<Row> {
+    /// The instances of a metric, by its source and index; none without it.
+    pub(crate) fn rows(&mut self, cluster: u32, index: usize) -> &mut Indom<Row> {
         let source = self.sources.get_mut(&cluster);
-        let rows = source.and_then(|source| source.metric(place)?.rows());
+        let rows = source.and_then(|source| source.metric(index)?.rows());
         rows.unwrap_or(&mut self.nothing)
     }
 
@@ -193,36 +193,36 @@ impl OpenMetrics {
         if with_files {
             self.looked = Some(now);
         }
-        let Some(found) = self.folder.changed(with_files, &self.root) else {
+        let Some(files) = self.folder.changed(with_files, &self.root) else {
             return;
         };
-        let mut seen = HashSet::new();
-        for found in found {
+        let mut names = HashSet::new();
+        for file in files {
             // Of several files with one name the first counts.
-            if seen.insert(found.name.clone()) {
-                self.meet(found);
+            if names.insert(file.name.clone()) {
+                self.meet(file);
             }
         }
         if self.generation.forgets() {
             let sources = self.sources.values_mut();
-            for source in sources.filter(|source| !source.is_gone && !seen.contains(&source.name)) {
+            for source in sources.filter(|source| !source.is_gone && !names.contains(&source.name)) {
                 let cluster = source.cluster;
                 self.fetcher.forget(cluster);
-                let places = source.leave().into_iter();
-                self.changes.gone.extend(places.map(|place| (cluster, place)));
+                let metrics = source.leave().into_iter();
+                self.changes.gone.extend(metrics.map(|index| (cluster, index)));
             }
         }
         self.show_sources();
     }
 
-    /// Takes over a source that was found: a new one, or a known one whose file has moved.
-    fn meet(&mut self, found: Found) {
+    /// Takes over the source of a file: a new source, or a known one whose file has moved.
+    fn meet(&mut self, file: SourceFile) {
         if let Some(source) = self
             .by_name
-            .get(&found.name)
+            .get(&file.name)
             .and_then(|cluster| self.sources.get_mut(cluster))
         {
-            if source.moved(&found) {
+            if source.moved(&file) {
                 self.changes.sources.push(source.cluster);
             }
             if source.is_gone {
@@ -231,17 +231,17 @@ impl OpenMetrics {
             source.see_change();
             return;
         }
-        let cluster = match self.clusters.number(&found.name) {
+        let cluster = match self.clusters.number(&file.name) {
             Ok(cluster) => cluster,
             Err(full) => {
                 let reason = full.reason(limits::SOURCES + 1);
-                log::error!("Error allocating new cluster/source {} ({reason})", found.name);
+                log::error!("Error allocating new cluster/source {} ({reason})", file.name);
                 return;
             }
         };
-        log::info!("Found source {} cluster {cluster}", found.name);
-        self.by_name.insert(found.name.clone(), cluster);
-        let source = Source::new(found, cluster, &self.root, &self.files, self.generation);
+        log::info!("Found source {} cluster {cluster}", file.name);
+        self.by_name.insert(file.name.clone(), cluster);
+        let source = Source::new(file, cluster, &self.root, &self.files, self.generation);
         self.sources.insert(cluster, source);
         self.changes.sources.push(cluster);
     }
@@ -432,10 +432,10 @@ impl OpenMetrics {
                 let failure = news
                     .no_document
                     .map(|first| failed(source, &format!("the page is no document: {first}")));
-                let place = |place| (cluster, place);
-                self.changes.metrics.extend(news.metrics.into_iter().map(place));
-                self.changes.gone.extend(news.gone.into_iter().map(place));
-                self.changes.labels.extend(news.labels.into_iter().map(place));
+                let in_cluster = |index| (cluster, index);
+                self.changes.metrics.extend(news.metrics.into_iter().map(in_cluster));
+                self.changes.gone.extend(news.gone.into_iter().map(in_cluster));
+                self.changes.labels.extend(news.labels.into_iter().map(in_cluster));
                 self.count(cluster, |status| {
                     status.fetched(outcome.took);
                     status.parsed(took);

@@ -117,11 +117,11 @@ fn a_document_becomes_metrics() {
     );
     let labels = pmcd.instance_labels(requests).expect("labels");
     assert_eq!(labels[0].1, "{\"code\":\"200\"}");
-    // OM-68: a quote is escaped.
+    // A quote in a label value is escaped (OM-68).
     assert_eq!(labels[1].1, "{\"code\":\"500\",\"path\":\"a \\\"b\\\"\"}");
 }
 
-/// OM-61, OM-67: as the agent of the host's PCP.
+/// Names and labels are those that the agent of the host's PCP shows (OM-61, OM-67).
 #[test]
 fn names_and_labels_are_those_of_the_hosts_pcp() {
     let label = r#""path":"C:\\DIR\\\"x\"""#;
@@ -162,8 +162,8 @@ fn what_comes_has_its_names_in_the_same_reply() {
     );
 }
 
-/// OM-13, OM-63: before PCP 7, what a document does not have any more has no value, and keeps its
-/// name.
+/// Before PCP 7, a metric that is no longer in the document has no value and keeps its name (OM-13,
+/// OM-63).
 #[test]
 fn what_goes_stays_without_values() {
     let host = Host::new();
@@ -177,7 +177,8 @@ fn what_goes_stays_without_values() {
     assert!(pmcd.names().expect("names").contains(&"openmetrics.a.x".to_owned()));
 }
 
-/// OM-13, OM-14, OM-63: since PCP 7 it is forgotten, and comes back with its numbers.
+/// Since PCP 7, a metric that is no longer in the document is forgotten, and comes back with its
+/// numbers (OM-13, OM-14, OM-63).
 #[test]
 fn what_goes_is_forgotten_until_it_comes_back() {
     let host = Host::new();
@@ -254,7 +255,7 @@ fn numbers_survive() {
     assert_eq!(host.table(4096 + 1024), "(lp0\nVx:1\np1\naVx:3\np2\na.I01\n.");
 }
 
-/// OM-61, OM-62: names that a label gives, and those made of labels.
+/// Instances named by one label, and instances named by all their labels (OM-61, OM-62).
 #[test]
 fn names_of_instances_change_when_they_need_numbers() {
     let host = Host::new();
@@ -335,7 +336,8 @@ fn hostile_documents() {
     good(&mut pmcd);
 }
 
-/// OM-64: a cluster whose number is known has its labels for the very first request, too.
+/// A source that has a number from an earlier start has its labels at the very first request
+/// (OM-64).
 #[test]
 fn labels_of_a_source_are_there_at_once() {
     let host = Host::new();
@@ -359,7 +361,7 @@ fn a_source_has_so_many_metrics() {
     assert_eq!(error(pmcd.fetch("openmetrics.many.m1024")), Error::NAME);
 }
 
-/// OM-14: a source without metrics is tried again.
+/// A source without metrics is fetched again at the next request (OM-14).
 #[test]
 fn a_source_that_comes_late() {
     let host = Host::new();

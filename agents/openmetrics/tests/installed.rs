@@ -53,8 +53,8 @@ part 'removed, processes'; pgrep -ax 'pmdaopenmetrics|python3' | grep -v '<defun
 part 'removed, files'; ls
 "#;
 
-/// OM-1, OM-2, OM-70: the line that `Install` gives pmcd starts the agent, which has the sources,
-/// names and numbers of the other one; `Remove` leaves nothing that runs.
+/// The line that `Install` gives to pmcd starts the agent, with the sources, names and numbers of
+/// the other agent; `Remove` leaves no process of it (OM-1, OM-2, OM-70).
 #[test]
 fn a_host_switches_by_install() {
     let environment = scripts::environment("openmetrics-installed");

@@ -123,11 +123,11 @@ struct Stamp {
 
 impl Stamp {
     fn of(file: &File) -> std::io::Result<Stamp> {
-        let found = file.metadata()?;
+        let metadata = file.metadata()?;
         Ok(Stamp {
-            file: (found.dev(), found.ino()),
-            length: found.len(),
-            modified: (found.mtime(), found.mtime_nsec()),
+            file: (metadata.dev(), metadata.ino()),
+            length: metadata.len(),
+            modified: (metadata.mtime(), metadata.mtime_nsec()),
         })
     }
 }
@@ -207,17 +207,18 @@ impl Table {
     /// Takes the names of a file.
     fn fill(&mut self, names: pickle::Names) {
         self.has_prefix = names.has_prefix;
-        let known = || names.list.iter().flatten();
-        self.names.reserve(known().count(), known().map(String::len).sum());
+        let remembered = || names.list.iter().flatten();
+        self.names
+            .reserve(remembered().count(), remembered().map(String::len).sum());
         for name in names.list {
             let Some(name) = name else {
                 self.names.skip();
                 self.size += pickle::FORGOTTEN_SIZE;
                 continue;
             };
-            // Of a name that is there twice the first number counts.
-            let is_known = self.find(&name).is_some();
-            self.add(&name, !is_known);
+            // If the file has a name twice, the first number counts.
+            let is_repeated = self.find(&name).is_some();
+            self.add(&name, !is_repeated);
         }
     }
 
@@ -230,12 +231,12 @@ impl Table {
             Err(error) => format!("the file stays, and they are not saved: {error}"),
         };
         self.is_kept_out = kept.is_err();
-        let path = path.display();
-        if rescued > 0 {
-            log::error!("{path} is not whole ({problem}): its first {rescued} names keep their numbers; {outcome}");
-        } else {
-            log::error!("{path} has no numbers that can be read ({problem}): new ones are given; {outcome}");
-        }
+        let extent = match rescued {
+            0 => format!("has no numbers that can be read ({problem}): new ones are given"),
+            1 => format!("is not whole ({problem}): its first name keeps its number"),
+            _ => format!("is not whole ({problem}): its first {rescued} names keep their numbers"),
+        };
+        log::error!("{} {extent}; {outcome}", path.display());
     }
 
     fn hash(&self, name: &str) -> u64 {

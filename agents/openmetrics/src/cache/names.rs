@@ -15,19 +15,19 @@ pub(super) struct Names {
 impl Names {
     /// The name of a number.
     pub fn get(&self, number: u32) -> Option<&str> {
-        let place = match &self.numbers {
+        let index = match &self.numbers {
             None => number as usize,
             Some(numbers) => numbers.binary_search(&number).ok()?,
         };
-        self.at(place)
+        self.at(index)
     }
 
-    fn at(&self, place: usize) -> Option<&str> {
-        let begin = match place.checked_sub(1) {
+    fn at(&self, index: usize) -> Option<&str> {
+        let begin = match index.checked_sub(1) {
             Some(before) => *self.ends.get(before)?,
             None => 0,
         };
-        self.text.get(begin..*self.ends.get(place)?)
+        self.text.get(begin..*self.ends.get(index)?)
     }
 
     /// Adds a name, and returns its number.
@@ -69,12 +69,12 @@ impl Names {
 
     /// The names with their numbers.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &str)> {
-        (0..self.ends.len()).filter_map(|place| {
+        (0..self.ends.len()).filter_map(|index| {
             let number = match &self.numbers {
-                None => u32::try_from(place).ok()?,
-                Some(numbers) => *numbers.get(place)?,
+                None => u32::try_from(index).ok()?,
+                Some(numbers) => *numbers.get(index)?,
             };
-            Some((number, self.at(place)?))
+            Some((number, self.at(index)?))
         })
     }
 

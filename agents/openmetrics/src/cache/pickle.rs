@@ -332,8 +332,8 @@ impl<'f> Reader<'f> {
     }
 
     fn remembered(&self, number: u32) -> Option<Value> {
-        let found = self.memo.binary_search_by_key(&number, |(number, _)| *number).ok()?;
-        self.memo.get(found).map(|(_, text)| Value::Text(Rc::clone(text)))
+        let position = self.memo.binary_search_by_key(&number, |(number, _)| *number).ok()?;
+        self.memo.get(position).map(|(_, text)| Value::Text(Rc::clone(text)))
     }
 }
 
@@ -411,8 +411,8 @@ mod tests {
         assert_eq!(read(four), Ok(names(&["a", "b"], true)));
         assert_eq!(read(b"(lp0\nVx\np1\nag1\na."), Ok(names(&["x", "x"], false)));
         assert_eq!(read(b"(lp0\n.I00\n."), Ok(names(&[], false)));
-        let short = b"\x80\x02]q\x00X\x01\x00\x00\x00aq\x05ah\x05a.\x80\x02\x89.";
-        assert_eq!(read(short), Ok(names(&["a", "a"], false)));
+        let two = b"\x80\x02]q\x00X\x01\x00\x00\x00aq\x05ah\x05a.\x80\x02\x89.";
+        assert_eq!(read(two), Ok(names(&["a", "a"], false)));
         // A text of 0x12c bytes, remembered under 0x12d.
         let text = "x".repeat(300);
         let begin = b"\x80\x02]q\x00X\x2c\x01\x00\x00";
@@ -420,7 +420,7 @@ mod tests {
         assert_eq!(read(&long), Ok(names(&[&*text, &*text], true)));
     }
 
-    /// OM-72: numbers stay where they are, however many names were forgotten in front of them.
+    /// Each name keeps its number, however many names before it were forgotten (OM-72).
     #[test]
     fn forgotten_names() {
         let list = ["a", FORGOTTEN, "b", FORGOTTEN, FORGOTTEN, "c"];
@@ -435,7 +435,7 @@ mod tests {
         assert_eq!(read(&many).expect("a file").list.len(), 3_000_000);
     }
 
-    /// OM-72: a file does not take much more memory than it has bytes.
+    /// Reading a file takes hardly more memory than the file has bytes (OM-72).
     #[test]
     fn small_files_stay_small() {
         let text = "x".repeat(500_000);

@@ -65,7 +65,7 @@ fn names_that_are_there_twice() {
     assert!(!path.with_extension("new").exists());
 }
 
-/// OM-72: nothing that cannot be read is replaced, again and again.
+/// A file that cannot be read is kept under another name, and so is the next one (OM-72).
 #[test]
 fn a_file_that_cannot_be_read_is_kept() {
     let (_directory, files) = files();
@@ -100,7 +100,7 @@ fn series(number: u32) -> String {
     format!("0123456789 0123456789 0123456789 \u{e9}\u{20ac} {number}")
 }
 
-/// OM-72: names that keep coming cost what is new, and the file is whole after each save.
+/// A save writes only the new names, and the file is complete after each save (OM-72).
 #[test]
 fn a_file_grows_by_what_is_new() {
     let (_directory, files) = files();
@@ -223,7 +223,8 @@ fn a_file_that_was_being_extended() {
     }
 }
 
-/// OM-72: a FIFO is not waited for, and a device not read to its end.
+/// A FIFO in place of the file does not block the agent, and a device is not read to its end
+/// (OM-72).
 #[test]
 fn what_is_no_file() {
     let (_directory, files) = files();
@@ -245,7 +246,8 @@ fn what_is_no_file() {
     assert_eq!(kept, 3);
 }
 
-/// OM-72: no number changes because a file is too large, and none is given beside it.
+/// A file that is too large to be read stays as it is, and no new number is given beside it
+/// (OM-72).
 #[test]
 fn a_file_that_is_too_large() {
     let (_directory, files) = files();
@@ -258,8 +260,8 @@ fn a_file_that_is_too_large() {
     assert_eq!(fs::read_dir(&files.directory).expect("ours").count(), 1);
 }
 
-/// OM-72: a file never becomes so large that it is not read: names are counted as they are written,
-/// and forgotten ones go before it would be too large.
+/// A save keeps the file below the size that can be read: names are counted as they are written,
+/// and forgotten names are dropped first (OM-72).
 #[test]
 fn a_file_does_not_become_too_large() {
     let (_directory, mut files) = files();
@@ -304,7 +306,8 @@ fn nothing_is_written_where_nothing_is_new() {
     assert!(!files.path(1).exists());
 }
 
-/// OM-73: no name gets a number that another one had, now or after the next start.
+/// A name never gets the number that another name had, neither now nor after the next start
+/// (OM-73).
 #[test]
 fn names_are_forgotten() {
     let (_directory, files) = files();

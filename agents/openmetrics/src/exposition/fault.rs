@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use pmda_core::log::Counted;
+
 use crate::limits;
 
 /// A line that is no sample.
@@ -92,7 +94,7 @@ impl fmt::Display for Excerpt<'_> {
         }
         match letters.as_str().len() {
             0 => Ok(()),
-            missing => write!(f, "... ({missing} bytes more)"),
+            missing => write!(f, "... ({} more)", Counted(missing, "byte", "bytes")),
         }
     }
 }

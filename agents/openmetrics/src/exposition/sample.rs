@@ -237,7 +237,7 @@ impl<'t> Cursor<'t> {
 
     fn expect(&mut self, byte: u8, reason: Reason) -> Result<(), Reason> {
         match self.peek() {
-            Some(found) if found == byte => {
+            Some(next) if next == byte => {
                 self.at += 1;
                 Ok(())
             }
@@ -293,8 +293,8 @@ impl<'t> Cursor<'t> {
         let start = self.at;
         let mut has_escapes = false;
         loop {
-            let found = memchr2(b'"', b'\\', self.rest()).ok_or(Reason::Unclosed)?;
-            self.at += found;
+            let length = memchr2(b'"', b'\\', self.rest()).ok_or(Reason::Unclosed)?;
+            self.at += length;
             if self.peek() == Some(b'"') {
                 let raw = &self.line[start..self.at];
                 self.at += 1;

@@ -7,7 +7,7 @@ use crate::limits;
 /// none.
 fn samples(document: &str) -> (Vec<String>, Option<Reason>) {
     let mut parser = Parser::new(document);
-    let (mut found, mut reason) = (Vec::new(), None);
+    let (mut samples, mut reason) = (Vec::new(), None);
     while let Some(sample) = parser.next_sample() {
         match sample {
             Ok(sample) => {
@@ -16,24 +16,24 @@ fn samples(document: &str) -> (Vec<String>, Option<Reason>) {
                     .iter()
                     .map(|l| format!("{}={}", l.name(), l.value()))
                     .collect();
-                found.push(format!("{}{{{}}} {}", sample.name, labels.join(","), sample.value));
+                samples.push(format!("{}{{{}}} {}", sample.name, labels.join(","), sample.value));
             }
             Err(fault) => reason = Some(fault.reason),
         }
     }
-    (found, reason)
+    (samples, reason)
 }
 
 fn one(line: &str) -> String {
     match samples(line) {
-        (found, None) if found.len() == 1 => found.into_iter().next().unwrap_or_default(),
+        (samples, None) if samples.len() == 1 => samples.into_iter().next().unwrap_or_default(),
         other => panic!("{line}: {other:?}"),
     }
 }
 
 fn fault(line: &str) -> Reason {
-    let (found, reason) = samples(&format!("good 1\n{line}\nbehind 2\n"));
-    assert_eq!(found, ["good{} 1", "behind{} 2"], "{line}");
+    let (samples, reason) = samples(&format!("good 1\n{line}\nbehind 2\n"));
+    assert_eq!(samples, ["good{} 1", "behind{} 2"], "{line}");
     reason.expect(line)
 }
 
@@ -94,7 +94,7 @@ fn labels() {
     assert_eq!(sample.line, "a{b=\"\\\"\", c=\"d\" } 1");
 }
 
-/// OM-36: blanks beyond ASCII separate words, too, but within quotes.
+/// Blanks beyond ASCII separate words, except within quotes (OM-36).
 #[test]
 fn blanks_of_unicode() {
     for blank in [
@@ -113,7 +113,7 @@ fn blanks_of_unicode() {
     );
 }
 
-/// OM-36, OM-37: names in quotes, as exporters of Prometheus 3 send them.
+/// Names in quotes, as exporters of Prometheus 3 send them (OM-36, OM-37).
 #[test]
 fn names_in_quotes() {
     for (line, expected) in [
@@ -158,7 +158,7 @@ fn names_in_quotes() {
     }
 }
 
-/// OM-61: where backslashes stay, quotes and line ends are resolved all the same.
+/// If backslashes are kept, escaped quotes and line ends are resolved all the same (OM-61).
 #[test]
 fn labels_with_backslashes() {
     let mut parser = Parser::new(r#"a{b="C:\\D\"\n\t"} 1"#);
@@ -166,7 +166,7 @@ fn labels_with_backslashes() {
     assert_eq!(sample.labels[0].value_with_backslashes(), "C:\\\\D\"\n\\t");
 }
 
-/// OM-38, OM-39: such a line costs itself.
+/// A line with a fault is left out, and the lines after it are read (OM-38, OM-39).
 #[test]
 fn faults() {
     assert_eq!(fault("{a=\"b\"} 1"), Reason::Name);
@@ -195,7 +195,8 @@ fn faults() {
     assert!(Reason::Comma.is_about_a_name() && !Reason::Value.is_about_a_name());
 }
 
-/// OM-38, OM-39: what the log says. A line may be as long as a document.
+/// The words of a fault in the log. They are bounded, though a line may be as long as a document
+/// (OM-38, OM-39).
 #[test]
 fn fault_lines() {
     let shown = |line: &str| {
@@ -213,13 +214,13 @@ fn fault_lines() {
 /// What the comments above each sample say: PCP, help, type.
 fn described(document: &str) -> Vec<(Option<String>, Option<String>, String)> {
     let mut parser = Parser::new(document);
-    let mut found = Vec::new();
+    let mut comments = Vec::new();
     while let Some(sample) = parser.next_sample() {
         let metadata = sample.expect("good").metadata;
         let pcp = metadata.pcp().map(str::to_owned);
-        found.push((pcp, metadata.help(), metadata.kind().to_owned()));
+        comments.push((pcp, metadata.help(), metadata.kind().to_owned()));
     }
-    found
+    comments
 }
 
 fn description(pcp: &str, help: &str, kind: &str) -> (Option<String>, Option<String>, String) {
@@ -315,16 +316,16 @@ fn integers() {
     }
 }
 
-/// OM-32: the comments between two metrics are those of the second one alone.
+/// The comments between two metrics are those of the second one alone (OM-32).
 #[test]
 fn each_metric_has_its_own_comments() {
     let text = "# HELP a Of a.\n# TYPE a counter\na 1\n# TYPE b gauge\nb 1\nb 2\n# HELP c Of c.\n# anything\nc 1\n# anything\nd 1\n";
     let mut parser = Parser::new(text);
-    let mut found = Vec::new();
+    let mut comments = Vec::new();
     while let Some(sample) = parser.next_sample() {
         let sample = sample.expect("well formed");
         let help = sample.metadata.help().unwrap_or_default();
-        found.push((sample.name.into_owned(), help, sample.metadata.kind()));
+        comments.push((sample.name.into_owned(), help, sample.metadata.kind()));
     }
     let expected = [
         ("a", "Of a.", "counter"),
@@ -333,9 +334,9 @@ fn each_metric_has_its_own_comments() {
         ("c", "Of c.", ""),
         ("d", "", ""),
     ];
-    let found: Vec<_> = found
+    let comments: Vec<_> = comments
         .iter()
         .map(|(name, help, kind)| (name.as_str(), help.as_str(), *kind))
         .collect();
-    assert_eq!(found, expected);
+    assert_eq!(comments, expected);
 }

@@ -57,11 +57,11 @@ impl Address {
         let no_host = || format!("Invalid URL '{}': No host supplied", without_login(text));
         let rest = rest.strip_prefix("//").ok_or_else(no_host)?;
         let (authority, rest) = divided(rest);
-        let (login, place) = match authority.rsplit_once('@') {
-            Some((login, place)) => (Some(login), place),
+        let (login, server) = match authority.rsplit_once('@') {
+            Some((login, server)) => (Some(login), server),
             None => (None, authority),
         };
-        let (host, port) = host_and_port(place).ok_or_else(wrong)?;
+        let (host, port) = host_and_port(server).ok_or_else(wrong)?;
         if host.is_empty() {
             return Err(no_host());
         }
@@ -179,10 +179,10 @@ pub(super) fn without_login(text: &str) -> String {
     let rest = rest.trim_start_matches('/');
     let head = &text[..text.len() - rest.len()];
     let (authority, path) = divided(rest);
-    let place = authority.rsplit_once('@').map_or(authority, |(_, place)| place);
+    let server = authority.rsplit_once('@').map_or(authority, |(_, server)| server);
     let is_certain = head.ends_with("//") && scheme(trimmed).is_some_and(|(scheme, _)| is_web(scheme));
-    if is_certain && host_and_port(place).is_some_and(|(_, port)| port.is_none_or(is_number)) {
-        return format!("{head}{place}{path}");
+    if is_certain && host_and_port(server).is_some_and(|(_, port)| port.is_none_or(is_number)) {
+        return format!("{head}{server}{path}");
     }
     match rest.rsplit_once('@') {
         Some((_, shown)) => format!("{head}...@{shown}"),
@@ -225,18 +225,18 @@ fn scheme(text: &str) -> Option<(&str, &str)> {
     is_scheme.then_some((scheme, rest))
 }
 
-fn host_and_port(place: &str) -> Option<(&str, Option<&str>)> {
-    if place.starts_with('[') {
-        let (host, rest) = place.split_at(place.find(']')? + 1);
+fn host_and_port(server: &str) -> Option<(&str, Option<&str>)> {
+    if server.starts_with('[') {
+        let (host, rest) = server.split_at(server.find(']')? + 1);
         ip(host)?;
         return match rest.strip_prefix(':') {
             None if !rest.is_empty() => None,
             port => Some((host, port)),
         };
     }
-    Some(match place.split_once(':') {
+    Some(match server.split_once(':') {
         Some((host, port)) => (host, Some(port)),
-        None => (place, None),
+        None => (server, None),
     })
 }
 

@@ -113,11 +113,11 @@ impl Attempts {
     /// Takes note that a request has ended: after this time with a document, or without, in which
     /// case `is_final` tells whether the server has answered.
     pub fn end(&mut self, number: u64, document: Option<Duration>, is_final: bool) -> End {
-        let Some(place) = self.under_way.iter().position(|attempt| attempt.number == number) else {
+        let Some(position) = self.under_way.iter().position(|attempt| attempt.number == number) else {
             return End::Nothing;
         };
         // Its task sends what has become of it, and ends by itself.
-        self.under_way.remove(place).task.take();
+        self.under_way.remove(position).task.take();
         if let Some(took) = document {
             let usual = self.usual.unwrap_or(took);
             self.usual = Some(usual - usual / WEIGHT + took / WEIGHT);

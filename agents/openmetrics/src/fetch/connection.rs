@@ -33,46 +33,46 @@ impl<T> Drop for Task<T> {
     }
 }
 
-/// The places of connections, since each is a descriptor: half of them for connections that are
+/// A permit for each connection, since each is a descriptor: half of them for connections that are
 /// kept between requests, the others for those of one request.
-pub(super) struct Places {
+pub(super) struct ConnectionPermits {
     kept: Arc<Semaphore>,
     passing: Arc<Semaphore>,
 }
 
-impl Places {
-    /// Places for so many connections at a time.
-    pub fn new(connections: usize) -> Places {
+impl ConnectionPermits {
+    /// Permits for so many connections at a time.
+    pub fn new(connections: usize) -> ConnectionPermits {
         let half = || Arc::new(Semaphore::new((connections / 2).max(1)));
-        Places {
+        ConnectionPermits {
             kept: half(),
             passing: half(),
         }
     }
 
-    /// Waits for the place of a connection for one request. Nobody may wait here who has such a
-    /// place: all could wait for each other.
+    /// Waits for the permit of a connection for one request. A task that has such a permit must not
+    /// wait here: all tasks could wait for each other.
     ///
     /// # Errors
-    /// None, as places are never closed.
-    pub async fn take(&self) -> Result<Place, AcquireError> {
-        Ok(Place {
+    /// None, as the semaphore is never closed.
+    pub async fn take(&self) -> Result<ConnectionPermit, AcquireError> {
+        Ok(ConnectionPermit {
             _permit: Arc::clone(&self.passing).acquire_owned().await?,
             is_kept: false,
         })
     }
 
-    /// The place of a connection that is kept, if one is free.
-    fn keep(&self) -> Option<Place> {
-        Some(Place {
+    /// The permit of a connection that is kept, if one is free.
+    fn keep(&self) -> Option<ConnectionPermit> {
+        Some(ConnectionPermit {
             _permit: Arc::clone(&self.kept).try_acquire_owned().ok()?,
             is_kept: true,
         })
     }
 }
 
-/// The place of a connection.
-pub(super) struct Place {
+/// The permit of a connection.
+pub(super) struct ConnectionPermit {
     _permit: OwnedSemaphorePermit,
     is_kept: bool,
 }
@@ -86,7 +86,7 @@ pub(super) struct Connection {
     heads: Heads,
     /// Reads and writes.
     work: Task<hyper::Result<()>>,
-    place: Place,
+    permit: ConnectionPermit,
 }
 
 impl Connection {
@@ -94,7 +94,7 @@ impl Connection {
     ///
     /// # Errors
     /// What hyper says.
-    pub async fn start(origin: &Origin, stream: Stream, place: Place) -> hyper::Result<Connection> {
+    pub async fn start(origin: &Origin, stream: Stream, permit: ConnectionPermit) -> hyper::Result<Connection> {
         let (is_proxied, heads) = (stream.is_proxied, stream.heads());
         let (sender, connection) = Builder::new()
             .title_case_headers(true)
@@ -110,7 +110,7 @@ impl Connection {
             is_proxied,
             heads,
             work: Task::spawn(connection),
-            place,
+            permit,
         })
     }
 
@@ -153,14 +153,15 @@ impl Connection {
         self.heads.is_untouched()
     }
 
-    /// Takes a place among the connections that are kept. False if it is closed, or none is free.
-    pub fn stay(&mut self, places: &Places) -> bool {
+    /// Takes a permit for connections that are kept. False if the connection is closed, or no such
+    /// permit is free.
+    pub fn stay(&mut self, permits: &ConnectionPermits) -> bool {
         if self.sender.is_closed() {
             return false;
         }
-        if !self.place.is_kept {
-            let Some(place) = places.keep() else { return false };
-            self.place = place;
+        if !self.permit.is_kept {
+            let Some(permit) = permits.keep() else { return false };
+            self.permit = permit;
         }
         true
     }

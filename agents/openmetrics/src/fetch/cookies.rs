@@ -21,9 +21,9 @@ impl Jar {
         let cookies = self.0.lock();
         cookies.iter_any().next()?;
         let url = address.to_string().parse().ok()?;
-        let mut found = cookies.matches(&url);
-        found.sort_by_key(|cookie| (Reverse(cookie.path.as_ref().len()), cookie.name().to_owned()));
-        let pairs = found
+        let mut matching = cookies.matches(&url);
+        matching.sort_by_key(|cookie| (Reverse(cookie.path.as_ref().len()), cookie.name().to_owned()));
+        let pairs = matching
             .iter()
             .map(|cookie| format!("{}={}", cookie.name(), cookie.value()));
         let text = pairs.collect::<Vec<_>>().join("; ");
@@ -64,8 +64,8 @@ impl Jar {
 /// Makes room for a cookie: expired ones go first, and if there are none, all.
 fn make_room(cookies: &mut CookieStore, new: &Cookie<'static>) {
     let domain = new.domain.as_cow().unwrap_or_default();
-    let is_known = cookies.contains_any(&domain, &new.path, new.name());
-    if is_known || cookies.iter_any().count() < limits::COOKIES {
+    let is_replaced = cookies.contains_any(&domain, &new.path, new.name());
+    if is_replaced || cookies.iter_any().count() < limits::COOKIES {
         return;
     }
     let expired: Vec<_> = cookies
@@ -105,7 +105,7 @@ mod tests {
         Some(header.to_str().expect("ASCII").to_owned())
     }
 
-    /// OM-96: cookies go back to where they came from, those of longer paths first.
+    /// Cookies are sent back to the server that set them, cookies of longer paths first (OM-96).
     #[test]
     fn where_cookies_go() {
         let jar = Jar::default();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
+use pmda_core::log::Counted;
 
 use crate::{headroom, limits};
 
@@ -117,10 +118,8 @@ impl Document {
 
     /// Takes note that it has ended before this length, and drops the line that is not whole.
     pub fn end_early(&mut self, length: u64) {
-        self.fault = Some(format!(
-            "the server has sent only {} of {length} bytes",
-            self.bytes.len()
-        ));
+        let length = Counted(usize::try_from(length).unwrap_or(usize::MAX), "byte", "bytes");
+        self.fault = Some(format!("the server has sent only {} of {length}", self.bytes.len()));
         let whole = memchr::memrchr(b'\n', &self.bytes).map_or(0, |end| end + 1);
         self.bytes.truncate(whole);
     }

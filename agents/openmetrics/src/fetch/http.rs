@@ -20,7 +20,7 @@ use parking_lot::Mutex;
 use super::address::{Address, Origin};
 use super::coding;
 use super::connect::{self, Connector, basic, words};
-use super::connection::{Connection, Places};
+use super::connection::{Connection, ConnectionPermits};
 use super::descriptors::connections;
 use super::document::{Document, Failure, Memory};
 use super::header_text::{bytes, text};
@@ -45,7 +45,7 @@ const SMALL: usize = 64 << 10;
 pub(super) struct Client {
     connector: Connector,
     netrc: Netrc,
-    places: Places,
+    permits: ConnectionPermits,
     /// The certificates of sources that have some of their own. Sources with the same share them:
     /// those that are trusted take a megabyte.
     trusts: Mutex<HashMap<Secure, Weak<Trust>>>,
@@ -116,7 +116,7 @@ impl Client {
         Client {
             connector,
             netrc: Netrc::of_the_user(),
-            places: Places::new(connections),
+            permits: ConnectionPermits::new(connections),
             trusts: Mutex::default(),
         }
     }
@@ -127,8 +127,8 @@ impl Client {
             None => Arc::clone(&self.connector.trust),
             Some(secure) => {
                 let mut trusts = self.trusts.lock();
-                let known = trusts.get(&**secure).and_then(Weak::upgrade);
-                known.unwrap_or_else(|| {
+                let used = trusts.get(&**secure).and_then(Weak::upgrade);
+                used.unwrap_or_else(|| {
                     trusts.retain(|_, trust| trust.strong_count() > 0);
                     let trust = Arc::new(self.connector.trust.with(secure));
                     trusts.insert(Secure::clone(secure), Arc::downgrade(&trust));
@@ -167,7 +167,7 @@ impl Client {
             free: [None, None],
         };
         let result = retrieval.run(memory).await;
-        retrieval.rest();
+        retrieval.keep_connections();
         result
     }
 }
@@ -314,23 +314,23 @@ impl Retrieval<'_> {
 
     /// Opens a connection. On the side `Away` the source's own certificates are not used.
     async fn open(&mut self, origin: &Origin, side: Side) -> Result<Connection, connect::Error> {
-        // A task that waits for a place must not hold one, or two tasks could wait for each other.
-        self.rest();
-        let place = self.client.places.take().await?;
+        // A task that waits for a permit must not hold one, or two tasks could wait for each other.
+        self.keep_connections();
+        let permit = self.client.permits.take().await?;
         let connector = &self.client.connector;
         let trust = match side {
             Side::Home => &self.peer.trust,
             Side::Away => &connector.trust,
         };
         let stream = connector.connect(origin, trust).await?;
-        Ok(Connection::start(origin, stream, place).await?)
+        Ok(Connection::start(origin, stream, permit).await?)
     }
 
     /// Leaves the connections to the next request that wants them.
-    fn rest(&mut self) {
+    fn keep_connections(&mut self) {
         for side in Side::ALL {
             if let Some(connection) = self.free[side as usize].take().filter(|_| self.keeps) {
-                self.peer.keep(side, connection, &self.client.places);
+                self.peer.keep(side, connection, &self.client.permits);
             }
         }
     }

@@ -87,8 +87,8 @@ pub(super) async fn script(
         }
         _ = &mut end => {}
     }
-    let is_left = output.rest()?;
-    let status = running.reap(is_left)?;
+    let is_open = output.read_available()?;
+    let status = running.reap(is_open)?;
     complaints.take(path, output.complaint);
     match status.code() {
         Some(0) => Ok(output.document),
@@ -117,13 +117,13 @@ impl Output {
                 () = readable(self.stdout.as_ref()) => {}
                 () = readable(self.stderr.as_ref()) => {}
             }
-            self.rest()?;
+            self.read_available()?;
         }
         Ok(())
     }
 
     /// Reads the available output. Returns whether the stdout is still open.
-    fn rest(&mut self) -> Result<bool, String> {
+    fn read_available(&mut self) -> Result<bool, String> {
         if let Some(stream) = &self.stdout {
             let document = &mut self.document;
             if empty(stream, |bytes| document.push(bytes))? {

@@ -52,10 +52,10 @@ const STALL: Duration = Duration::from_millis(5);
 /// How often the sources that are waited for are looked after, at least.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// What is known of a source.
+/// The fetches of one source.
 #[derive(Default)]
-struct Known {
-    /// What it has at its servers, if it has an address.
+struct SourceFetches {
+    /// Its state at its servers, if it has an address.
     peer: Option<Arc<Peer>>,
     attempts: Attempts,
 }
@@ -67,7 +67,7 @@ pub struct Fetcher {
     work: Option<Loop>,
     results: Receiver<Outcome>,
     sender: Sender<Outcome>,
-    sources: HashMap<u32, Known>,
+    sources: HashMap<u32, SourceFetches>,
     /// The number of the last request.
     attempts: u64,
     /// Sources that are waited for, and until when.
@@ -119,16 +119,18 @@ impl Fetcher {
     /// too long.
     #[must_use]
     pub fn may_begin(&self, source: u32) -> bool {
-        let known = self.sources.get(&source);
-        known.is_none_or(|known| known.attempts.may_begin(Instant::now()))
+        let fetches = self.sources.get(&source);
+        fetches.is_none_or(|fetches| fetches.attempts.may_begin(Instant::now()))
     }
 
     /// How long a source may be silent before it is asked once more; zero if it has never had a
     /// document.
     #[must_use]
     pub fn patience(&self, source: u32) -> Duration {
-        let known = self.sources.get(&source);
-        known.and_then(|known| known.attempts.patience()).unwrap_or_default()
+        let fetches = self.sources.get(&source);
+        fetches
+            .and_then(|fetches| fetches.attempts.patience())
+            .unwrap_or_default()
     }
 
     /// Begins to fetch a source, unless [`Fetcher::may_begin`] says no. `bound` is how long it may
@@ -141,8 +143,8 @@ impl Fetcher {
 
     fn ask(&mut self, source: u32, target: Arc<Target>, bound: Duration) {
         self.attempts += 1;
-        let known = self.sources.entry(source).or_default();
-        known.peer = self.shared.peer(&target, known.peer.take());
+        let fetches = self.sources.entry(source).or_default();
+        fetches.peer = self.shared.peer(&target, fetches.peer.take());
         let mut attempt = Attempt {
             number: self.attempts,
             target: Arc::clone(&target),
@@ -155,7 +157,7 @@ impl Fetcher {
             source,
             attempt: attempt.number,
             target,
-            peer: known.peer.clone(),
+            peer: fetches.peer.clone(),
             progress: Arc::clone(&attempt.progress),
             begun: attempt.begun,
             bound,
@@ -166,7 +168,7 @@ impl Fetcher {
             none => match Loop::start(&self.shared) {
                 Ok(work) => none.insert(work),
                 Err(error) => {
-                    known.attempts.add(attempt);
+                    fetches.attempts.add(attempt);
                     job.send(Err(failure(format!("no thread for sources: {error}"))));
                     return;
                 }
@@ -175,10 +177,10 @@ impl Fetcher {
         if !matches!(&*job.target, Target::File(_)) {
             let task = work.handle.spawn(Arc::clone(&self.shared).run(job));
             attempt.task = Some(task.abort_handle());
-            known.attempts.add(attempt);
+            fetches.attempts.add(attempt);
             return;
         }
-        known.attempts.add(attempt);
+        fetches.attempts.add(attempt);
         self.shared.read(job);
     }
 
@@ -191,8 +193,8 @@ impl Fetcher {
     pub fn wait_for(&mut self, sources: impl IntoIterator<Item = (u32, Duration)>) {
         let now = Instant::now();
         let is_under_way = |source: &u32| {
-            let known = self.sources.get(source);
-            known.is_some_and(|known| known.attempts.are_under_way())
+            let fetches = self.sources.get(source);
+            fetches.is_some_and(|fetches| fetches.attempts.are_under_way())
         };
         self.awaited = sources
             .into_iter()
@@ -240,8 +242,8 @@ impl Fetcher {
                 return false;
             }
             tick = tick.min(*until);
-            let known = self.sources.get(source);
-            match known.and_then(|known| known.attempts.again_at(*until)) {
+            let fetches = self.sources.get(source);
+            match fetches.and_then(|fetches| fetches.attempts.again_at(*until)) {
                 Some(again) if again <= now => silent.push(*source),
                 Some(again) => tick = tick.min(again),
                 None => {}
@@ -250,7 +252,7 @@ impl Fetcher {
         });
         self.tick = tick;
         for source in silent {
-            let first = self.sources.get(&source).and_then(|known| known.attempts.first());
+            let first = self.sources.get(&source).and_then(|fetches| fetches.attempts.first());
             if let Some((target, bound)) = first {
                 log::debug!("source {source} is silent and is asked on another connection: {target}");
                 self.ask(source, target, bound);
@@ -274,15 +276,15 @@ impl Fetcher {
     /// Takes note of what has become of a request. False if it does not count: the source was
     /// forgotten, or another request of it has or may have an answer.
     fn come(&mut self, outcome: &Outcome) -> bool {
-        let Some(known) = self.sources.get_mut(&outcome.source) else {
+        let Some(fetches) = self.sources.get_mut(&outcome.source) else {
             return false;
         };
         let document = outcome.result.is_ok().then_some(outcome.took);
         let is_final = outcome.result.as_ref().err().is_some_and(|failure| failure.status != 0);
-        let End::Answer { is_other_dead } = known.attempts.end(outcome.attempt, document, is_final) else {
+        let End::Answer { is_other_dead } = fetches.attempts.end(outcome.attempt, document, is_final) else {
             return false;
         };
-        if let (true, Some(peer)) = (is_other_dead, &known.peer) {
+        if let (true, Some(peer)) = (is_other_dead, &fetches.peer) {
             peer.find_dead();
         }
         self.awaited.remove(&outcome.source);

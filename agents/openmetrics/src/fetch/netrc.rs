@@ -132,9 +132,9 @@ impl Words<'_> {
                 letter => word.push(letter),
             }
         }
-        let found = end > 0;
+        let has_word = end > 0;
         self.rest = &self.rest[end..];
-        found.then_some(word)
+        has_word.then_some(word)
     }
 
     /// A macro ends with an empty line.

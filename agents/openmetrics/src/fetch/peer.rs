@@ -6,7 +6,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 
 use super::address::Origin;
-use super::connection::{Connection, Places, Task};
+use super::connection::{Connection, ConnectionPermits, Task};
 use super::cookies::Jar;
 use super::secure::Secure;
 use super::tls::Trust;
@@ -129,10 +129,10 @@ impl Peer {
         idle.map(|idle| idle.connection)
     }
 
-    /// Keeps a connection for the next request, if it is open and there is a place. It takes the
-    /// place of the one before on its side.
-    pub fn keep(self: &Arc<Peer>, side: Side, mut connection: Connection, places: &Places) {
-        if !connection.stay(places) {
+    /// Keeps a connection for the next request, if it is open and a permit is free. It
+    /// replaces the one before on its side.
+    pub fn keep(self: &Arc<Peer>, side: Side, mut connection: Connection, permits: &ConnectionPermits) {
+        if !connection.stay(permits) {
             return;
         }
         let peer = Arc::downgrade(self);

@@ -72,13 +72,13 @@ impl Proxies {
     fn is_direct(&self, origin: &Origin) -> bool {
         let host = origin.bare_host();
         let with_port = format!("{}:{}", origin.host, origin.port);
-        self.none_for.iter().any(|known| {
-            if known == "*" || known == host || *known == with_port {
+        self.none_for.iter().any(|entry| {
+            if entry == "*" || entry == host || *entry == with_port {
                 return true;
             }
             match ip(host) {
-                Some(ip) => is_in_network(ip, known),
-                None => host.ends_with(known.as_str()) || with_port.ends_with(known.as_str()),
+                Some(ip) => is_in_network(ip, entry),
+                None => host.ends_with(entry.as_str()) || with_port.ends_with(entry.as_str()),
             }
         })
     }

@@ -92,8 +92,8 @@ impl Resolver {
             }
         };
         let (look_up, owned) = (self.look_up, name.to_owned());
-        let found = threads.run(move || look_up(&owned)).await;
-        found.map_err(|error| io::Error::new(error.kind(), format!("{error} ({name})")))
+        let addresses = threads.run(move || look_up(&owned)).await;
+        addresses.map_err(|error| io::Error::new(error.kind(), format!("{error} ({name})")))
     }
 }
 
@@ -110,13 +110,13 @@ impl Service<Name> for Resolver {
         let resolver = self.clone();
         let answer = Arc::clone(resolver.asked.lock().entry(name.as_str().to_owned()).or_default());
         Box::pin(async move {
-            let found = answer.get_or_try_init(|| resolver.ask(name.as_str())).await.cloned();
+            let addresses = answer.get_or_try_init(|| resolver.ask(name.as_str())).await.cloned();
             // The next one asks again.
             let mut asked = resolver.asked.lock();
             if asked.get(name.as_str()).is_some_and(|same| Arc::ptr_eq(same, &answer)) {
                 asked.remove(name.as_str());
             }
-            found.map(Vec::into_iter)
+            addresses.map(Vec::into_iter)
         })
     }
 }

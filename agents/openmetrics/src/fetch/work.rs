@@ -206,12 +206,12 @@ impl Shared {
 
     /// What a source has at its servers, if it is fetched from an address. With another address it
     /// begins anew.
-    pub(super) fn peer(&self, target: &Target, known: Option<Arc<Peer>>) -> Option<Arc<Peer>> {
+    pub(super) fn peer(&self, target: &Target, last: Option<Arc<Peer>>) -> Option<Arc<Peer>> {
         let Target::Http { url, secure, .. } = target else {
             return None;
         };
-        let known = known.filter(|peer| peer.is_of(url, secure.as_ref()));
-        Some(known.unwrap_or_else(|| self.client().peer(url, secure.as_ref())))
+        let last = last.filter(|peer| peer.is_of(url, secure.as_ref()));
+        Some(last.unwrap_or_else(|| self.client().peer(url, secure.as_ref())))
     }
 
     /// Has a file read.

@@ -145,7 +145,7 @@ impl Config {
         for (number, line) in lines {
             if let Err(reason) = take(self, line) {
                 if self.unused.len() < UNUSED {
-                    let (line, reason) = (shown(line), reason.short());
+                    let (line, reason) = (shown(line), reason.text());
                     self.unused
                         .push(format!("line {number} \"{}\" has no effect: {reason}", Excerpt(&line)));
                 }
@@ -201,7 +201,7 @@ impl Config {
         if !is_header(&name, value.trim()) {
             return Err("no header of HTTP".to_owned());
         }
-        self.headers.retain(|(known, _)| !known.eq_ignore_ascii_case(&name));
+        self.headers.retain(|(other, _)| !other.eq_ignore_ascii_case(&name));
         self.headers.push((name, Secret::new(value.trim())));
         Ok(())
     }
@@ -256,8 +256,8 @@ impl Config {
     /// The regular expression and the words of the METADATA line for a metric (OM-20).
     #[must_use]
     pub fn metadata(&self, name: &str) -> Option<(&str, &str)> {
-        let found = self.metadata.iter().find(|(pattern, _)| pattern.matches(name));
-        found.map(|(pattern, words)| (pattern.text.as_str(), words.as_str()))
+        let line = self.metadata.iter().find(|(pattern, _)| pattern.matches(name));
+        line.map(|(pattern, words)| (pattern.text.as_str(), words.as_str()))
     }
 }
 
@@ -271,7 +271,7 @@ enum Unusable {
 
 impl Unusable {
     /// The reason alone.
-    fn short(&self) -> &str {
+    fn text(&self) -> &str {
         match self {
             Unusable::Unknown => "unrecognised config entry",
             Unusable::Wrong(reason) => reason,
@@ -311,6 +311,6 @@ fn shown(line: &str) -> String {
 
 /// The first filter that matches decides.
 fn decide(filters: &[Filter], name: &str) -> Action {
-    let found = filters.iter().find(|filter| filter.pattern.matches(name));
-    found.map_or(Action::Include, |filter| filter.action)
+    let filter = filters.iter().find(|filter| filter.pattern.matches(name));
+    filter.map_or(Action::Include, |filter| filter.action)
 }

@@ -148,7 +148,8 @@ fn lines_of_this_agent() {
     assert!(none.secure.is_none() && none.timeout.is_none() && none.unused.is_empty());
 }
 
-/// OM-22: each is named once, in the log and in the status, and who is trusted is never guessed.
+/// A wrong line is named once in the log and once in the status, and a wrong line about
+/// certificates never widens the trust (OM-22).
 #[test]
 fn wrong_lines_of_this_agent() {
     for line in [
@@ -228,7 +229,8 @@ fn the_log_has_no_secret() {
     assert!(!format!("{:?} {config:?}", config.unused).contains("cret"));
 }
 
-/// OM-22: files with secrets. What cannot be used is no reason to ask without.
+/// The files with secrets. If a line about them is wrong, the source is not asked without the
+/// secret (OM-22).
 #[test]
 fn files_with_secrets() {
     let config = good("u\nTOKEN_FILE: /run/token\nUSER: us er\nPASSWORD_FILE: /run/password");
@@ -256,7 +258,7 @@ fn files_with_secrets() {
     assert!(script.0.proof.is_none() && script.1.len() == 1);
 }
 
-/// OM-22: lines of scripts are comments at their head.
+/// The lines of a script are the comments at its head (OM-22).
 #[test]
 fn lines_of_scripts() {
     let of = |text: &str| Config::of_script("/x.sh", text);

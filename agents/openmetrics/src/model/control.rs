@@ -105,7 +105,8 @@ fn milliseconds(time: Duration) -> u64 {
 mod tests {
     use super::*;
 
-    /// OM-83: whole milliseconds of each success, so below one nothing.
+    /// Times are summed in whole milliseconds, so a fetch below one millisecond adds nothing
+    /// (OM-83).
     #[test]
     fn times_are_summed() {
         let mut status = Status::new("unknown");
@@ -125,7 +126,8 @@ mod tests {
         assert!(status.document_age() >= Some(5));
     }
 
-    /// OM-83: a failure without a status of HTTP is none of a script that succeeds.
+    /// A failure without a status of HTTP is shown as -1, not as the 0 of a script that succeeds
+    /// (OM-83).
     #[test]
     fn failures() {
         let mut status = Status::new("unknown");

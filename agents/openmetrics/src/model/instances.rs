@@ -141,10 +141,10 @@ impl Instances {
     /// The instances of a table, whose names are charged.
     pub(super) fn new(table: Table, common: &Rc<Common>) -> Instances {
         common.has_prefix.set(table.has_prefix());
-        let known = table.names().map(|(number, _)| Row::absent(number, common));
+        let absent = table.names().map(|(number, _)| Row::absent(number, common));
         let mut instances = Instances {
             rows: Indom::new().whole_names(),
-            new: known.collect(),
+            new: absent.collect(),
             shown: 0,
             table,
             series: Vec::new(),
@@ -180,21 +180,21 @@ impl Instances {
     /// The series with these labels, if it is known.
     #[inline]
     pub(super) fn series(&mut self, text: &str, common: &Common) -> Option<usize> {
-        let is_same = |place: usize| self.series.get(place).is_some_and(|series| *series.text == *text);
-        let found = if is_same(self.next) {
+        let is_same = |index: usize| self.series.get(index).is_some_and(|series| *series.text == *text);
+        let index = if is_same(self.next) {
             self.next
         } else {
             let hash = common.hasher.hash_one(text);
-            *self.by_text.find(hash, |place| is_same(*place as usize))? as usize
+            *self.by_text.find(hash, |index| is_same(*index as usize))? as usize
         };
-        self.next = found + 1;
-        Some(found)
+        self.next = index + 1;
+        Some(index)
     }
 
-    /// Adds a new series, whose instance may be known by another one, and returns its place.
+    /// Adds a new series, whose instance may be known by another one, and returns its index.
     ///
     /// # Errors
-    /// The reason why it has no place.
+    /// The reason why it is not shown.
     pub(super) fn add(
         &mut self,
         sample: &Sample<'_, '_>,
@@ -203,18 +203,18 @@ impl Instances {
         common: &Rc<Common>,
         budget: &mut Budget,
     ) -> std::result::Result<usize, Loss> {
-        let labels = names::Labels::of(sample, config);
+        let labels = names::SampleLabels::of(sample, config);
         if labels.is_empty() {
             return Err(Loss::NoLabels);
         }
         let naming = if common.generation >= Generation::V6_1 && sample.label_text.contains('\\') {
-            names::Labels::with_backslashes(sample, config).naming
+            names::SampleLabels::with_backslashes(sample, config).naming
         } else {
             labels.naming
         };
         let (name, is_of_labels) = names::instance_name(&naming, has_pcp_line);
-        let is_known = self.table.knows(&name);
-        let instance = match is_known {
+        let has_number = self.table.knows(&name);
+        let instance = match has_number {
             false => instance_size(&name),
             // Its number was charged when the table was loaded.
             true if self.is_absent(&name) => instance_size(&name) - number_size(&name),
@@ -223,7 +223,7 @@ impl Instances {
         let size = instance + series_size(sample.label_text);
         // An instance that a client has seen before a restart is shown, however many others the
         // file has.
-        let has_room = if is_known {
+        let has_room = if has_number {
             budget.may_load()
         } else {
             budget.has_room(size)
@@ -247,19 +247,19 @@ impl Instances {
             self.new.push(Row::absent(number, common));
         }
         let text: Rc<str> = sample.label_text.into();
-        let place = self.series.len();
+        let index = self.series.len();
         let hasher = &common.hasher;
-        let hash_of = |place: &u32| hasher.hash_one(self.series.get(*place as usize).map_or("", |series| &series.text));
-        let short = u32::try_from(place).map_err(|_| Loss::Instances)?;
-        self.by_text.insert_unique(hasher.hash_one(&*text), short, hash_of);
+        let hash_of = |index: &u32| hasher.hash_one(self.series.get(*index as usize).map_or("", |series| &series.text));
+        let stored = u32::try_from(index).map_err(|_| Loss::Instances)?;
+        self.by_text.insert_unique(hasher.hash_one(&*text), stored, hash_of);
         self.series.push(Series {
             text,
             number,
             is_of_labels,
             idle: 0,
         });
-        self.next = place + 1;
-        Ok(place)
+        self.next = index + 1;
+        Ok(index)
     }
 
     /// Whether a known name is that of an instance that no document has had since the start.
@@ -272,12 +272,12 @@ impl Instances {
         row.is_none_or(Row::is_absent)
     }
 
-    /// Sets the value of the instance of a series, by the place of the series.
+    /// Sets the value of the instance of a series, by the index of the series.
     ///
     /// # Errors
     /// The reason why a sample is not shown: this one, or the one before that had the instance.
-    pub(super) fn set(&mut self, place: usize, value: Value, document: u64) -> std::result::Result<(), Loss> {
-        let series = self.series.get_mut(place).ok_or(Loss::SameName)?;
+    pub(super) fn set(&mut self, index: usize, value: Value, document: u64) -> std::result::Result<(), Loss> {
+        let series = self.series.get_mut(index).ok_or(Loss::SameName)?;
         series.idle = 0;
         let row = match (series.number as usize).checked_sub(self.shown) {
             Some(new) => self.new.get_mut(new),
@@ -293,10 +293,10 @@ impl Instances {
         if !row.labels.as_ref().is_some_and(|text| Rc::ptr_eq(text, &series.text)) {
             row.labels = Some(Rc::clone(&series.text));
         }
-        let place = u32::try_from(place).unwrap_or(u32::MAX);
-        if self.order.get(self.same) != Some(&place) {
+        let index = u32::try_from(index).unwrap_or(u32::MAX);
+        if self.order.get(self.same) != Some(&index) {
             self.order.truncate(self.same);
-            self.order.push(place);
+            self.order.push(index);
             self.has_other_order = true;
         }
         self.same += 1;
@@ -316,7 +316,7 @@ impl Instances {
             self.has_other_order = true;
         }
         self.order.shrink_to_fit();
-        let series = self.order.iter().filter_map(|place| self.series.get(*place as usize));
+        let series = self.order.iter().filter_map(|index| self.series.get(*index as usize));
         let series = series.filter(|series| series.is_of_labels);
         self.has_other_order.then(|| series.map(|series| &*series.text))
     }
@@ -325,30 +325,30 @@ impl Instances {
     /// is one. Returns the bytes that they have taken.
     pub(super) fn forget(&mut self, common: &Common) -> usize {
         let mut freed = 0;
-        let mut places = Vec::with_capacity(self.series.len());
+        let mut new_indexes = Vec::with_capacity(self.series.len());
         let mut kept = 0;
         self.series.retain_mut(|series| {
             let is_kept = series.idle < IDLE;
             series.idle += 1;
-            places.push(kept);
+            new_indexes.push(kept);
             kept += u32::from(is_kept);
             if !is_kept {
                 freed += series_size(&series.text);
             }
             is_kept
         });
-        if kept as usize != places.len() {
+        if kept as usize != new_indexes.len() {
             self.series.shrink_to_fit();
             // The last document has none of those that are forgotten.
-            for place in &mut self.order {
-                *place = places.get(*place as usize).copied().unwrap_or_default();
+            for index in &mut self.order {
+                *index = new_indexes.get(*index as usize).copied().unwrap_or_default();
             }
             self.by_text.clear();
             let (all, hasher) = (&self.series, &common.hasher);
-            let hash_of = |place: &u32| hasher.hash_one(all.get(*place as usize).map_or("", |series| &series.text));
+            let hash_of = |index: &u32| hasher.hash_one(all.get(*index as usize).map_or("", |series| &series.text));
             self.by_text.shrink_to(all.len(), hash_of);
-            for place in 0..kept {
-                self.by_text.insert_unique(hash_of(&place), place, hash_of);
+            for index in 0..kept {
+                self.by_text.insert_unique(hash_of(&index), index, hash_of);
             }
         }
         let mut gone = 0;
@@ -453,8 +453,8 @@ mod tests {
     use crate::exposition::Parser;
     use crate::limits;
 
-    /// What is known of a series.
-    struct Known {
+    /// A series as the agent should have it.
+    struct ExpectedSeries {
         number: u32,
         idle: u8,
     }
@@ -473,13 +473,13 @@ mod tests {
         let mut parser = Parser::new(&document);
         while let Some(sample) = parser.next_sample() {
             let sample = sample.expect("good");
-            let place = instances.series(sample.label_text, common).unwrap_or_else(|| {
+            let index = instances.series(sample.label_text, common).unwrap_or_else(|| {
                 let mut budget = Budget::new(usize::MAX);
                 let added = instances.add(&sample, &Config::default(), false, common, &mut budget);
                 added.expect("there is room")
             });
             let value = Value::read(Type::U32, sample.value);
-            assert_eq!(instances.set(place, value, common.document.get()), Ok(()));
+            assert_eq!(instances.set(index, value, common.document.get()), Ok(()));
         }
         instances.show_new(common);
         let changed = instances.ends_in_another_order();
@@ -506,7 +506,7 @@ mod tests {
         let files = Files::new(directory.path(), 144);
         let common = Rc::new(Common::default());
         let mut instances = Instances::new(Table::load(&files, 4096, limits::INSTANCES), &common);
-        let mut known: BTreeMap<char, Known> = BTreeMap::new();
+        let mut model: BTreeMap<char, ExpectedSeries> = BTreeMap::new();
         let mut next = 0;
         let mut last: Vec<char> = Vec::new();
         let mut random = 1_u32;
@@ -523,7 +523,7 @@ mod tests {
                 1 => series.truncate(half),
                 2 => {
                     let new = char::from(b'a' + draw(20) as u8);
-                    series.retain(|known| *known != new);
+                    series.retain(|other| *other != new);
                     series.insert(draw(series.len() as u32 + 1) as usize, new);
                 }
                 _ => {}
@@ -533,31 +533,31 @@ mod tests {
             assert_eq!(changed, (series != last).then_some(expected), "round {round}");
             assert_eq!(instances.order.len(), series.len());
             for series in &series {
-                let known = known.entry(*series).or_insert_with(|| {
+                let expected = model.entry(*series).or_insert_with(|| {
                     next += 1;
-                    Known {
+                    ExpectedSeries {
                         number: next - 1,
                         idle: 0,
                     }
                 });
-                known.idle = 0;
+                expected.idle = 0;
             }
-            for (name, known) in &known {
-                let row = instances.rows.get(known.number as i32).expect("it is shown");
+            for (name, expected) in &model {
+                let row = instances.rows.get(expected.number as i32).expect("it is shown");
                 let is_there = row.document == common.document.get() && row.value == Value::U32(round);
                 assert_eq!(is_there, series.contains(name), "round {round}: {name}");
             }
             if draw(3) == 0 {
-                let gone = known.iter().filter(|(_, known)| known.idle >= IDLE);
-                let sizes = gone.map(|(name, _)| series_size(&text(*name)) + instance_size(&format!("x:{name}")));
+                let idle = model.iter().filter(|(_, expected)| expected.idle >= IDLE);
+                let sizes = idle.map(|(name, _)| series_size(&text(*name)) + instance_size(&format!("x:{name}")));
                 let sizes: usize = sizes.sum();
-                known.retain(|_, known| known.idle < IDLE);
-                known.values_mut().for_each(|known| known.idle += 1);
+                model.retain(|_, expected| expected.idle < IDLE);
+                model.values_mut().for_each(|expected| expected.idle += 1);
                 assert_eq!(instances.forget(&common), sizes, "round {round}");
                 forgotten += sizes;
             }
-            assert_eq!(instances.rows.iter().count(), known.len(), "round {round}");
-            assert_eq!(instances.series.len(), known.len());
+            assert_eq!(instances.rows.iter().count(), model.len(), "round {round}");
+            assert_eq!(instances.series.len(), model.len());
             last = series;
         }
         assert!(forgotten > 0 && next > 40, "{next}");

@@ -7,16 +7,16 @@ use pmda::Labels;
 use crate::exposition::Parser;
 use crate::filter::Config;
 use crate::limits;
-use crate::names::{self, LabelSet};
+use crate::names::{self, LabelPairs};
 
 /// The labels that name an instance, from the text of its series. Clients seldom ask for them, so
 /// they are parsed again each time.
-pub(super) fn labels_of(text: &str, config: &Config) -> LabelSet {
+pub(super) fn labels_of(text: &str, config: &Config) -> LabelPairs {
     let line = format!("name{{{text}}} 0");
     let mut parser = Parser::new(&line);
     match parser.next_sample() {
-        Some(Ok(sample)) => names::Labels::of(&sample, config).naming,
-        _ => LabelSet::new(),
+        Some(Ok(sample)) => names::SampleLabels::of(&sample, config).naming,
+        _ => LabelPairs::new(),
     }
 }
 
@@ -86,7 +86,7 @@ pub(super) struct Merged {
 }
 
 impl Merged {
-    pub(super) fn of(labels: LabelSet) -> Merged {
+    pub(super) fn of(labels: LabelPairs) -> Merged {
         let mut merged = Merged {
             values: BTreeMap::new(),
             has_more: false,
@@ -127,7 +127,7 @@ impl Merged {
 mod tests {
     use super::*;
 
-    /// OM-66, OM-68: names of labels as PCP allows them.
+    /// Label names are changed to those that PCP allows (OM-66, OM-68).
     #[test]
     fn names_of_labels() {
         let longest = "x".repeat(limits::LABEL_NAME);
@@ -147,7 +147,7 @@ mod tests {
         }
     }
 
-    /// OM-66: as many labels as there may be, and as many bytes.
+    /// A metric has at most as many labels, and as many bytes of labels, as PCP allows (OM-66).
     #[test]
     fn labels_that_fit() {
         for (value, size) in [
@@ -179,7 +179,7 @@ mod tests {
         }
     }
 
-    /// OM-66: the last value of each label counts.
+    /// The last value of each label counts (OM-66).
     #[test]
     fn merged_labels() {
         let config = Config::default();

@@ -1,6 +1,8 @@
 //! What of a document is not shown, and why: for the status of its source, for its numbers and, once
 //! for each state, for the log.
 
+use pmda_core::log::Counted;
+
 use crate::limits;
 
 /// A reason why something of a document is not shown, or not as the document has it now.
@@ -39,34 +41,30 @@ pub enum Loss {
 impl Loss {
     /// What it says of so many lines, samples, names or metrics.
     fn words(self, count: usize) -> String {
-        let lines = if count == 1 {
-            "line is no sample"
-        } else {
-            "lines are no samples"
-        };
-        let samples = if count == 1 { "sample" } else { "samples" };
-        let metrics = if count == 1 { "metric" } else { "metrics" };
+        let samples = Counted(count, "sample", "samples");
+        let metrics = Counted(count, "metric", "metrics");
+        let names = Counted(count, "name is", "names are");
         let are = if count == 1 { "is" } else { "are" };
         match self {
-            Loss::Line => format!("{count} {lines}"),
+            Loss::Line => Counted(count, "line is no sample", "lines are no samples").to_string(),
             Loss::Page => "the page is no document".to_owned(),
-            Loss::NoLabels => format!("{count} {samples} without a label of metrics with instances {are} not shown"),
-            Loss::NoValue => format!("{count} {samples} without a value of the metric's type {are} not shown"),
-            Loss::Repeated => format!("{count} {samples} {are} not shown, as another one of the same instance follows"),
+            Loss::NoLabels => format!("{samples} without a label of metrics with instances {are} not shown"),
+            Loss::NoValue => format!("{samples} without a value of the metric's type {are} not shown"),
+            Loss::Repeated => format!("{samples} {are} not shown, as another one of the same instance follows"),
             Loss::Definition => {
-                format!("{count} {metrics} would have another type if new: a change of the source's file takes it over")
+                format!("{metrics} would have another type if new: a change of the source's file takes it over")
             }
             Loss::Names => format!(
-                "{count} names are not shown (a source has at most {}: divide it by filters)",
+                "{names} not shown (a source has at most {}: divide it by filters)",
                 limits::METRICS
             ),
-            Loss::Serial => format!("{count} {metrics} {are} not shown, as there are too many sources"),
-            Loss::NameTaken => format!("{count} {metrics} {are} not shown, as others have their names"),
+            Loss::Serial => format!("{metrics} {are} not shown, as there are too many sources"),
+            Loss::NameTaken => format!("{metrics} {are} not shown, as others have their names"),
             Loss::Instances | Loss::Memory => format!(
                 "{count} series are not shown (there are more than a source may have; a line FORGET: makes room)"
             ),
-            Loss::SameName => format!("{count} {samples} of instances with the same name {are} not shown"),
-            Loss::File => format!("{count} names are not shown, as a file of numbers is as large as it may be"),
+            Loss::SameName => format!("{samples} of instances with the same name {are} not shown"),
+            Loss::File => format!("{names} not shown, as a file of numbers is as large as it may be"),
             Loss::System => {
                 format!("{count} series are not shown, as the system has no memory or descriptors for more")
             }
@@ -105,9 +103,9 @@ impl Losses {
     /// Adds something that is lost, with so many samples. `first` says which, if it is the first by
     /// this reason. Returns true if the document before had none: then the log says so.
     pub fn add(&mut self, loss: Loss, samples: usize, first: impl FnOnce() -> String) -> bool {
-        if let Some(known) = self.counts.iter_mut().find(|count| count.loss == loss) {
-            known.count += 1;
-            known.samples += samples;
+        if let Some(count) = self.counts.iter_mut().find(|count| count.loss == loss) {
+            count.count += 1;
+            count.samples += samples;
             return false;
         }
         self.counts.push(Count {
@@ -121,8 +119,8 @@ impl Losses {
 
     /// Adds a sample that is lost with what was added before.
     pub fn add_sample(&mut self, loss: Loss) {
-        if let Some(known) = self.counts.iter_mut().find(|count| count.loss == loss) {
-            known.samples += 1;
+        if let Some(count) = self.counts.iter_mut().find(|count| count.loss == loss) {
+            count.samples += 1;
         }
     }
 

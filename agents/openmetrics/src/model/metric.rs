@@ -16,7 +16,7 @@ use crate::exposition::{Excerpt, Sample};
 use crate::filter::Config;
 use crate::generation::Generation;
 use crate::limits;
-use crate::names::{self, Definition, LabelSet};
+use crate::names::{self, Definition, LabelPairs};
 
 /// The hash of the comments that define the metric of a sample.
 fn hash(common: &Common, sample: &Sample<'_, '_>) -> u64 {
@@ -58,7 +58,7 @@ pub struct Metric {
     value: Value,
     /// Labels that name instances, and those of the first sample (OM-66).
     labels: Merged,
-    optional: LabelSet,
+    optional: LabelPairs,
     /// Labels that cannot be shown were logged.
     has_told: Cell<bool>,
 }
@@ -77,7 +77,7 @@ impl Metric {
         generation: Generation,
         table: impl FnOnce() -> std::result::Result<Table, Loss>,
     ) -> std::result::Result<Metric, Loss> {
-        let labels = names::Labels::of(sample, config);
+        let labels = names::SampleLabels::of(sample, config);
         let is_singular = definition.is_singular || labels.is_empty();
         let common = Rc::new(Common {
             config: Rc::clone(config),

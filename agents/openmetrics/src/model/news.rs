@@ -2,10 +2,10 @@
 
 use super::losses::Loss;
 
-/// What a name of samples stands for.
+/// The meaning of a sample's name.
 #[derive(Clone, Copy, Debug)]
-pub enum Known {
-    /// A metric, by its place.
+pub enum NameTarget {
+    /// A metric, by its index in its source.
     Metric(usize),
     /// A name that a filter excludes.
     Excluded,
@@ -16,13 +16,13 @@ pub enum Known {
 /// What a document has brought.
 #[derive(Debug, Default)]
 pub struct News {
-    /// The places of metrics that are new, or there again.
+    /// The indexes of metrics that are new, or in the document again.
     pub metrics: Vec<usize>,
-    /// The places of metrics that clients are not to know any more.
+    /// The indexes of metrics that clients are not to know any more.
     pub gone: Vec<usize>,
-    /// The places of metrics whose labels have changed.
+    /// The indexes of metrics whose labels have changed.
     pub labels: Vec<usize>,
-    /// The names of metrics that clients are not to know any more, as other ones have their places.
+    /// The names of metrics that clients are not to know any more, as other ones have their indexes.
     pub removed: Vec<String>,
     /// How many samples were read.
     pub samples: usize,

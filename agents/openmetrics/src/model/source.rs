@@ -19,14 +19,14 @@ use super::budget::Budget;
 use super::instances::number_size;
 use super::losses::{Loss, Losses};
 use super::metric::Metric;
-use super::news::{Known, News};
+use super::news::{NameTarget, News};
 use crate::cache::{Files, Table};
 use crate::exposition::Excerpt;
 use crate::fetch::Target;
 use crate::filter::Config;
 use crate::generation::Generation;
 use crate::limits;
-use crate::sources::{Changed, EXECUTABLE, Found, Kind};
+use crate::sources::{Changed, EXECUTABLE, Kind, SourceFile};
 
 /// The number of bytes at the start of a script that are searched for lines of the agent.
 const HEAD: u64 = 64 << 10;
@@ -98,7 +98,7 @@ pub struct Source {
     /// their items.
     tables: HashMap<u32, Table>,
     metrics: Vec<Metric>,
-    by_name: HashMap<Box<str>, Known>,
+    by_name: HashMap<Box<str>, NameTarget>,
     /// When it was last fetched.
     pub fetched: Option<Instant>,
     /// When its document came, whose values it has.
@@ -128,15 +128,15 @@ pub struct Source {
 impl Source {
     /// A source that was found, with the numbers that its file has.
     #[must_use]
-    pub fn new(found: Found, cluster: u32, root: &Rc<str>, files: &Files, generation: Generation) -> Source {
+    pub fn new(file: SourceFile, cluster: u32, root: &Rc<str>, files: &Files, generation: Generation) -> Source {
         let numbers = Table::load(files, cluster, limits::METRICS);
         let budget = budget_of(&numbers);
         Source {
-            name: found.name,
+            name: file.name,
             root: Rc::clone(root),
             cluster,
-            path: found.path,
-            kind: found.kind,
+            path: file.path,
+            kind: file.kind,
             config: Rc::default(),
             read: None,
             text: None,
@@ -162,14 +162,14 @@ impl Source {
         }
     }
 
-    /// Takes over the file and the kind of `found`, which has this source's name. Returns false if
+    /// Takes over the path and the kind of `file`, which has this source's name. Returns false if
     /// both are as before.
-    pub fn moved(&mut self, found: &Found) -> bool {
-        if (&self.path, self.kind) == (&found.path, found.kind) {
+    pub fn moved(&mut self, file: &SourceFile) -> bool {
+        if (&self.path, self.kind) == (&file.path, file.kind) {
             return false;
         }
-        self.path.clone_from(&found.path);
-        (self.kind, self.read, self.config) = (found.kind, None, Rc::default());
+        self.path.clone_from(&file.path);
+        (self.kind, self.read, self.config) = (file.kind, None, Rc::default());
         self.is_rewritten = true;
         true
     }
@@ -180,13 +180,13 @@ impl Source {
         &self.metrics
     }
 
-    /// A metric, by its place.
-    pub fn metric(&mut self, place: usize) -> Option<&mut Metric> {
-        self.metrics.get_mut(place)
+    /// A metric, by its index.
+    pub fn metric(&mut self, index: usize) -> Option<&mut Metric> {
+        self.metrics.get_mut(index)
     }
 
-    /// Takes note that its file is not there any more. Returns the places of metrics that clients
-    /// are not to know any more.
+    /// Takes note that its file does not exist any more. Returns the indexes of the metrics that
+    /// clients are not to know any more.
     pub fn leave(&mut self) -> Vec<usize> {
         self.is_gone = true;
         let shown = self
@@ -195,9 +195,9 @@ impl Source {
             .enumerate()
             .filter(|(_, metric)| metric.is_shown);
         shown
-            .map(|(place, metric)| {
+            .map(|(index, metric)| {
                 metric.is_shown = false;
-                place
+                index
             })
             .collect()
     }
@@ -372,8 +372,8 @@ impl Source {
     }
 
     /// Takes note that a metric cannot have its name.
-    pub fn refuse_name(&mut self, place: usize) {
-        if let Some(metric) = self.metrics.get_mut(place) {
+    pub fn refuse_name(&mut self, index: usize) {
+        if let Some(metric) = self.metrics.get_mut(index) {
             metric.is_refused = true;
             self.losses.add(Loss::NameTaken, 1, || metric.name.clone());
         }

@@ -30,7 +30,7 @@ impl Value {
     /// The value that a sample's word is (OM-40 to OM-42).
     #[must_use]
     pub fn read(kind: Type, word: &str) -> Value {
-        let found = match kind {
+        let value = match kind {
             Type::I32 => value::signed_32(word).map(Value::I32),
             Type::U32 => value::unsigned_32(word).map(Value::U32),
             Type::I64 => value::signed_64(word).map(Value::I64),
@@ -41,7 +41,7 @@ impl Value {
             Type::F64 => value::float(word).map(Value::F64),
             _ => None,
         };
-        found.unwrap_or_default()
+        value.unwrap_or_default()
     }
 
     /// The value for a reply.

@@ -6,35 +6,35 @@ use crate::exposition::{Label, Sample};
 use crate::filter::{Action, Config};
 
 /// Labels by name, in the order of their names; each name stands once.
-pub type LabelSet = Vec<(String, String)>;
+pub type LabelPairs = Vec<(String, String)>;
 
 /// The labels of a sample that the filters leave (OM-61, OM-66).
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
-pub struct Labels {
+pub struct SampleLabels {
     /// Labels that name the instance.
-    pub naming: LabelSet,
+    pub naming: LabelPairs,
     /// Labels that do not: served with the flag `PM_LABEL_OPTIONAL`.
-    pub optional: LabelSet,
+    pub optional: LabelPairs,
 }
 
-impl Labels {
+impl SampleLabels {
     /// Sorts the labels of a sample; `config` has the filters of its source.
     #[must_use]
-    pub fn of(sample: &Sample<'_, '_>, config: &Config) -> Labels {
-        Labels::with(sample, config, Label::value)
+    pub fn of(sample: &Sample<'_, '_>, config: &Config) -> SampleLabels {
+        SampleLabels::with(sample, config, Label::value)
     }
 
     /// The same, where backslashes are as the document has them: for names of instances.
     #[must_use]
-    pub fn with_backslashes(sample: &Sample<'_, '_>, config: &Config) -> Labels {
-        Labels::with(sample, config, Label::value_with_backslashes)
+    pub fn with_backslashes(sample: &Sample<'_, '_>, config: &Config) -> SampleLabels {
+        SampleLabels::with(sample, config, Label::value_with_backslashes)
     }
 
-    fn with<'t>(sample: &Sample<'_, 't>, config: &Config, value: impl Fn(&Label<'t>) -> Cow<'t, str>) -> Labels {
+    fn with<'t>(sample: &Sample<'_, 't>, config: &Config, value: impl Fn(&Label<'t>) -> Cow<'t, str>) -> SampleLabels {
         let mut sorted: Vec<_> = sample.labels.iter().map(|label| (label.name(), label)).collect();
         // Stable, so that of two with one name the last one is still the last.
         sorted.sort_by(|(one, _), (other, _)| one.cmp(other));
-        let mut labels = Labels::default();
+        let mut labels = SampleLabels::default();
         for (at, (name, label)) in sorted.iter().enumerate() {
             let is_repeated = sorted.get(at + 1).is_some_and(|(next, _)| next == name);
             let set = match config.label(name) {
@@ -58,7 +58,7 @@ impl Labels {
 /// The name of an instance, and whether it is made of labels, so that all names of the domain get
 /// their number in front (OM-61, OM-62).
 #[must_use]
-pub fn instance_name(naming: &LabelSet, has_pcp_line: bool) -> (String, bool) {
+pub fn instance_name(naming: &LabelPairs, has_pcp_line: bool) -> (String, bool) {
     let value_of = |wanted: &str| naming.iter().find(|(name, _)| name == wanted).map(|(_, value)| value);
     if has_pcp_line {
         if let Some(name) = value_of("instname").or_else(|| value_of("instance")) {

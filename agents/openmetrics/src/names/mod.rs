@@ -10,7 +10,7 @@ mod tests;
 use std::borrow::Cow;
 
 pub use definition::{Definition, Help, Note};
-pub use instance::{LabelSet, Labels, instance_name};
+pub use instance::{LabelPairs, SampleLabels, instance_name};
 
 /// Whether a new metric may have this name (OM-38).
 #[must_use]

@@ -234,14 +234,14 @@ fn help_texts() {
     assert_eq!(defined("a 1").help, None);
 }
 
-fn labels(config: &str, line: &str) -> Labels {
+fn labels(config: &str, line: &str) -> SampleLabels {
     let (config, _) = Config::read(&format!("file:///x\n{config}"));
     let mut parser = Parser::new(line);
     let sample = parser.next_sample().expect("one").expect("good");
-    Labels::of(&sample, &config)
+    SampleLabels::of(&sample, &config)
 }
 
-fn pairs(list: &[(&str, &str)]) -> LabelSet {
+fn pairs(list: &[(&str, &str)]) -> LabelPairs {
     let owned = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());
     list.iter().map(owned).collect()
 }
@@ -259,7 +259,7 @@ fn labels_and_filters() {
     assert!(!labels("FILTER: OPTIONAL LABEL .*", line).is_empty());
     assert!(labels("FILTER: EXCLUDE LABEL .*", line).is_empty());
     assert!(labels("", "m{} 1").is_empty());
-    // OM-37: the last of two counts.
+    // If a label stands twice, the last one counts (OM-37).
     assert_eq!(
         labels("", "m{a=\"x\",b=\"z\",a=\"y\"} 1").naming,
         pairs(&[("a", "y"), ("b", "z")])
@@ -286,7 +286,7 @@ fn instance_names() {
     assert_eq!(named(&[("z", "w")], true), name("z:w", true));
 }
 
-/// OM-34: as pmParseUnitsStr(3) of PCP 6.0.3 answers.
+/// Units are parsed as pmParseUnitsStr(3) of PCP 6.0.3 parses them (OM-34).
 #[test]
 fn units_in_words() {
     // Powers and scales of space, time and count.

@@ -12,7 +12,7 @@ fn count(log: &str, text: &str) -> usize {
     log.matches(text).count()
 }
 
-/// OM-3: a look that finds what was there before is not worth a line.
+/// The log has a line when the folder of sources has changed, and none when it has not (OM-3).
 #[test]
 fn changes_are_told() {
     let host = Host::new();
@@ -56,7 +56,7 @@ fn long_reasons() {
     assert!(log.lines().all(|line| line.len() < 2000), "{log}");
 }
 
-/// OM-93: an address that cannot be read is an error once.
+/// A file of an address that cannot be read is logged as an error once (OM-93).
 #[test]
 fn addresses_that_cannot_be_read() {
     let host = Host::new();
@@ -91,14 +91,15 @@ fn addresses_that_cannot_be_read() {
         at("denied").display()
     );
     assert!(denied.starts_with(&begin), "{denied}");
-    // OM-64: what is not read yet says nothing of a host.
+    // A source whose file is not read yet has no label `hostname` (OM-64).
     for cluster in [1, 2] {
         let labels = cluster_labels(&mut pmcd, cluster);
         assert!(!labels.contains("hostname"), "{labels:?}");
     }
 }
 
-/// OM-72: numbers that cannot be saved are told once, and saved as soon as that is possible.
+/// If the numbers cannot be saved, the log says so once, and they are saved as soon as that is
+/// possible (OM-72).
 #[test]
 fn numbers_that_cannot_be_saved() {
     let host = Host::new();
@@ -123,7 +124,8 @@ fn numbers_that_cannot_be_saved() {
     assert_eq!(count(&pmcd.log(), &cannot), 2, "{}", pmcd.log());
 }
 
-/// OM-72: a file of numbers that is not whole or none is kept, and the log says what of it counts.
+/// A file of numbers that is damaged or incomplete is kept, and the log says how many of its
+/// numbers are used (OM-72).
 #[test]
 fn numbers_that_cannot_be_read() {
     let host = Host::new();
@@ -145,8 +147,8 @@ fn numbers_that_cannot_be_read() {
     assert_eq!(count(&log, &none), 1, "{log}");
 }
 
-/// OM-38, OM-39: what is wrong with documents is told once for each state: a bad line, lost labels
-/// and a page of HTML are three, and each is told again when it comes back.
+/// A fault of a document is logged when it begins: a bad line, lost labels and a page of HTML are
+/// three faults, and each is logged again when it comes back (OM-38, OM-39).
 #[test]
 fn wrong_documents() {
     let host = Host::new();
@@ -180,8 +182,9 @@ fn wrong_documents() {
     }
 }
 
-/// OM-83: numbers to alarm on: whether a source has a document, how often it had none, and how many
-/// of its samples are shown and lost. A failure without a status of HTTP is no status 0.
+/// The metrics for alarms: whether a source has a document, how often it had none, and how many of
+/// its samples are shown and lost. A failure without a status of HTTP has the status -1, not 0
+/// (OM-83).
 #[test]
 fn numbers_of_sources() {
     let host = Host::new();

@@ -14,8 +14,9 @@ fn host(forget: &str) -> Host {
     host
 }
 
-/// OM-22: without a line about it nothing is forgotten; with one it is, and its number is nobody
-/// else's, also after the next start. What is there stays, whatever its number.
+/// Without a FORGET line no series is forgotten. With one, a series that has disappeared is
+/// forgotten; its number is never given again, also after the next start. A series that is still
+/// there stays, whatever its number (OM-22).
 #[test]
 fn series_that_have_gone_are_forgotten() {
     let known = |host: &Host, time: Duration| {

@@ -7,7 +7,7 @@ use pmda::testing::Harness;
 use super::Host;
 use crate::OpenMetrics;
 
-/// OM-66: a label that is the whole name of an instance is no label of the metric.
+/// A label that is the whole name of an instance is no label of the metric (OM-66).
 #[test]
 fn labels_of_a_metric() {
     let host = Host::new();
@@ -30,7 +30,7 @@ fn labels_of_a_metric() {
     );
 }
 
-/// OM-66: each document counts, whether its series are known or not.
+/// The labels of a metric follow each document, whether its series are new or known (OM-66).
 #[test]
 fn labels_of_a_metric_follow_the_document() {
     let host = Host::new();
@@ -102,7 +102,7 @@ fn labels_never_cost_a_value() {
     assert!(pods.iter().all(|(_, labels)| labels.contains("label_")), "{pods:?}");
 }
 
-/// OM-52: of two sources with one name the older one keeps it.
+/// If two sources give a metric the same name, the older source keeps it (OM-52).
 #[test]
 fn names_of_two_sources() {
     let host = Host::new();
@@ -122,7 +122,7 @@ fn names_of_two_sources() {
     }
 }
 
-/// OM-38: names beyond the last number cost nothing but themselves, and the status tells of them.
+/// If a source has no number left, further names are not shown, and the status says so (OM-38).
 #[test]
 fn more_names_than_there_may_be() {
     let host = Host::new();

@@ -21,8 +21,8 @@ fn calls(pmcd: &mut Harness<OpenMetrics>, source: &str) -> u64 {
     calls.value_of::<u64>(source).expect("a number")
 }
 
-/// OM-22: between, requests get the values of the last document; a file that has changed counts at
-/// once.
+/// Within the interval, requests get the values of the last document; if the source's file has
+/// changed, the source is fetched at once (OM-22).
 #[test]
 fn a_source_is_asked_at_its_interval() {
     let host = Host::new();
@@ -58,7 +58,8 @@ fn a_source_is_asked_at_its_interval() {
     assert_eq!(value(&mut pmcd, "a"), Some(3.0));
 }
 
-/// OM-22: a script is killed when its own time is over, before others are, or after.
+/// A script is killed when its own TIMEOUT is over, be it shorter or longer than that of the agent
+/// (OM-22).
 #[test]
 fn a_source_has_its_own_time() {
     let host = Host::new();
@@ -76,7 +77,7 @@ fn a_source_has_its_own_time() {
     assert_eq!(good.value::<f64>(), Some(1.0));
 }
 
-/// OM-22: filters of a script, which may change while the agent runs.
+/// A script has filters, which may change while the agent runs (OM-22).
 #[test]
 fn a_script_has_filters() {
     let host = Host::new();
@@ -200,8 +201,8 @@ fn lines_change_while_a_fetch_is_on() {
     }
 }
 
-/// OM-18, OM-20, OM-22: lines that change take effect with the next document, without a restart and
-/// without another number.
+/// Changed lines take effect with the next document; the agent is not restarted, and no number
+/// changes (OM-18, OM-20, OM-22).
 #[test]
 fn lines_take_effect_at_once() {
     for version in ["6.3.8", "7.2.2"] {
@@ -248,8 +249,8 @@ fn lines_take_effect_at_once() {
     }
 }
 
-/// OM-15, OM-19, OM-22: each wrong line is in the status, with its number and its file, and the log
-/// says which source has it: several may have one address.
+/// Each wrong line is in the status, with its number and its file, and the log names the source:
+/// several sources may have one address (OM-15, OM-19, OM-22).
 #[test]
 fn wrong_lines_are_told_with_their_file() {
     let host = Host::new();

@@ -48,8 +48,9 @@ fn answer(connection: TcpStream) {
     }
 }
 
-/// OM-90: a tenth is dead, of which some refuse a connection and others say nothing, and one is
-/// slow. All others have values by the second request, which waits for none of those.
+/// A tenth of the sources is dead: some refuse a connection, others never answer. One more source
+/// is slow. All others have values by the second request, which does not wait for the dead and the
+/// slow ones (OM-90).
 #[test]
 fn a_thousand_sources_of_which_a_tenth_is_dead() {
     let port = serve();

@@ -73,7 +73,8 @@ fn folders_and_times() {
     assert_eq!(agent.times, wrong.map(|wrong| Err(wrong.to_owned())));
 }
 
-/// OM-1: pmcd ends an agent that does not answer for five seconds, so no request waits that long.
+/// pmcd ends an agent that does not answer within five seconds, so no request waits that long
+/// (OM-1).
 #[test]
 fn times_that_cannot_be_kept() {
     for (text, time, is_said) in [
@@ -89,7 +90,8 @@ fn times_that_cannot_be_kept() {
     }
 }
 
-/// OM-2: a source that hangs delays the start no longer than a request, and the others have values.
+/// A source that hangs delays the start by one request at most, and the other sources have values
+/// (OM-2).
 #[test]
 fn a_source_that_hangs_at_the_start() {
     let host = Host::new();
@@ -107,7 +109,8 @@ fn a_source_that_hangs_at_the_start() {
     assert_eq!(values.value::<f64>(), Some(1.0));
 }
 
-/// OM-1: root before PCP 6.1, and then the user of all agents; an option names another one.
+/// The agent runs as root before PCP 6.1, and since then as the user of all agents; an option names
+/// another user (OM-1).
 #[test]
 fn whose_rights() {
     for (version, options, user) in [

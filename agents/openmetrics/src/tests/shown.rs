@@ -191,8 +191,8 @@ fn labels_and_domains_of_sources() {
     assert!(labels.contains(&script) && !labels.contains("hostname"), "{labels:?}");
 }
 
-/// OM-14, OM-84: requests for the agent's own metrics and for names fetch no source that has
-/// metrics, unless its names are old and may be forgotten.
+/// Requests for the agent's own metrics and for names fetch no source that has metrics, unless its
+/// names are old and may be forgotten (OM-14, OM-84).
 #[test]
 fn sources_are_fetched_when_they_are_needed() {
     for (version, later) in [("6.3.8", 1), ("7.2.2", 2)] {
@@ -233,8 +233,8 @@ fn a_file_becomes_a_script() {
     assert_eq!(value, Some(1.0));
 }
 
-/// OM-63: who asks for an instance that the last document does not have gets no value, and no error
-/// as long as others have some.
+/// A request for an instance that is not in the last document gets no value, and no error as long
+/// as other instances have values (OM-63).
 #[test]
 fn instances_that_are_not_in_the_document() {
     let host = Host::new();
@@ -252,7 +252,8 @@ fn instances_that_are_not_in_the_document() {
     assert_eq!(error(pmcd.fetch(name)), pmda::Error::AGAIN);
 }
 
-/// OM-40: a word that is no value costs its instance alone, and all of them `PM_ERR_AGAIN`.
+/// If a sample's value is no number, its instance has no value; if that is so for all instances,
+/// the request gets `PM_ERR_AGAIN` (OM-40).
 #[test]
 fn words_that_are_no_values() {
     let host = Host::new();

@@ -12,7 +12,7 @@ use super::Host;
 use crate::fetch::tests::{Server, respond};
 use crate::{OpenMetrics, limits};
 
-/// OM-90: what is not there in time is for a later request, and delays nobody.
+/// A document that is late is used by a later request, and delays no other source (OM-90).
 #[test]
 fn a_slow_source_has_values() {
     const LIMIT: Duration = Duration::from_millis(500);
@@ -77,8 +77,8 @@ fn a_slow_source_has_values() {
     }
 }
 
-/// OM-90: a slow source whose document is old is waited for. If it is late again it keeps its
-/// values: they are better than none.
+/// Requests wait for a slow source whose document is old. If the source is late again, it keeps its
+/// values: old ones are better than none (OM-90).
 #[test]
 fn old_values_of_a_slow_source_are_kept() {
     const LIMIT: Duration = Duration::from_millis(200);
@@ -138,8 +138,8 @@ fn has_value(pmcd: &mut Harness<OpenMetrics>) -> bool {
     values.is_ok_and(|values| values.value::<f64>().is_some())
 }
 
-/// OM-90: requests without an answer cost the samples of the time in which the server has none. The
-/// source is asked once more each time, and waited for only shortly.
+/// While a server does not answer, only its own samples are missing. The source is asked again at
+/// each request, which waits only shortly for it (OM-90).
 #[test]
 fn a_source_that_is_stuck() {
     let host = Host::new();
@@ -165,8 +165,8 @@ fn a_source_that_is_stuck() {
     assert_eq!(calls.value_of::<u64>("a"), Some(2 + 2 * 5));
 }
 
-/// OM-90: a late document belongs to the next request for values. A request for names in between
-/// does not use it up.
+/// A late document is for the next request for values; a request for names does not use it up
+/// (OM-90).
 #[test]
 fn a_request_for_names_uses_up_no_document() {
     let host = Host::new();

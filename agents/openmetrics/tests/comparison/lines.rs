@@ -20,8 +20,8 @@ fn status(pmcd: &Pmcd<'_>, source: &str) -> String {
     value.to_owned()
 }
 
-/// OM-22, over TLS with `openssl s_server`: one server whose certificate nobody knows, and one that
-/// wants a certificate itself.
+/// Two servers of `openssl s_server`: one has a certificate that no authority has signed, the other
+/// demands a client certificate (OM-22).
 #[test]
 fn certificates_of_sources() {
     let folder = certified();
@@ -88,7 +88,7 @@ fn certificates_of_sources() {
     }
 }
 
-/// OM-22: a script's own filters and interval; and an address that is asked once.
+/// A script's own filters and interval: within the interval the script is not run again (OM-22).
 #[test]
 fn intervals_and_filters() {
     let host = Host::new("intervals", Which::Ours);
@@ -106,7 +106,8 @@ fn intervals_and_filters() {
     assert!(answer(&pmcd, "control.calls").contains("\"script\"] value 1\n"));
 }
 
-/// OM-98: a FIFO in the place of certificates is not waited for, whatever names it.
+/// A FIFO in place of a file of certificates does not block the agent, whichever setting names it
+/// (OM-98).
 #[test]
 fn certificates_that_nobody_writes() {
     let folder = certified();

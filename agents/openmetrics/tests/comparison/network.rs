@@ -74,7 +74,7 @@ fn outcomes(pmcd: &Pmcd<'_>, ports: &[u16], answers: &mut Answers) {
             } else {
                 "failed"
             };
-            // OM-83: ours for a failure without a status of HTTP.
+            // Our status for a failure without one of HTTP is -1 (OM-83).
             let value = if value == "-1" { "0" } else { value };
             answers.insert((metric.to_owned(), without(ports, source)), without(ports, value));
         }
@@ -218,8 +218,8 @@ const WHOLE: [&str; 15] = [
     "http:127.0.0.1:PORT/m16",
 ];
 
-/// OM-91, OM-94, OM-97, OM-99: addresses as they are sent or refused, what answers mean, and who
-/// gets secrets.
+/// Addresses as they are sent, addresses that are refused, the meaning of answers, and the servers
+/// that get secrets (OM-91, OM-94, OM-97, OM-99).
 #[test]
 fn addresses_and_odd_answers() {
     let other = Server::new(|_| ("200 OK".to_owned(), b"x 1\n".to_vec()));
@@ -301,7 +301,7 @@ fn addresses_and_odd_answers() {
     });
 }
 
-/// OM-96: cookies and users of `~/.netrc`.
+/// Cookies, and logins from `~/.netrc` (OM-96).
 #[test]
 fn cookies_and_netrc() {
     let server = Server::new(|request: &Request| match request.target() {
@@ -351,7 +351,7 @@ fn cookies_and_netrc() {
     });
 }
 
-/// OM-95: what a proxy is asked for, and what it is not asked for.
+/// The requests that go to a proxy, and those that do not (OM-95).
 #[test]
 fn proxies() {
     let direct = Server::new(|_| ("200 OK".to_owned(), b"x 1\n".to_vec()));
@@ -391,8 +391,8 @@ fn proxies() {
     });
 }
 
-/// OM-90: a server that needs longer than the timeout has no values in PCP's agent after the start,
-/// and in ours those of the request before.
+/// If a server needs longer than the timeout, the source has no values in PCP's agent after the
+/// start; in ours it has those of the request before (OM-90).
 #[test]
 fn slow_servers() {
     let slow = Server::new(|request: &Request| {
@@ -431,7 +431,7 @@ fn slow_servers() {
     });
 }
 
-/// OM-90: a request without an answer costs one sample, and the next one has values.
+/// A request without an answer costs one sample; the next request has values (OM-90).
 #[test]
 fn a_request_without_an_answer() {
     let is_mute = Arc::new(AtomicBool::new(false));
@@ -457,7 +457,8 @@ fn a_request_without_an_answer() {
     });
 }
 
-/// OM-98: certificates of the store are trusted, of any kind, and others are not.
+/// Certificates that an authority of the host's store has signed are trusted, whatever their kind;
+/// others are not (OM-98).
 #[test]
 fn certificates() {
     let folder = certified();

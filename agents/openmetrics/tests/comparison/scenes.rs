@@ -73,15 +73,15 @@ fn compare_but(rows: &[differences::Row], scene: impl Fn(Which) -> Answers) {
 fn control(pmcd: &Pmcd<'_>, host: &Host, round: &str, answers: &mut Answers) {
     for metric in ["status", "status_code", "calls"] {
         let answer = text(&pmcd.tool("pminfo", &["-f", &format!("openmetrics.control.{metric}")]));
-        // OM-83: ours for a failure without a status of HTTP.
+        // Our status for a failure without one of HTTP is -1 (OM-83).
         let answer = host.steady(&answer).replace(" value -1", " value 0");
         answers.insert(("control".to_owned(), format!("{round}: {metric}")), answer);
     }
 }
 
-/// OM-13, OM-14, OM-15, OM-63, OM-82, OM-83, OM-84, OM-93: a new source is there at once; a file of
-/// an address that changes is read again; what a source that goes has been stays, without values,
-/// or is forgotten.
+/// A new source has values at once, and a changed file of an address is read again. The metrics of
+/// a removed source stay without values, or are forgotten (OM-13, OM-14, OM-15, OM-63, OM-82,
+/// OM-83, OM-84, OM-93).
 #[test]
 fn sources_come_change_and_go() {
     let rows = [
@@ -121,9 +121,9 @@ fn sources_come_change_and_go() {
     });
 }
 
-/// OM-18, OM-52, OM-66: labels follow each document, more of them than clients can be shown cost no
-/// value, of two sources with one name the older one has it, and filters that change include what
-/// they have excluded.
+/// Labels follow each document, and labels beyond the limit cost no value. If two sources give a
+/// metric the same name, the older source has it. Changed filters include again what they had
+/// excluded (OM-18, OM-52, OM-66).
 #[test]
 fn labels_names_and_filters() {
     compare_but(&[("labels", "", "OM-18")], |which| {
@@ -177,8 +177,8 @@ fn labels_names_and_filters() {
     });
 }
 
-/// OM-1, OM-92: sources that only their owner may read or run have values, or none, for both
-/// agents: it depends on the user that either one becomes.
+/// A source that only its owner may read or run has values or none, the same for both agents: that
+/// depends on the user as whom the agents run (OM-1, OM-92).
 #[test]
 fn sources_of_their_owner_alone() {
     compare(|which| {
@@ -198,7 +198,7 @@ fn sources_of_their_owner_alone() {
     });
 }
 
-/// OM-16, OM-31, OM-64, OM-83, OM-91: headers, redirections, failures and their status.
+/// Headers, redirections, failures and their status (OM-16, OM-31, OM-64, OM-83, OM-91).
 #[test]
 fn sources_over_http() {
     let port = server();
@@ -224,8 +224,8 @@ fn sources_over_http() {
     });
 }
 
-/// OM-72: ours adds names to a large table, which Python's reads, also when ours was killed before
-/// the new names counted.
+/// Our agent adds names to a large table, and Python's reads the table, even if ours was killed
+/// before the new names counted (OM-72).
 #[test]
 fn a_table_that_grows() {
     let host = Host::new("grows", Which::Ours);
@@ -276,7 +276,7 @@ fn text_of(file: &Path) -> String {
     fs::read_to_string(file).expect("a table")
 }
 
-/// OM-4: the metrics of sources have the name of the root, too.
+/// The option for the root renames the metrics of sources, too (OM-4).
 #[test]
 fn another_root() {
     let host = Host::new("root", Which::Ours).named("other");

@@ -30,8 +30,8 @@ fn running(word: &str) -> usize {
         .count()
 }
 
-/// OM-21, OM-90: scripts end what they have started, slow ones have values, and what they leave
-/// behind is no matter of the next fetch.
+/// When a script ends, its children are ended; a slow script has values; output of an earlier fetch
+/// does not get into the next one (OM-21, OM-90).
 #[test]
 fn scripts() {
     let scene = |which| {

@@ -40,9 +40,9 @@ fn ends(process: u32) -> bool {
     false
 }
 
-/// OM-2: an agent that ends by a signal, HUP among them, has no metrics any more; when pmcd gets
-/// HUP it starts it again, and all is as before. One that runs stays the same process when pmcd
-/// gets HUP.
+/// An agent that was ended by a signal, HUP included, has no metrics; when pmcd gets HUP, pmcd
+/// starts the agent again, and all is as before. An agent that still runs stays the same process
+/// when pmcd gets HUP (OM-2).
 #[test]
 fn pmcd_starts_it_again() {
     for which in [Which::Python, Which::Ours] {
@@ -66,7 +66,7 @@ fn pmcd_starts_it_again() {
     }
 }
 
-/// OM-2: the agent ends with pmcd, whatever ends that.
+/// The agent ends with pmcd, whichever signal ends pmcd (OM-2).
 #[test]
 fn it_ends_with_pmcd() {
     for which in [Which::Python, Which::Ours] {

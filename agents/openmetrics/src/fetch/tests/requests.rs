@@ -60,7 +60,8 @@ fn ask(fetcher: &mut Fetcher, url: &str) -> Result<(u16, String), Failure> {
     all(fetcher, &[target(url)]).remove(0)
 }
 
-/// OM-91: which status is a failure, and its words, which are the server's own if it has some.
+/// A status from 400 to 599 is a failure, reported with the server's own words if it sends some
+/// (OM-91).
 #[test]
 fn statuses() {
     let (server, _) = remembering(|path, out| {
@@ -99,7 +100,7 @@ fn statuses() {
     }
 }
 
-/// OM-91: 30 redirections are followed.
+/// Up to 30 redirections are followed (OM-91).
 #[test]
 fn redirections_are_counted() {
     let (server, seen) = remembering(|path, out| {
@@ -117,8 +118,8 @@ fn redirections_are_counted() {
     assert_eq!((reason.as_str(), paths(&seen).len()), ("Exceeded 30 redirects.", 31));
 }
 
-/// OM-91: an address is asked each time, also one that has moved for good: a reply of one bad moment
-/// is no longer than that.
+/// Each request asks the original address, even after a permanent redirection (301, 308): such a
+/// reply may have been a passing fault of the server (OM-91).
 #[test]
 fn where_an_address_has_moved() {
     let (server, seen) = remembering(|path, out| match path {
@@ -208,7 +209,8 @@ fn bodies_of_redirections() {
     }
 }
 
-/// OM-16, OM-96, OM-99: who is told what.
+/// A redirection within the server keeps headers and secrets; one to another server drops them
+/// (OM-16, OM-96, OM-99).
 #[test]
 fn headers_and_secrets() {
     let (other, seen_by_other) = remembering(|path, out| match path {
@@ -276,8 +278,8 @@ fn headers_and_secrets() {
     }
 }
 
-/// OM-96: cookies are one source's. A HEADER: line with Cookie takes their place, and whoever is
-/// refused sends them no more.
+/// Each source has cookies of its own. A HEADER line with `Cookie` replaces them, and a refused
+/// request drops them (OM-96).
 #[test]
 fn cookies() {
     let is_refusing = Arc::new(AtomicBool::new(false));
@@ -308,8 +310,9 @@ fn cookies() {
     assert_eq!(cookies(2, &[]), ["session=1", "session=1"]);
 }
 
-/// OM-22: secrets in files are read for each request, are sent to the source's own server alone, and
-/// are the first of all; one that cannot be read leaves the server without a request.
+/// Files with secrets are read again for each request. The secret goes to the source's own server
+/// alone, and wins over HEADER and the address. If the file cannot be read, no request is sent
+/// (OM-22).
 #[test]
 fn secrets_in_files() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -464,8 +467,8 @@ fn connections_of_sources_with_lines_of_their_own() {
     assert_eq!(server.connections.load(Ordering::SeqCst), 3);
 }
 
-/// OM-95: a proxy is asked for whole addresses of `http:`, and to connect for `https:`; it is told
-/// who asks, and named where it fails.
+/// A proxy gets whole addresses for `http:` and CONNECT for `https:`, each with the login of the
+/// proxy; a failure names the proxy (OM-95).
 #[test]
 fn by_a_proxy() {
     let (proxy, seen) = remembering(|path, out| {

@@ -131,7 +131,7 @@ fn refused(client: &http::Client, url: &str, secure: &Secure) -> String {
     get(client, url, Some(secure)).expect_err("no answer").reason
 }
 
-/// OM-22: one source trusts a certificate, or anybody, and the others do not.
+/// What one source trusts, a certificate or any server, the other sources do not trust (OM-22).
 #[test]
 fn authorities_of_a_source() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -203,7 +203,8 @@ fn authorities_of_a_source() {
     }
 }
 
-/// OM-22: a server that wants to know who asks, and what may be wrong with the files that say so.
+/// A server that demands a client certificate gets it; wrong or missing files are named in the
+/// failure (OM-22).
 #[test]
 fn certificates_of_a_source() {
     let directory = tempfile::tempdir().expect("a directory");

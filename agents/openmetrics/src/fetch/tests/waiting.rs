@@ -22,7 +22,7 @@ fn until(what: &str, mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// OM-90: a source that is late is under way until a later request takes what has come.
+/// The fetch of a late source goes on until a later request takes its document (OM-90).
 #[test]
 fn what_is_late_arrives() {
     let directory = tempfile::tempdir().expect("a directory");

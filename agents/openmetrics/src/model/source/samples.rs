@@ -11,7 +11,7 @@ use crate::limits;
 use crate::model::instances::number_size;
 use crate::model::losses::Loss;
 use crate::model::metric::Metric;
-use crate::model::news::{Known, News};
+use crate::model::news::{NameTarget, News};
 use crate::names::{self, Definition, Note};
 
 /// One more than the greatest serial of an instance domain.
@@ -107,24 +107,24 @@ impl Source {
     fn take_sample<'t>(
         &mut self,
         sample: &Sample<'_, 't>,
-        last: &mut Option<(Cow<'t, str>, Known)>,
+        last: &mut Option<(Cow<'t, str>, NameTarget)>,
         files: &Files,
         news: &mut News,
     ) -> Result<(), Wrong> {
-        let known = match last {
-            Some((name, known)) if *name == sample.name => *known,
+        let target = match last {
+            Some((name, target)) if *name == sample.name => *target,
             _ => {
-                let known = match self.by_name.get(&*sample.name) {
-                    Some(known) => *known,
+                let target = match self.by_name.get(&*sample.name) {
+                    Some(target) => *target,
                     None => self.meet(sample, files, news)?,
                 };
-                *last = Some((sample.name.clone(), known));
-                self.begin_metric(known, sample);
-                known
+                *last = Some((sample.name.clone(), target));
+                self.begin_metric(target, sample);
+                target
             }
         };
         news.samples += 1;
-        news.shown += usize::from(self.store(known, sample));
+        news.shown += usize::from(self.store(target, sample));
         Ok(())
     }
 
@@ -133,7 +133,7 @@ impl Source {
     ///
     /// # Errors
     /// The name is not allowed.
-    fn meet(&mut self, sample: &Sample<'_, '_>, files: &Files, news: &mut News) -> Result<Known, Wrong> {
+    fn meet(&mut self, sample: &Sample<'_, '_>, files: &Files, news: &mut News) -> Result<NameTarget, Wrong> {
         let name = &*sample.name;
         if !self.config.includes_metric(name) {
             // Beyond the budget names are not remembered: the filters are asked each time.
@@ -146,39 +146,39 @@ impl Source {
                     self.name,
                     Excerpt(name)
                 );
-                self.by_name.insert(name.into(), Known::Excluded);
+                self.by_name.insert(name.into(), NameTarget::Excluded);
             }
-            return Ok(Known::Excluded);
+            return Ok(NameTarget::Excluded);
         }
         if !names::is_valid(name) {
             return Err(Wrong::name(sample, &format!("invalid metric name: {}", Excerpt(name))));
         }
-        let is_known = self.numbers.knows(name);
-        let has_room = if is_known {
+        let has_number = self.numbers.knows(name);
+        let has_room = if has_number {
             self.budget.may_load()
         } else {
             self.budget.has_room(metric_size(name))
         };
         // What is lost by a limit is not remembered, so that names that come and go cost nothing.
         if !has_room {
-            return Ok(Known::Lost(Loss::Memory));
+            return Ok(NameTarget::Lost(Loss::Memory));
         }
         if !self.budget.has_memory(metric_size(name)) {
-            return Ok(Known::Lost(Loss::System));
+            return Ok(NameTarget::Lost(Loss::System));
         }
         let item = match self.numbers.number(name) {
             Ok(item) => item,
-            Err(Full::Numbers) => return Ok(Known::Lost(Loss::Names)),
-            Err(Full::File) => return Ok(Known::Lost(Loss::File)),
-            Err(Full::Memory) => return Ok(Known::Lost(Loss::System)),
+            Err(Full::Numbers) => return Ok(NameTarget::Lost(Loss::Names)),
+            Err(Full::File) => return Ok(NameTarget::Lost(Loss::File)),
+            Err(Full::Memory) => return Ok(NameTarget::Lost(Loss::System)),
         };
-        if !is_known {
+        if !has_number {
             self.budget.charge(metric_size(name));
         }
         let serial = limits::SOURCES + 1 + self.cluster * limits::METRICS + item;
         if serial >= SERIALS {
-            self.by_name.insert(name.into(), Known::Lost(Loss::Serial));
-            return Ok(Known::Lost(Loss::Serial));
+            self.by_name.insert(name.into(), NameTarget::Lost(Loss::Serial));
+            return Ok(NameTarget::Lost(Loss::Serial));
         }
         let mut definition = Definition::of(sample, &self.config);
         let notes = std::mem::take(&mut definition.notes);
@@ -197,11 +197,11 @@ impl Source {
         };
         let metric = match Metric::new(item, definition, sample, &self.config, self.generation, table) {
             Ok(metric) => metric,
-            Err(loss) => return Ok(Known::Lost(loss)),
+            Err(loss) => return Ok(NameTarget::Lost(loss)),
         };
         let long = metric.kept_size().saturating_sub(SHORT);
         if long > 0 && !self.budget.has_room(long) {
-            return Ok(Known::Lost(Loss::Memory));
+            return Ok(NameTarget::Lost(Loss::Memory));
         }
         self.budget.charge(long);
         for note in notes {
@@ -210,20 +210,20 @@ impl Source {
                 Note::Error(text) => log::error!("{} (source {})", Excerpt(&text), self.name),
             }
         }
-        let place = self.metrics.len();
+        let index = self.metrics.len();
         self.metrics.push(metric);
-        news.metrics.push(place);
-        self.by_name.insert(name.into(), Known::Metric(place));
-        Ok(Known::Metric(place))
+        news.metrics.push(index);
+        self.by_name.insert(name.into(), NameTarget::Metric(index));
+        Ok(NameTarget::Metric(index))
     }
 
     /// Begins the samples of a metric: adds what is lost of all of them.
-    fn begin_metric(&mut self, known: Known, sample: &Sample<'_, '_>) {
-        let loss = match known {
-            Known::Excluded => return,
-            Known::Lost(loss) => loss,
-            Known::Metric(place) => {
-                let Some(metric) = self.metrics.get_mut(place) else {
+    fn begin_metric(&mut self, target: NameTarget, sample: &Sample<'_, '_>) {
+        let loss = match target {
+            NameTarget::Excluded => return,
+            NameTarget::Lost(loss) => loss,
+            NameTarget::Metric(index) => {
+                let Some(metric) = self.metrics.get_mut(index) else {
                     return;
                 };
                 if metric.is_refused {
@@ -293,16 +293,16 @@ impl Source {
 
     /// Stores the value of a sample, unless its name is ignored or a limit is met. Returns whether
     /// it is shown.
-    fn store(&mut self, known: Known, sample: &Sample<'_, '_>) -> bool {
-        let place = match known {
-            Known::Metric(place) => place,
-            Known::Lost(loss) => {
+    fn store(&mut self, target: NameTarget, sample: &Sample<'_, '_>) -> bool {
+        let index = match target {
+            NameTarget::Metric(index) => index,
+            NameTarget::Lost(loss) => {
                 self.losses.add_sample(loss);
                 return false;
             }
-            Known::Excluded => return false,
+            NameTarget::Excluded => return false,
         };
-        let Some(metric) = self.metrics.get_mut(place) else {
+        let Some(metric) = self.metrics.get_mut(index) else {
             return false;
         };
         if metric.is_refused {
@@ -330,18 +330,18 @@ impl Source {
             (news.shown, news.samples) = (0, 0);
         }
         let is_document = news.no_document.is_none();
-        for (place, metric) in self.metrics.iter_mut().enumerate() {
+        for (index, metric) in self.metrics.iter_mut().enumerate() {
             if metric.end() {
-                news.labels.push(place);
+                news.labels.push(index);
             }
             if is_document && self.generation.forgets() && metric.is_shown != metric.is_in_document() {
                 metric.is_shown = !metric.is_shown;
-                let places = if metric.is_shown {
+                let changed = if metric.is_shown {
                     &mut news.metrics
                 } else {
                     &mut news.gone
                 };
-                places.push(place);
+                changed.push(index);
             }
         }
         self.numbers.save();

@@ -16,7 +16,7 @@ fn an_address_is_in_a_small_regular_file() {
         let (name, kind) = ("a".to_owned(), Kind::Url);
         let path = path.to_owned();
         let mut source = Source::new(
-            Found { path, name, kind },
+            SourceFile { path, name, kind },
             1,
             &"openmetrics".into(),
             &files,
@@ -50,7 +50,7 @@ fn source(path: &Path, kind: Kind) -> Source {
     let (name, path) = ("a".to_owned(), path.to_owned());
     let files = Files::new(path.parent().expect("a folder"), 144);
     Source::new(
-        Found { path, name, kind },
+        SourceFile { path, name, kind },
         1,
         &"openmetrics".into(),
         &files,
@@ -58,7 +58,8 @@ fn source(path: &Path, kind: Kind) -> Source {
     )
 }
 
-/// OM-22: the head of a script is searched by whole lines.
+/// The head of a script ends with its last whole line; a line that is cut off does not count
+/// (OM-22).
 #[test]
 fn heads_of_scripts() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -211,7 +212,7 @@ fn a_limit_is_met_once() {
     );
 }
 
-/// OM-72: the numbers of instances are in the file of the metric's own domain.
+/// The numbers of instances are in the file of the metric's own domain (OM-72).
 #[test]
 fn files_of_instances() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -225,7 +226,8 @@ fn files_of_instances() {
     }
 }
 
-/// OM-73: a look comes each quarter of the time, and what is forgotten makes room for others.
+/// Every quarter of the FORGET time the source is examined, and forgotten series give their memory
+/// back (OM-73).
 #[test]
 fn forgotten_series_give_their_memory_back() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -358,8 +360,8 @@ fn lost(source: &mut Source, files: &Files, document: &str) -> (usize, usize, Op
     (news.shown, source.lost_samples(), source.not_shown())
 }
 
-/// OM-38, OM-39, OM-40, OM-43, OM-60: each reason is told with its first line, and costs nothing
-/// else.
+/// Each reason is reported with the first line that it concerns, and the other lines are shown
+/// (OM-38, OM-39, OM-40, OM-43, OM-60).
 #[test]
 fn each_loss_is_told() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -409,8 +411,8 @@ fn each_loss_is_told() {
     }
 }
 
-/// OM-57: a metric keeps its type; the status says so until its file is written anew, and then it
-/// has the new one.
+/// A metric keeps its type; the status says so until the source's file is written again, and then
+/// the metric gets the new type (OM-57).
 #[test]
 fn types_that_change() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -433,8 +435,8 @@ fn types_that_change() {
     assert_eq!(source.metrics()[0].semantics, Semantics::Counter);
 }
 
-/// OM-38: a page is no document if most of its lines are no samples. It has no values, takes no
-/// names away, and the one before and the one behind it are as if it were not there.
+/// A page is no document if most of its lines are no samples. Such a page has no values and takes
+/// no names away, and the documents before and after it are read as if it had not come (OM-38).
 #[test]
 fn pages_that_are_no_documents() {
     let directory = tempfile::tempdir().expect("a directory");
