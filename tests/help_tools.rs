@@ -74,8 +74,8 @@ fn chkhelp(directory: &Path, args: &[&str]) -> String {
     ours
 }
 
-/// HELP-2, HELP-5, HELP-41, HELP-42: the whole table, texts of metrics and instance domains, by
-/// name and by kind.
+/// chkhelp shows all that newhelp has written: the whole table, texts of metrics and instance
+/// domains, by name and by kind (HELP-2, HELP-5, HELP-41, HELP-42).
 #[test]
 fn chkhelp_reads_what_newhelp_writes() {
     let directory = directory("good");
@@ -102,7 +102,7 @@ fn chkhelp_reads_what_newhelp_writes() {
     }
 }
 
-/// HELP-6: a database without entries.
+/// chkhelp reads a database without entries (HELP-6).
 #[test]
 fn chkhelp_on_nothing() {
     let directory = directory("nothing");
@@ -112,7 +112,7 @@ fn chkhelp_on_nothing() {
     chkhelp(&directory, &["-H", "-O", "-i", "-p", "t"]);
 }
 
-/// HELP-21: what is no help database is told from what cannot be read.
+/// A file that is no help database gives another error than a file that cannot be read (HELP-21).
 #[test]
 fn chkhelp_on_what_is_no_database() {
     let directory = directory("wrong");

@@ -435,7 +435,9 @@ int main(void)
 }
 "#;
 
-/// WIRE-32: why the daemon says that it is ready only after it has said that it is not.
+/// An agent in C that reports only that it is ready, and not first that it is not ready, is dropped
+/// at the next request: pmcd takes the report for the reply (WIRE-32). Therefore the daemon of the
+/// crate reports both, in this order.
 #[test]
 fn ready_when_ready() -> Result<(), String> {
     let (environment, names) = environment("ready_when_ready", &[]);

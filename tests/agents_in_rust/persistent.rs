@@ -49,7 +49,7 @@ fn named(numbers: &[(u32, &str)]) -> Vec<(u32, String)> {
         .collect()
 }
 
-/// CACHE-74, CACHE-92: one format of files for both.
+/// Agents in C and in Rust read each other's files of instance numbers (CACHE-74, CACHE-92).
 #[test]
 fn one_file_for_c_and_rust() {
     let (environment, names) = environment("persistent", &["simple"]);

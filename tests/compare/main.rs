@@ -349,7 +349,7 @@ fn what_cannot_be_compared_is_said() {
     let text = String::from_utf8_lossy(&outcome.stdout).into_owned();
     let last = text.lines().last().unwrap_or_default();
     assert!(
-        last.starts_with("could not compare 2 of 3 agents; equal: 1 agents, 7 metrics, ")
+        last.starts_with("could not compare 2 of 3 agents; equal: 1 agent, 7 metrics, ")
             && last.ends_with(" answers; not compared: trace, lost"),
         "{last}"
     );
@@ -435,7 +435,7 @@ fn an_agent_without_metrics() {
     let outcome = bounded(host.command(&[]), LIMIT);
     let text = String::from_utf8_lossy(&outcome.stdout).into_owned();
     assert_eq!(outcome.end, "exit 2", "{text}");
-    let last = "could not compare 1 of 1 agents; equal: 0 agents, 0 metrics, 0 answers; without metrics: xfs";
+    let last = "could not compare 1 of 1 agent; equal: 0 agents, 0 metrics, 0 answers; without metrics: xfs";
     assert_eq!(text.lines().last(), Some(last), "{text}");
 }
 
@@ -450,7 +450,7 @@ fn lines_for_people() {
     assert!(
         text.lines()
             .last()
-            .is_some_and(|line| line.starts_with("equal: 1 agents, 7 metrics, ")),
+            .is_some_and(|line| line.starts_with("equal: 1 agent, 7 metrics, ")),
         "{text}"
     );
     assert!(text.contains("resident memory, KiB"), "{text}");

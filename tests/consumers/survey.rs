@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 use pcp_pmda_rust_compare::client::Client;
 use pcp_pmda_rust_compare::difference::Comparison;
 pub use pcp_pmda_rust_compare::survey::Answers;
-use pcp_pmda_rust_compare::survey::{self, Extent, Seen};
+use pcp_pmda_rust_compare::survey::{self, Extent, Survey};
 use pcp_pmda_test::pcp::Pmcd;
 use pcp_pmda_test::{compile_c, profile_dir, root};
 
@@ -38,7 +38,7 @@ pub fn of(pmcd: &Pmcd<'_>) -> Result<Answers, String> {
         let metrics = survey::metrics(&mut client)?;
         let mut answers = Answers::new();
         for (domain, metrics) in metrics {
-            let seen = survey::take(&mut Client::connect(&pmcd.socket())?, &metrics, extent)?;
+            let survey = survey::take(&mut Client::connect(&pmcd.socket())?, &metrics, extent)?;
             // Of several agents each has domain labels and clusters.
             let of_agent = |(question, answer): (String, String)| {
                 let is_shared = question.starts_with("domain ") || question.starts_with("cluster ");
@@ -49,7 +49,7 @@ pub fn of(pmcd: &Pmcd<'_>) -> Result<Answers, String> {
                 };
                 (name, answer)
             };
-            answers.extend(seen.answers.into_iter().map(of_agent));
+            answers.extend(survey.answers.into_iter().map(of_agent));
         }
         Ok(answers)
     };
@@ -59,10 +59,10 @@ pub fn of(pmcd: &Pmcd<'_>) -> Result<Answers, String> {
 /// Reads the lines of the survey client; a question that is asked twice gets a number.
 pub fn parse(text: &str) -> Answers {
     let mut answers = Answers::new();
-    let mut seen = BTreeMap::<&str, usize>::new();
+    let mut counts = BTreeMap::<&str, usize>::new();
     for line in text.lines() {
         let (question, answer) = line.split_once('\t').unwrap_or((line, ""));
-        let count = seen.entry(question).or_default();
+        let count = counts.entry(question).or_default();
         *count += 1;
         answers.insert(format!("{question} #{count}"), answer.to_owned());
     }
@@ -89,16 +89,16 @@ pub fn compare(
     mut c: impl FnMut() -> Result<Answers, String>,
     mut ours: impl FnMut() -> Result<Answers, String>,
 ) -> Result<usize, String> {
-    let seen = |answers| Seen {
+    let survey = |answers| Survey {
         answers,
-        ..Seen::default()
+        ..Survey::default()
     };
     let mut comparison = Comparison::default();
-    comparison.add_c(seen(c()?));
+    comparison.add_c(survey(c()?));
     let mut rounds = 0;
     while rounds < ATTEMPTS || comparison.is_open(rounds) {
-        comparison.add_ours(seen(ours()?));
-        comparison.add_c(seen(c()?));
+        comparison.add_ours(survey(ours()?));
+        comparison.add_c(survey(c()?));
         rounds += 1;
         if comparison.differences().is_some_and(BTreeMap::is_empty) {
             return Ok(comparison.ours().map_or(0, |ours| ours.answers.len()));

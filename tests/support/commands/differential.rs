@@ -71,6 +71,7 @@ fn show(program: &Program, fault: &Fault) -> Result<(), String> {
     lines.iter().take(LINES).for_each(|line| println!("{line}"));
     let more = match lines.len().saturating_sub(LINES) {
         0 => "All of both".to_owned(),
+        1 => "1 more line differs".to_owned(),
         more => format!("{more} more lines differ"),
     };
     println!("  {more}: diff -y {} {}", pictures[0].display(), pictures[1].display());

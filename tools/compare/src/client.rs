@@ -65,7 +65,7 @@ impl Client {
         self.tell(write)?;
         let mut reply = self.receive()?;
         // Before the values, pmcd says in a positive status which changes it has seen meanwhile:
-        // agents that have come or gone, names (PMCD_AGENT_CHANGE, PMCD_NAMES_CHANGE …; WIRE-81).
+        // agents that have come or gone, names (PMCD_AGENT_CHANGE, PMCD_NAMES_CHANGE …) (WIRE-81).
         while expect_kind(&reply, Kind::PDU_ERROR).is_ok() && decode::error(&reply)? > 0 {
             reply = self.receive()?;
         }
@@ -94,8 +94,12 @@ impl Client {
 }
 
 fn expect_kind(pdu: &[u8], kind: Kind) -> Result<()> {
-    let found = pmda_core::wire::number(pdu, 4).map(Kind);
-    if found == Some(kind) { Ok(()) } else { Err(Error::IPC) }
+    let received = pmda_core::wire::number(pdu, 4).map(Kind);
+    if received == Some(kind) {
+        Ok(())
+    } else {
+        Err(Error::IPC)
+    }
 }
 
 #[cfg(test)]
@@ -123,7 +127,7 @@ mod tests {
         (outcome, pmcd.join().expect("no panic"))
     }
 
-    /// WIRE-80: the status and features that pmcd 6.0.3 sends, and the answer to them.
+    /// The status and features that pmcd 6.0.3 sends, and the answer to them (WIRE-80).
     #[test]
     fn handshake() {
         const CREDS: [u8; 20] = [0, 0, 0, 20, 0, 0, 0x70, 0x0c, 0, 0, 0, 0, 0, 0, 0, 1, 1, 2, 0, 0];

@@ -15,7 +15,7 @@ use crate::difference::{Comparison, Differences, ROUNDS};
 use crate::host::{Agent, Channel, Host};
 use crate::pmcd::Pmcd;
 use crate::processes::{self, Guard, Usage};
-use crate::survey::{self, Extent, Metrics, Seen};
+use crate::survey::{self, Extent, Metrics, Survey};
 
 /// How long an agent may take until it is ready.
 const READY: Duration = Duration::from_secs(60);
@@ -90,8 +90,8 @@ pub struct Outcome {
     pub agent: Agent,
     /// What has come out.
     pub verdict: Verdict,
-    /// What ours has seen in its last run.
-    pub seen: Seen,
+    /// The survey of the last run on ours.
+    pub survey: Survey,
     /// How many answers the host has changed itself.
     pub moving: usize,
     /// What it has used; nothing for a shared object, which is in pmcd.
@@ -161,8 +161,8 @@ pub fn compare(settings: &Settings, guard: &Guard, progress: &dyn Fn(&str)) -> R
 fn selected(host: &Host, names: &[String]) -> Result<Vec<Agent>, String> {
     for name in names {
         if !host.agents.iter().any(|agent| agent.name == *name) {
-            let known: Vec<&str> = host.agents.iter().map(|agent| agent.name.as_str()).collect();
-            return Err(format!("pmcd.conf names no agent {name}, but {}", known.join(", ")));
+            let names: Vec<&str> = host.agents.iter().map(|agent| agent.name.as_str()).collect();
+            return Err(format!("pmcd.conf names no agent {name}, but {}", names.join(", ")));
         }
     }
     let is_wanted = |agent: &&Agent| names.is_empty() || names.contains(&agent.name);
@@ -197,7 +197,7 @@ fn outcome(candidate: Candidate) -> Outcome {
         agent: candidate.agent,
         verdict,
         moving: candidate.comparison.moving(),
-        seen: candidate.comparison.ours().cloned().unwrap_or_default(),
+        survey: candidate.comparison.ours().cloned().unwrap_or_default(),
         usages: candidate.usages,
     }
 }
@@ -221,18 +221,18 @@ impl Candidate {
         self.c_failed.is_none() && (may_run || self.comparison.is_open(rounds))
     }
 
-    fn add(&mut self, library: Library, outcome: Result<Seen, Failure>) {
+    fn add(&mut self, library: Library, outcome: Result<Survey, Failure>) {
         let failed = match library {
             Library::C => &mut self.c_failed,
             Library::Ours => &mut self.ours_failed,
         };
         match outcome {
             Err(failure) => *failed = Some(failure),
-            Ok(seen) => {
+            Ok(survey) => {
                 *failed = None;
                 match library {
-                    Library::C => self.comparison.add_c(seen),
-                    Library::Ours => self.comparison.add_ours(seen),
+                    Library::C => self.comparison.add_c(survey),
+                    Library::Ours => self.comparison.add_ours(survey),
                 }
             }
         }
@@ -281,15 +281,15 @@ impl Whole<'_> {
         drop(client);
         for agent in &wanted {
             (self.progress)(&format!("run {number} on {name}: {}", agent.name));
-            let seen = self.survey(&pmcd, agent, &metrics);
+            let survey = self.survey(&pmcd, agent, &metrics);
             let candidate = self.candidates.iter_mut().find(|other| other.agent == *agent);
-            candidate.expect("it was wanted").add(library, seen);
+            candidate.expect("it was wanted").add(library, survey);
         }
         self.take_usages(&pmcd, library);
         Ok(())
     }
 
-    fn survey(&self, pmcd: &Pmcd<'_>, agent: &Agent, metrics: &Metrics) -> Result<Seen, Failure> {
+    fn survey(&self, pmcd: &Pmcd<'_>, agent: &Agent, metrics: &Metrics) -> Result<Survey, Failure> {
         let processes = pmcd.processes();
         if agent.channel == Channel::Pipe && !processes.contains_key(&agent.name) {
             return Err(format!("it does not start: {}", pmcd.last_words(&agent.name)).into());
@@ -302,14 +302,14 @@ impl Whole<'_> {
             fetches: self.settings.fetches,
             stores: false,
         };
-        let seen = pmcd.connect().and_then(|mut client| {
+        let survey = pmcd.connect().and_then(|mut client| {
             let status = status(&mut client, agent);
             status.and_then(|()| match own {
-                [] => Ok(Seen::default()),
+                [] => Ok(Survey::default()),
                 _ => survey::take(&mut client, own, extent),
             })
         });
-        let seen = seen.map_err(|error| format!("{}: {}", reason(error), pmcd.last_words(&agent.name)))?;
+        let survey = survey.map_err(|error| format!("{}: {}", reason(error), pmcd.last_words(&agent.name)))?;
         let pids = processes.get(&agent.name);
         if pids.is_some_and(|pids| processes::usage(pids).resident == 0) {
             return Err(format!("it has ended: {}", pmcd.last_words(&agent.name)).into());
@@ -317,11 +317,11 @@ impl Whole<'_> {
         if own.is_empty() {
             return Err(Failure::NoMetrics);
         }
-        if !seen.has_answers() {
+        if !survey.has_answers() {
             let said = pmcd.last_words(&agent.name);
             return Err(format!("it answers nothing but errors: {said}").into());
         }
-        Ok(seen)
+        Ok(survey)
     }
 
     fn take_usages(&mut self, pmcd: &Pmcd<'_>, library: Library) {

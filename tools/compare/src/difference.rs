@@ -15,7 +15,7 @@ use std::sync::LazyLock;
 
 use regex_lite::Regex;
 
-use crate::survey::{Answers, Seen};
+use crate::survey::{Answers, Survey};
 
 /// In how many rounds a difference must show.
 pub const ROUNDS: usize = 3;
@@ -47,29 +47,29 @@ pub type Differences = BTreeMap<String, Difference>;
 /// The runs of the C library, each followed by one of ours but the last.
 #[derive(Default, Debug)]
 pub struct Comparison {
-    c: Vec<Seen>,
-    ours: Option<Seen>,
+    c: Vec<Survey>,
+    ours: Option<Survey>,
     lasting: Option<Differences>,
 }
 
 impl Comparison {
     /// Takes note of a run of the C library. After one of ours it ends a round.
-    pub fn add_c(&mut self, seen: Seen) {
-        self.c.push(seen);
+    pub fn add_c(&mut self, survey: Survey) {
+        self.c.push(survey);
         let Some(ours) = &self.ours else { return };
         if self.c.len() < 2 {
             return;
         }
-        let mut found = differences(&self.c, ours);
+        let mut differences = differences(&self.c, ours);
         if let Some(lasting) = &self.lasting {
-            found.retain(|question, now| lasting.get(question).is_some_and(|before| before.lasts_in(now)));
+            differences.retain(|question, now| lasting.get(question).is_some_and(|before| before.lasts_in(now)));
         }
-        self.lasting = Some(found);
+        self.lasting = Some(differences);
     }
 
     /// Takes note of a run of ours.
-    pub fn add_ours(&mut self, seen: Seen) {
-        self.ours = Some(seen);
+    pub fn add_ours(&mut self, survey: Survey) {
+        self.ours = Some(survey);
     }
 
     /// Whether the agent has answered in a run of the C library.
@@ -94,40 +94,44 @@ impl Comparison {
         !lasting.is_empty() && rounds < if by_chance { ROUNDS_OF_VALUES } else { ROUNDS }
     }
 
-    /// What ours has seen in its last run.
+    /// The survey of the last run on ours.
     #[must_use]
-    pub fn ours(&self) -> Option<&Seen> {
+    pub fn ours(&self) -> Option<&Survey> {
         self.ours.as_ref()
     }
 
     /// How many answers the C library has given differently itself: the host's own changes.
     #[must_use]
     pub fn moving(&self) -> usize {
-        let asked: BTreeSet<&String> = self.c.iter().flat_map(|seen| seen.answers.keys()).collect();
-        let first = |question: &String| self.c.first().and_then(|seen| seen.answers.get(question));
-        let moves = |question: &&String| self.c.iter().any(|seen| seen.answers.get(*question) != first(question));
+        let asked: BTreeSet<&String> = self.c.iter().flat_map(|survey| survey.answers.keys()).collect();
+        let first = |question: &String| self.c.first().and_then(|survey| survey.answers.get(question));
+        let moves = |question: &&String| {
+            self.c
+                .iter()
+                .any(|survey| survey.answers.get(*question) != first(question))
+        };
         asked.into_iter().filter(moves).count()
     }
 }
 
 /// The questions that ours answers differently from each run of the C library.
-fn differences(truth: &[Seen], ours: &Seen) -> Differences {
-    let maps: Vec<&Answers> = truth.iter().map(|seen| &seen.answers).collect();
-    let mut found = of_answers(&maps, &ours.answers);
+fn differences(truth: &[Survey], ours: &Survey) -> Differences {
+    let maps: Vec<&Answers> = truth.iter().map(|survey| &survey.answers).collect();
+    let mut differences = of_answers(&maps, &ours.answers);
     if let [.., before, after] = truth {
-        found.extend(of_counters(before, ours, after));
+        differences.extend(of_counters(before, ours, after));
     }
-    found
+    differences
 }
 
 fn of_answers(truth: &[&Answers], ours: &Answers) -> Differences {
-    let mut found = Differences::new();
+    let mut differences = Differences::new();
     let mut note = |question: &String, c: Option<&str>, mine: Option<&str>| {
         let difference = Difference {
             c: c.map(str::to_owned),
             ours: mine.map(str::to_owned),
         };
-        found.insert(question.clone(), difference);
+        differences.insert(question.clone(), difference);
     };
     let asked: BTreeSet<&String> = truth.iter().flat_map(|answers| answers.keys()).collect();
     // Questions that come and go on the C library (processes, for instance), with their numbers
@@ -162,13 +166,13 @@ fn of_answers(truth: &[&Answers], ours: &Answers) -> Differences {
             note(question, None, Some(mine));
         }
     }
-    found
+    differences
 }
 
 /// The counters of the host (those that have gone on between the two runs of the C library) that
 /// ours shows lower than before, or higher than after.
-fn of_counters(before: &Seen, ours: &Seen, after: &Seen) -> Differences {
-    let mut found = Differences::new();
+fn of_counters(before: &Survey, ours: &Survey, after: &Survey) -> Differences {
+    let mut differences = Differences::new();
     for (counter, (first, last)) in &ours.counters {
         let (Some(before), Some(after)) = (before.counters.get(counter), after.counters.get(counter)) else {
             continue;
@@ -179,10 +183,10 @@ fn of_counters(before: &Seen, ours: &Seen, after: &Seen) -> Differences {
                 c: Some("rises from run to run".to_owned()),
                 ours: Some(if *first < before.1 { "went back" } else { "went ahead" }.to_owned()),
             };
-            found.insert(format!("{counter} as a counter"), difference);
+            differences.insert(format!("{counter} as a counter"), difference);
         }
     }
-    found
+    differences
 }
 
 /// Whether a metric measures the agents' own processes, of which the library is a part: the memory
@@ -243,8 +247,8 @@ fn shape(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn seen(answers: &[(&str, &str)], counters: &[(&str, i128)]) -> Seen {
-        Seen {
+    fn survey(answers: &[(&str, &str)], counters: &[(&str, i128)]) -> Survey {
+        Survey {
             answers: answers
                 .iter()
                 .map(|(question, answer)| ((*question).into(), (*answer).into()))
@@ -253,11 +257,11 @@ mod tests {
                 .iter()
                 .map(|(name, value)| ((*name).into(), (*value, *value)))
                 .collect(),
-            ..Seen::default()
+            ..Survey::default()
         }
     }
 
-    fn round(before: Seen, ours: Seen, after: Seen) -> Vec<String> {
+    fn round(before: Survey, ours: Survey, after: Survey) -> Vec<String> {
         let mut comparison = Comparison::default();
         comparison.add_c(before);
         comparison.add_ours(ours);
@@ -267,12 +271,12 @@ mod tests {
 
     #[test]
     fn what_stands_must_be_the_same() {
-        let c = || seen(&[("a", "1"), ("b", "\"x\"")], &[]);
+        let c = || survey(&[("a", "1"), ("b", "\"x\"")], &[]);
         assert!(round(c(), c(), c()).is_empty());
-        assert_eq!(round(c(), seen(&[("a", "2"), ("b", "\"x\"")], &[]), c()), ["a"]);
-        assert_eq!(round(c(), seen(&[("a", "1")], &[]), c()), ["b"]);
+        assert_eq!(round(c(), survey(&[("a", "2"), ("b", "\"x\"")], &[]), c()), ["a"]);
+        assert_eq!(round(c(), survey(&[("a", "1")], &[]), c()), ["b"]);
         assert_eq!(
-            round(c(), seen(&[("a", "1"), ("b", "\"x\""), ("c", "")], &[]), c()),
+            round(c(), survey(&[("a", "1"), ("b", "\"x\""), ("c", "")], &[]), c()),
             ["c"]
         );
     }
@@ -280,24 +284,24 @@ mod tests {
     /// What moves on the C library has the same shape on ours; what comes and goes there may do so.
     #[test]
     fn what_moves_has_a_shape() {
-        let c = |value: &str| seen(&[("load", value)], &[]);
+        let c = |value: &str| survey(&[("load", value)], &[]);
         assert!(round(c("float 1.5"), c("float 7"), c("float 2")).is_empty());
         assert_eq!(round(c("float 1.5"), c("error"), c("float 2")), ["load"]);
-        let gone = seen(&[("process 12", "1")], &[]);
-        assert!(round(gone.clone(), seen(&[("process 13", "1")], &[]), seen(&[], &[])).is_empty());
-        assert!(round(gone, seen(&[("process 12", "2")], &[]), seen(&[], &[])).is_empty());
+        let gone = survey(&[("process 12", "1")], &[]);
+        assert!(round(gone.clone(), survey(&[("process 13", "1")], &[]), survey(&[], &[])).is_empty());
+        assert!(round(gone, survey(&[("process 12", "2")], &[]), survey(&[], &[])).is_empty());
     }
 
     #[test]
     fn counters_lie_between() {
-        let c = |value| seen(&[], &[("reads", value)]);
+        let c = |value| survey(&[], &[("reads", value)]);
         assert!(round(c(5), c(6), c(7)).is_empty());
         assert_eq!(round(c(5), c(4), c(7)), ["reads as a counter"]);
         assert_eq!(round(c(5), c(9), c(7)), ["reads as a counter"]);
         // It starts again with each pmcd.
         assert!(round(c(9), c(3), c(8)).is_empty());
         // So does the time that a pmcd has taken, even if the second takes as much as the first.
-        let own = |value| seen(&[], &[("pmcd.cputime.total of -1", value)]);
+        let own = |value| survey(&[], &[("pmcd.cputime.total of -1", value)]);
         assert!(round(own(10), own(30), own(20)).is_empty());
     }
 
@@ -305,8 +309,8 @@ mod tests {
     /// other way round.
     #[test]
     fn counters_that_go_back() {
-        let back = || seen(&[("reads of 1 goes back", "yes")], &[]);
-        let on = || seen(&[], &[]);
+        let back = || survey(&[("reads of 1 goes back", "yes")], &[]);
+        let on = || survey(&[], &[]);
         assert_eq!(round(on(), back(), on()), ["reads of 1 goes back"]);
         assert!(round(back(), on(), back()).is_empty());
         assert!(round(back(), back(), back()).is_empty());
@@ -315,7 +319,7 @@ mod tests {
     /// A worker of the kernel has other work at another time, and stays the same worker.
     #[test]
     fn workers_of_the_kernel() {
-        let answer = |text: &str| seen(&[("proc.psinfo.cmd fetch all value of 7", text)], &[]);
+        let answer = |text: &str| survey(&[("proc.psinfo.cmd fetch all value of 7", text)], &[]);
         let events = || answer("string \"kworker/1:0-events\"");
         assert!(round(events(), answer("string \"kworker/1:0-mm_percpu_wq\""), events()).is_empty());
         assert!(round(events(), answer("string \"kworker/1:0\""), events()).is_empty());
@@ -330,18 +334,18 @@ mod tests {
     #[test]
     fn a_difference_lasts() {
         let mut comparison = Comparison::default();
-        let c = || seen(&[("a", "1")], &[]);
+        let c = || survey(&[("a", "1")], &[]);
         comparison.add_c(c());
         for (answer, differences) in [("2", 1), ("3", 0)] {
-            comparison.add_ours(seen(&[("a", answer)], &[]));
+            comparison.add_ours(survey(&[("a", answer)], &[]));
             comparison.add_c(c());
             assert_eq!(comparison.differences().map(BTreeMap::len), Some(differences));
         }
         let mut comparison = Comparison::default();
-        comparison.add_c(seen(&[("load", "float 1")], &[]));
+        comparison.add_c(survey(&[("load", "float 1")], &[]));
         for answer in ["string \"x\"", "string \"y\""] {
-            comparison.add_ours(seen(&[("load", answer)], &[]));
-            comparison.add_c(seen(&[("load", "float 2")], &[]));
+            comparison.add_ours(survey(&[("load", answer)], &[]));
+            comparison.add_c(survey(&[("load", "float 2")], &[]));
             assert_eq!(comparison.differences().map(BTreeMap::len), Some(1), "{answer}");
         }
     }
@@ -349,7 +353,7 @@ mod tests {
     /// A process that has mapped the C library as well shares it with the agents of its runs alone.
     #[test]
     fn what_is_shared_depends_on_the_library() {
-        let private = |kib: &'static str| seen(&[("proc.smaps.private_clean fetch 1 value of 7", kib)], &[]);
+        let private = |kib: &'static str| survey(&[("proc.smaps.private_clean fetch 1 value of 7", kib)], &[]);
         assert!(round(private("U64 0"), private("U64 12"), private("U64 0")).is_empty());
         assert_eq!(round(private("U64 0"), private("error"), private("U64 0")).len(), 1);
     }
@@ -358,11 +362,11 @@ mod tests {
     #[test]
     fn rounds() {
         let mut comparison = Comparison::default();
-        let c = |text: &str| seen(&[("a fetch 1 value of 3", "1"), ("a help line", text)], &[]);
+        let c = |text: &str| survey(&[("a fetch 1 value of 3", "1"), ("a help line", text)], &[]);
         assert!(comparison.is_open(0));
         comparison.add_c(c("x"));
         let mut rounds = |ours: &str, lasting: [bool; 3]| {
-            comparison.add_ours(seen(&[("a fetch 1 value of 3", "2"), ("a help line", ours)], &[]));
+            comparison.add_ours(survey(&[("a fetch 1 value of 3", "2"), ("a help line", ours)], &[]));
             comparison.add_c(c("x"));
             assert_eq!([2, 3, 8].map(|rounds| comparison.is_open(rounds)), lasting);
         };
@@ -373,8 +377,8 @@ mod tests {
     /// What is mapped is the library itself; its description is compared.
     #[test]
     fn maps_name_the_library() {
-        let line = |text: &'static str| seen(&[("proc.memory.maps pminfo line 604 #1", text)], &[]);
-        let help = |text: &'static str| seen(&[("proc.memory.maps help #1", text)], &[]);
+        let line = |text: &'static str| survey(&[("proc.memory.maps pminfo line 604 #1", text)], &[]);
+        let help = |text: &'static str| survey(&[("proc.memory.maps help #1", text)], &[]);
         let c = [line("r-xp /lib/libc.so.6"), line("r-xp /lib/libc.so.6")];
         assert!(differences(&c, &line("r-xp /lib/libnss.so")).is_empty());
         assert_eq!(differences(&[help("maps"), help("maps")], &help("cut")).len(), 1);

@@ -249,8 +249,8 @@ mod tests {
     /// copy.
     #[test]
     fn copies_have_the_modes() {
-        let place = tempfile::tempdir().expect("a temporary directory");
-        let from = place.path().join("from");
+        let directory = tempfile::tempdir().expect("a temporary directory");
+        let from = directory.path().join("from");
         fs::create_dir_all(from.join("closed/inner")).expect("ours");
         fs::write(from.join("closed/inner/secret"), "x").expect("ours");
         for (name, mode) in [
@@ -261,7 +261,7 @@ mod tests {
         ] {
             fs::set_permissions(from.join(name), fs::Permissions::from_mode(mode)).expect("ours");
         }
-        let to = place.path().join("to");
+        let to = directory.path().join("to");
         copy(&from, &to).expect("copied");
         for name in ["closed/inner/secret", "closed/inner", "closed", ""] {
             assert_eq!(mode(&to.join(name)), mode(&from.join(name)), "{name}");

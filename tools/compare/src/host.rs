@@ -126,8 +126,8 @@ mod tests {
     fn configuration() {
         let text = "# Name Id IPC\nroot\t1\tpipe\tbinary\t/a/pmdaroot\n\npmcd 2 dso pmcd_init \\\n  /a/pmda_pmcd.so\n\
                     trace 10 socket inet 4322 /a/pmdatrace\nodd line\n[access]\nallow local:* : all;\nx 9 dso x_init y\n";
-        let found = agents(text);
-        let shown: Vec<_> = found
+        let agents = agents(text);
+        let shown: Vec<_> = agents
             .iter()
             .map(|agent| (agent.name.as_str(), agent.domain, &agent.channel))
             .collect();
@@ -139,6 +139,6 @@ mod tests {
                 ("trace", 10, &Channel::Socket("inet 4322".to_owned()))
             ]
         );
-        assert_eq!(found[1].line, "pmcd 2 dso pmcd_init    /a/pmda_pmcd.so");
+        assert_eq!(agents[1].line, "pmcd 2 dso pmcd_init    /a/pmda_pmcd.so");
     }
 }

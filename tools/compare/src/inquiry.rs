@@ -16,6 +16,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use pmda_core::log::Counted;
+
 use crate::loaded::Libraries;
 use crate::value::plain;
 
@@ -62,9 +64,9 @@ pub fn all_processes() -> Vec<String> {
         let pid: i32 = entry.file_name().to_str()?.parse().ok()?;
         Some((entry.metadata().ok()?.uid(), pid))
     };
-    let mut found: Vec<(u32, i32)> = entries.filter_map(process).collect();
-    found.sort_unstable();
-    found.into_iter().map(|(_, pid)| pid.to_string()).collect()
+    let mut processes: Vec<(u32, i32)> = entries.filter_map(process).collect();
+    processes.sort_unstable();
+    processes.into_iter().map(|(_, pid)| pid.to_string()).collect()
 }
 
 /// The answers to questions about processes and files.
@@ -87,11 +89,11 @@ pub fn ask(subjects: &[String], reader: &dyn Fn() -> Command, patience: Patience
     let mut asked: Option<Reader> = None;
     for (number, subject) in subjects.iter().enumerate() {
         if begin.elapsed() >= patience.all {
-            let left = subjects.len() - number;
+            let left = Counted(subjects.len() - number, "process was", "processes were");
             let limit = patience.all.as_secs();
-            answers.missing.push(format!(
-                "{left} processes were not looked into: the others took {limit} s"
-            ));
+            answers
+                .missing
+                .push(format!("{left} not looked into: the others took {limit} s"));
             break;
         }
         let mut reader = match asked.take() {
@@ -111,7 +113,8 @@ pub fn ask(subjects: &[String], reader: &dyn Fn() -> Command, patience: Patience
         }
     }
     if more > 0 {
-        answers.missing.push(format!("{more} more libraries are not shown"));
+        let more = Counted(more, "more library is", "more libraries are");
+        answers.missing.push(format!("{more} not shown"));
     }
     Ok(answers)
 }

@@ -75,16 +75,16 @@ fn mapped(pid: i32) -> io::Result<Vec<Mapped>> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         other => other?,
     };
-    let mut found: Vec<Mapped> = Vec::new();
+    let mut libraries: Vec<Mapped> = Vec::new();
     let mut maps = BufReader::new(maps.take(MAPS));
     let mut line = Vec::new();
     // One that ends meanwhile has an error, and no further lines.
-    while found.len() < LIBRARIES && maps.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
+    while libraries.len() < LIBRARIES && maps.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
         let next = Mapped::from_line(line.strip_suffix(b"\n").unwrap_or(&line));
-        found.extend(next.filter(|next| !found.iter().any(|known| known.path == next.path)));
+        libraries.extend(next.filter(|next| !libraries.iter().any(|other| other.path == next.path)));
         line.clear();
     }
-    Ok(found)
+    Ok(libraries)
 }
 
 /// The paths of the libraries that a process has loaded.
@@ -136,7 +136,7 @@ pub struct Libraries {
     /// How programs are called that get a line although they may not be looked into.
     prefix: String,
     /// Files that were read before, by device and inode.
-    known: HashMap<(u64, u64), bool>,
+    are_in_rust: HashMap<(u64, u64), bool>,
 }
 
 impl Libraries {
@@ -144,11 +144,11 @@ impl Libraries {
     /// a line if the name of its program starts with `prefix`.
     #[must_use]
     pub fn new(library: &Path, prefix: &str) -> Libraries {
-        let found = fs::canonicalize(library).unwrap_or_else(|_| library.to_owned());
+        let library = fs::canonicalize(library).unwrap_or_else(|_| library.to_owned());
         Libraries {
-            directory: found.parent().unwrap_or(&found).to_owned(),
+            directory: library.parent().unwrap_or(&library).to_owned(),
             prefix: prefix.to_owned(),
-            known: HashMap::new(),
+            are_in_rust: HashMap::new(),
         }
     }
 
@@ -202,12 +202,12 @@ impl Libraries {
     fn is_in_rust(&mut self, file: File) -> io::Result<bool> {
         let metadata = file.metadata()?;
         let key = (metadata.dev(), metadata.ino());
-        if let Some(known) = self.known.get(&key) {
-            return Ok(*known);
+        if let Some(is_in_rust) = self.are_in_rust.get(&key) {
+            return Ok(*is_in_rust);
         }
-        let found = is_in_rust(file)?;
-        self.known.insert(key, found);
-        Ok(found)
+        let is_in_rust = is_in_rust(file)?;
+        self.are_in_rust.insert(key, is_in_rust);
+        Ok(is_in_rust)
     }
 }
 

@@ -48,9 +48,9 @@ impl<'a> Pmcd<'a> {
         let lines: String = agents.iter().map(|agent| format!("{}\n", agent.line)).collect();
         let program = host.path("PCP_BINADM_DIR")?.join("pmcd");
         let base = environment(host);
-        let found = fs::canonicalize(library).map_err(|error| format!("{}: {error}", library.display()))?;
+        let library = fs::canonicalize(library).map_err(|error| format!("{}: {error}", library.display()))?;
         let mut keeper = guard.make(|folder| {
-            let laid_out = folder.lay_out(host, &lines, &found);
+            let laid_out = folder.lay_out(host, &lines, &library);
             laid_out.map_err(|error| format!("no private directories: {error}"))?;
             let child = command(&program, folder, base).spawn();
             child.map_err(|error| error.to_string())
@@ -63,7 +63,7 @@ impl<'a> Pmcd<'a> {
         let mut pmcd = Pmcd {
             guard,
             folder: guard.folder(),
-            library: found,
+            library,
             pid: 0,
             _keeper: keeper,
         };
@@ -236,8 +236,8 @@ fn environment(host: &Host) -> Vec<(OsString, OsString)> {
             let text = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
             Some((text(&entry[..at]), text(&entry[at + 1..])))
         };
-        let found: Vec<_> = environ.split(|byte| *byte == 0).filter_map(variable).collect();
-        (!found.is_empty()).then_some(found)
+        let variables: Vec<_> = environ.split(|byte| *byte == 0).filter_map(variable).collect();
+        (!variables.is_empty()).then_some(variables)
     };
     running().unwrap_or_else(|| std::env::vars_os().collect())
 }

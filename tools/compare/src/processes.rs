@@ -51,14 +51,14 @@ fn all() -> Vec<(i32, i32)> {
 #[must_use]
 pub fn tree(pid: i32, others: &[i32]) -> Vec<i32> {
     let all = all();
-    let mut found = vec![pid];
+    let mut processes = vec![pid];
     let mut next = 0;
-    while let Some(parent) = found.get(next).copied() {
+    while let Some(parent) = processes.get(next).copied() {
         let children = all.iter().filter(|(_, of)| *of == parent).map(|(child, _)| *child);
-        found.extend(children.filter(|child| !others.contains(child)));
+        processes.extend(children.filter(|child| !others.contains(child)));
         next += 1;
     }
-    found
+    processes
 }
 
 /// What these processes have used so far.
@@ -220,10 +220,10 @@ mod tests {
             children.push((sleeping(Some(65_534)), false));
         }
         for (mut child, expected) in children {
-            let found = is_ours(child.id() as i32);
+            let outcome = is_ours(child.id() as i32);
             child.kill().expect("a child of ours");
             child.wait().expect("a child of ours");
-            assert_eq!(found, expected);
+            assert_eq!(outcome, expected);
             assert!(!is_ours(child.id() as i32));
         }
     }

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use pmda_core::log::Counted;
 use serde_json::{Value, json};
 
 use crate::compare::{Outcome, Report, Usages, Verdict};
@@ -70,28 +71,38 @@ impl Counts {
     }
 }
 
+fn counted_agents(number: usize) -> Counted {
+    Counted(number, "agent", "agents")
+}
+
+fn counted_answers(number: usize) -> Counted {
+    Counted(number, "answer", "answers")
+}
+
 /// The last line.
 #[must_use]
 pub fn last_line(report: &Report, end: End) -> String {
     let counts = Counts::of(report);
     let sum = |part: fn(&Outcome) -> usize| report.agents.iter().map(part).sum::<usize>();
     let (metrics, answers) = (
-        sum(|outcome| outcome.seen.metrics),
-        sum(|outcome| outcome.seen.answers.len()),
+        sum(|outcome| outcome.survey.metrics),
+        sum(|outcome| outcome.survey.answers.len()),
     );
     let mut line = match end {
-        End::Different => format!("different: {} of {}", counts.different, counts.equal + counts.different),
-        End::Equal => format!("equal: {}", counts.equal),
-        End::NotCompared => {
-            let missing = counts.not_compared + counts.without_metrics;
-            format!(
-                "could not compare {missing} of {} agents; equal: {}",
-                report.agents.len(),
-                counts.equal
-            )
+        End::Different => {
+            let all = counts.equal + counts.different;
+            format!("different: {} of {}", counts.different, counted_agents(all))
         }
+        End::Equal => format!("equal: {}", counted_agents(counts.equal)),
+        End::NotCompared => format!(
+            "could not compare {} of {}; equal: {}",
+            counts.not_compared + counts.without_metrics,
+            counted_agents(report.agents.len()),
+            counted_agents(counts.equal)
+        ),
     };
-    let _ = write!(line, " agents, {metrics} metrics, {answers} answers");
+    let metrics = Counted(metrics, "metric", "metrics");
+    let _ = write!(line, ", {metrics}, {}", counted_answers(answers));
     let mut add = |what: &str, is: fn(&Verdict) -> bool| {
         let agents = report.agents.iter().filter(|outcome| is(&outcome.verdict));
         let names: Vec<_> = agents.map(|outcome| plain(&outcome.agent.name)).collect();
@@ -112,15 +123,15 @@ pub fn lines(report: &Report) -> String {
         "agent", "metrics", "instances", "labels", "answers"
     );
     for outcome in &report.agents {
-        let seen = &outcome.seen;
+        let survey = &outcome.survey;
         let _ = writeln!(
             text,
             "{:<16} {:>8} {:>10} {:>8} {:>9}  {}",
             plain(&outcome.agent.name),
-            seen.metrics,
-            seen.instances,
-            seen.labels,
-            seen.answers.len(),
+            survey.metrics,
+            survey.instances,
+            survey.labels,
+            survey.answers.len(),
             plain(&result(outcome))
         );
     }
@@ -128,9 +139,9 @@ pub fn lines(report: &Report) -> String {
         if let Verdict::Different(differences) = &outcome.verdict {
             let _ = writeln!(
                 text,
-                "\n{}: {} answers differ",
+                "\n{}: {}",
                 plain(&outcome.agent.name),
-                differences.len()
+                Counted(differences.len(), "answer differs", "answers differ")
             );
             for (question, difference) in differences.iter().take(SHOWN) {
                 let shown = |answer: &Option<String>| answer.as_deref().map_or_else(|| "(no answer)".to_owned(), plain);
@@ -157,9 +168,11 @@ pub fn lines(report: &Report) -> String {
 
 fn result(outcome: &Outcome) -> String {
     match &outcome.verdict {
-        Verdict::Equal if outcome.moving > 0 => format!("equal; the host changed {} answers itself", outcome.moving),
+        Verdict::Equal if outcome.moving > 0 => {
+            format!("equal; the host changed {} itself", counted_answers(outcome.moving))
+        }
         Verdict::Equal => "equal".to_owned(),
-        Verdict::Different(differences) => format!("DIFFERENT: {} answers", differences.len()),
+        Verdict::Different(differences) => format!("DIFFERENT: {}", counted_answers(differences.len())),
         Verdict::Lost(reason) => format!("DIFFERENT: on this library {reason}"),
         Verdict::NotCompared(reason) => format!("not compared: {reason}"),
         Verdict::NoMetrics => "no metrics: it runs, but the name space has none of its".to_owned(),
@@ -248,17 +261,17 @@ fn agent(outcome: &Outcome) -> Value {
     };
     let differences = differences.into_iter().flatten();
     let differences: Vec<Value> = differences
-        .map(|(question, found)| json!({ "question": question, "c": found.c, "this": found.ours }))
+        .map(|(question, answers)| json!({ "question": question, "c": answers.c, "this": answers.ours }))
         .collect();
     json!({
         "name": outcome.agent.name,
         "domain": outcome.agent.domain,
         "result": result,
         "reason": reason,
-        "metrics": outcome.seen.metrics,
-        "instances": outcome.seen.instances,
-        "labels": outcome.seen.labels,
-        "answers": outcome.seen.answers.len(),
+        "metrics": outcome.survey.metrics,
+        "instances": outcome.survey.instances,
+        "labels": outcome.survey.labels,
+        "answers": outcome.survey.answers.len(),
         "changed_by_the_host": outcome.moving,
         "differences": differences,
         "usage": usages(&outcome.usages),

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use pmda_core::constants::*;
 use pmda_core::error::{Error, Result};
 use pmda_core::ident::{InDom, MetricId};
+use pmda_core::log::Counted;
 use pmda_core::wire::Kind;
 use pmda_core::wire::client::{self, Desc, InDomProfile};
 use pmda_core::wire::encode::ResultBuilder;
@@ -27,9 +28,9 @@ const CLIENT_PDU_MAX: usize = 65_536;
 /// `PM_SEM_COUNTER`: a metric whose values only rise.
 const PM_SEM_COUNTER: u32 = 1;
 
-/// What a client has seen of one agent.
+/// The answers of one agent to a client, and how many things they are about.
 #[derive(Clone, Default, Debug)]
-pub struct Seen {
+pub struct Survey {
     /// How many metrics it has.
     pub metrics: usize,
     /// How many instances.
@@ -42,7 +43,7 @@ pub struct Seen {
     pub counters: BTreeMap<String, (i128, i128)>,
 }
 
-impl Seen {
+impl Survey {
     /// Returns whether the agent has answered at all, with something else than an error. Names and
     /// metric identifiers are answers of pmcd.
     #[must_use]
@@ -73,15 +74,15 @@ pub fn metrics(client: &mut Client) -> Result<Metrics> {
     let reply = client.ask(|request| request.traverse(b""), Kind::PDU_PMNS_NAMES)?;
     let mut names: Vec<Vec<u8>> = client::names(&reply)?.map(|(name, _)| name.to_vec()).collect();
     names.sort();
-    let mut found = Metrics::new();
+    let mut metrics = Metrics::new();
     for names in names.chunks(AT_ONCE) {
         let ids = identifiers(client, names)?;
         for (name, id) in names.iter().zip(ids) {
             let name = String::from_utf8_lossy(name).into_owned();
-            found.entry(id.domain()).or_default().push((name, id));
+            metrics.entry(id.domain()).or_default().push((name, id));
         }
     }
-    Ok(found)
+    Ok(metrics)
 }
 
 /// The identifiers of names, `PM_ID_NULL` for what is none.
@@ -102,34 +103,35 @@ fn identifiers(client: &mut Client, names: &[Vec<u8>]) -> Result<Vec<MetricId>> 
 ///
 /// # Errors
 /// When the connection with pmcd ends. What pmcd or the agent refuses is an answer.
-pub fn take(client: &mut Client, metrics: &[(String, MetricId)], extent: Extent) -> Result<Seen> {
-    let mut survey = Survey {
+pub fn take(client: &mut Client, metrics: &[(String, MetricId)], extent: Extent) -> Result<Survey> {
+    let mut surveyor = Surveyor {
         client,
-        seen: Seen::default(),
+        survey: Survey::default(),
         domains: BTreeMap::new(),
     };
-    survey.seen.metrics = metrics.len();
-    let mut known = Vec::new();
+    surveyor.survey.metrics = metrics.len();
+    let mut described = Vec::new();
     let mut clusters = BTreeSet::new();
     for (name, id) in metrics {
-        let desc = survey.metric(name, *id, &mut clusters)?;
-        known.extend(desc.map(|desc| (name.as_str(), desc)));
+        let desc = surveyor.metric(name, *id, &mut clusters)?;
+        described.extend(desc.map(|desc| (name.as_str(), desc)));
     }
-    for (_, desc) in &known {
-        if !desc.indom.is_null() && !survey.domains.contains_key(&desc.indom.0) {
-            survey.indom(desc.indom)?;
+    for (_, desc) in &described {
+        if !desc.indom.is_null() && !surveyor.domains.contains_key(&desc.indom.0) {
+            surveyor.indom(desc.indom)?;
         }
     }
-    survey.all_values(&known, extent.fetches)?;
+    surveyor.all_values(&described, extent.fetches)?;
     if extent.stores {
-        survey.stores(&known)?;
+        surveyor.stores(&described)?;
     }
-    Ok(survey.seen)
+    Ok(surveyor.survey)
 }
 
-struct Survey<'a> {
+/// Asks one agent, and notes its answers.
+struct Surveyor<'a> {
     client: &'a mut Client,
-    seen: Seen,
+    survey: Survey,
     /// The instances of each domain.
     domains: BTreeMap<u32, Vec<i32>>,
 }
@@ -137,15 +139,15 @@ struct Survey<'a> {
 /// The answer in which a failure is shown; an end of the connection is none.
 fn answer<T>(outcome: Result<T>, show: impl FnOnce(T) -> String) -> Result<String> {
     match outcome {
-        Ok(found) => Ok(show(found)),
+        Ok(reply) => Ok(show(reply)),
         Err(Error::EOF) => Err(Error::EOF),
         Err(error) => Ok(format!("error {error}")),
     }
 }
 
-impl Survey<'_> {
+impl Surveyor<'_> {
     fn note(&mut self, question: String, answer: String) {
-        self.seen.answers.insert(question, answer);
+        self.survey.answers.insert(question, answer);
     }
 
     /// Asks what a metric is.
@@ -210,7 +212,7 @@ impl Survey<'_> {
         self.note(about.to_owned(), format!("{} sets", sets.len()));
         for set in sets {
             let labels: Vec<_> = set.labels().collect();
-            self.seen.labels += labels.len();
+            self.survey.labels += labels.len();
             let mut shown: String = labels
                 .iter()
                 .map(|label| {
@@ -231,16 +233,16 @@ impl Survey<'_> {
     fn indom(&mut self, indom: InDom) -> Result<()> {
         let about = format!("indom {indom}");
         let reply = self.client.ask(|request| request.instances(indom), Kind::PDU_INSTANCE);
-        let found: Vec<(i32, Vec<u8>)> = match &reply {
+        let instances: Vec<(i32, Vec<u8>)> = match &reply {
             Ok(reply) => client::instances(reply)?
                 .map(|(inst, name)| (inst, name.to_vec()))
                 .collect(),
             Err(_) => Vec::new(),
         };
-        let shown = answer(reply, |_| format!("{} instances", found.len()))?;
+        let shown = answer(reply, |_| Counted(instances.len(), "instance", "instances").to_string())?;
         self.note(format!("{about} instances"), shown);
-        self.seen.instances += found.len();
-        for (number, (inst, name)) in found.iter().enumerate() {
+        self.survey.instances += instances.len();
+        for (number, (inst, name)) in instances.iter().enumerate() {
             self.note(format!("{about} instance {inst}"), value::quoted(name));
             if number < LOOKED_UP {
                 self.look_up(&about, indom, *inst, None)?;
@@ -252,8 +254,8 @@ impl Survey<'_> {
         self.texts(&about, indom.0, PM_TEXT_INDOM)?;
         self.labels(&format!("{about} labels"), indom.0, PM_LABEL_INDOM)?;
         self.labels(&format!("{about} instance labels"), indom.0, PM_LABEL_INSTANCES)?;
-        let instances = found.into_iter().map(|(inst, _)| inst).collect();
-        self.domains.insert(indom.0, instances);
+        let numbers = instances.into_iter().map(|(inst, _)| inst).collect();
+        self.domains.insert(indom.0, numbers);
         Ok(())
     }
 
@@ -263,8 +265,8 @@ impl Survey<'_> {
             .client
             .ask(|request| request.instance(indom, inst, name), Kind::PDU_INSTANCE);
         let shown = answer(reply, |reply| {
-            let found = client::instances(&reply).into_iter().flatten();
-            found
+            let instances = client::instances(&reply).into_iter().flatten();
+            instances
                 .map(|(inst, name)| format!("{inst} {}", value::quoted(name)))
                 .collect()
         })?;
@@ -347,13 +349,14 @@ impl Survey<'_> {
 
     fn metric_values(&mut self, name: &str, desc: &Desc, how: &str, set: MetricValues<'_>) {
         let status = Error::check(set.numval);
-        let shown = status.map_or_else(|error| format!("error {error}"), |values| format!("{values} values"));
+        let counted = |values: i32| Counted(values.unsigned_abs() as usize, "value", "values").to_string();
+        let shown = status.map_or_else(|error| format!("error {error}"), counted);
         self.note(format!("{name} {how}"), shown);
-        for (inst, found) in set.values() {
-            let shown = format!("format {} {}", set.format, value::text(desc.kind, found));
+        for (inst, value) in set.values() {
+            let shown = format!("format {} {}", set.format, value::text(desc.kind, value));
             self.note(format!("{name} {how} value of {inst}"), shown);
             if desc.semantics == PM_SEM_COUNTER {
-                if let Some(number) = value::integer(desc.kind, found) {
+                if let Some(number) = value::integer(desc.kind, value) {
                     self.count(&format!("{name} of {inst}"), desc.kind, number);
                 }
             }
@@ -362,7 +365,11 @@ impl Survey<'_> {
 
     /// Takes note of the value of a counter.
     fn count(&mut self, counter: &str, kind: i32, number: i128) {
-        let (_, last) = self.seen.counters.entry(counter.to_owned()).or_insert((number, number));
+        let (_, last) = self
+            .survey
+            .counters
+            .entry(counter.to_owned())
+            .or_insert((number, number));
         let wraps = matches!(kind, PM_TYPE_32 | PM_TYPE_U32) && *last - number > i128::from(i32::MAX);
         let goes_back = number < *last && !wraps;
         *last = number;
@@ -402,8 +409,8 @@ fn store(set: MetricValues<'_>) -> Result<Vec<u8>> {
     let mut store = ResultBuilder::new();
     store.begin_store(0, 1)?;
     store.open(set.metric, set.values().len())?;
-    for (inst, found) in set.values() {
-        match found {
+    for (inst, value) in set.values() {
+        match value {
             SentValue::Word(word) => store.word(inst, word)?,
             SentValue::Block(header, payload) => store.block(inst, header, payload)?,
         }
