@@ -50,7 +50,8 @@ c=$tree/src/libpcp_pmda/c
 ours=$tree/src/libpcp_pmda/src
 echo "== all of PCP, and its installation"
 make -C "$tree/src" default_pcp >"$work/make.log" 2>&1 </dev/null || { tail -n 20 "$work/make.log" >&2; fail "make in $tree/src"; }
-NO_CHOWN=true DIST_ROOT=$work/dist make -C "$tree/src" install >"$work/install.log" 2>&1 </dev/null || { tail -n 20 "$work/install.log" >&2; fail "make install"; }
+# PCP installs the compiled files of its Python modules, so they are wanted.
+env -u PYTHONDONTWRITEBYTECODE NO_CHOWN=true DIST_ROOT="$work/dist" make -C "$tree/src" install >"$work/install.log" 2>&1 </dev/null || { tail -n 20 "$work/install.log" >&2; fail "make install"; }
 mv "$work/dist$root" "$root"
 install -m 755 "$c/libpcp_pmda.so.3" "$root/lib/"
 

@@ -29,9 +29,9 @@ use super::peer::{Peer, Side};
 use super::proof::Proof;
 use super::proxy::Proxies;
 use super::secure::Secure;
+use super::thread::on_another_thread;
 use super::tls::Trust;
 use super::url::Url;
-use super::work::on_another_thread;
 use crate::limits;
 use crate::secret::Secret;
 

@@ -24,6 +24,7 @@ mod resolver;
 mod secure;
 mod stream;
 mod target;
+mod thread;
 mod tls;
 mod url;
 mod work;

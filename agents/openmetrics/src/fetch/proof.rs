@@ -7,7 +7,7 @@ use pmda_core::dir_entry::DirEntry;
 
 use super::connect::basic;
 use super::header_text::bytes;
-use super::work::on_another_thread;
+use super::thread::on_another_thread;
 use crate::limits;
 use crate::secret::Login;
 

@@ -19,7 +19,7 @@ use tokio_openssl::SslStream;
 
 use super::address;
 use super::secure::Secure;
-use super::work::on_another_thread;
+use super::thread::on_another_thread;
 use crate::limits;
 use crate::sources::Changed;
 
