@@ -179,7 +179,7 @@ fn under_pmcd(kind: Kind, library: Library) -> Result<survey::Answers, String> {
         let answers = survey::of(&pmcd)?;
         if answers
             .get("sample.long.ten fetch 1")
-            .is_some_and(|answer| answer == "1 values")
+            .is_some_and(|answer| answer == "1 value")
         {
             return Ok(answers);
         }
