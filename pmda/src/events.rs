@@ -147,9 +147,18 @@ impl fmt::Debug for EventFlags {
 /// An error, such as a lack of memory, is kept until the records are the value of a metric, which
 /// then has the error instead.
 pub struct Events<const HIGHRES: bool = false> {
-    records: core::Result<EventArray>,
+    records: Records,
     /// The number of records.
     count: usize,
+}
+
+/// The records. After an error they are not changed any more: the first error is the result, as half
+/// an array has no meaning.
+struct Records {
+    /// Without memory there is no array.
+    array: core::Result<EventArray>,
+    /// The first error of a change.
+    failure: Option<core::Error>,
 }
 
 /// Event records of high resolution (`PM_TYPE_HIGHRES_EVENT`).
@@ -157,7 +166,7 @@ pub type HighresEvents = Events<true>;
 
 /// The newest record, to which parameters are added.
 pub struct Record<'e> {
-    records: &'e mut core::Result<EventArray>,
+    records: &'e mut Records,
 }
 
 impl Events {
@@ -179,7 +188,10 @@ impl HighresEvents {
 impl<const HIGHRES: bool> Events<HIGHRES> {
     pub(crate) fn none() -> Self {
         Events {
-            records: EventArray::new(),
+            records: Records {
+                array: EventArray::new(),
+                failure: None,
+            },
             count: 0,
         }
     }
@@ -187,7 +199,7 @@ impl<const HIGHRES: bool> Events<HIGHRES> {
     /// Adds a record of something that has happened at a time. It has no flags, unless
     /// [`Record::flags`] sets some.
     pub fn record(&mut self, time: SystemTime) -> Record<'_> {
-        change(&mut self.records, |records| records.add_record(stamp(time, HIGHRES), 0));
+        self.records.change(|array| array.add_record(stamp(time, HIGHRES), 0));
         self.count += 1;
         Record {
             records: &mut self.records,
@@ -197,10 +209,38 @@ impl<const HIGHRES: bool> Events<HIGHRES> {
     /// Adds a record that tells how many records the client has missed.
     pub fn missed(&mut self, time: SystemTime, count: usize) {
         let count = i32::try_from(count).unwrap_or(i32::MAX);
-        change(&mut self.records, |records| {
-            records.add_missed(stamp(time, HIGHRES), count)
-        });
+        self.records
+            .change(|array| array.add_missed(stamp(time, HIGHRES), count));
         self.count += 1;
+    }
+
+    /// Adds a record that `show` fills, if the value is not too large with that record, and
+    /// [`Events::missed`] has room behind it. Otherwise, or after an error of `show`, the records are
+    /// as before.
+    ///
+    /// # Errors
+    /// `PM_ERR_TOOBIG` for a record without room; that of `show`.
+    pub(crate) fn record_if_it_fits(
+        &mut self,
+        time: SystemTime,
+        show: impl FnOnce(&mut Record<'_>) -> Result<()>,
+    ) -> Result<()> {
+        let end = self.records.array.as_ref().ok().map(EventArray::end);
+        let mut outcome = show(&mut self.record(time));
+        let Records { array, failure } = &mut self.records;
+        let (Ok(array), Some(end)) = (array, end) else {
+            return outcome;
+        };
+        let is_too_large = *failure == Some(core::Error::TOOBIG) || array.room() < MISSED;
+        if is_too_large && outcome.is_ok() {
+            outcome = Err(Error::TOOBIG);
+        }
+        if outcome.is_err() {
+            array.cut(end);
+            *failure = None;
+            self.count -= 1;
+        }
+        outcome
     }
 
     /// The number of records.
@@ -216,12 +256,20 @@ impl<const HIGHRES: bool> Events<HIGHRES> {
     }
 }
 
-/// Changes the array. After an error it is not changed any more: the first error is the result, as
-/// half an array has no meaning.
-fn change(array: &mut core::Result<EventArray>, change: impl FnOnce(&mut EventArray) -> core::Result<()>) {
-    if let Ok(records) = array {
-        if let Err(error) = change(records) {
-            *array = Err(error);
+/// The size in bytes of a record that tells how many were missed, of high resolution.
+const MISSED: usize = 24;
+
+impl Records {
+    fn change(&mut self, change: impl FnOnce(&mut EventArray) -> core::Result<()>) {
+        if let (Ok(array), None) = (&mut self.array, self.failure) {
+            self.failure = change(array).err();
+        }
+    }
+
+    fn finish(self) -> core::Result<EventArray> {
+        match self.failure {
+            Some(error) => Err(error),
+            None => self.array,
         }
     }
 }
@@ -229,7 +277,7 @@ fn change(array: &mut core::Result<EventArray>, change: impl FnOnce(&mut EventAr
 impl Record<'_> {
     /// Sets its flags, in place of those that it had.
     pub fn flags(&mut self, flags: EventFlags) -> &mut Self {
-        change(self.records, |records| records.set_flags(flags.0));
+        self.records.change(|array| array.set_flags(flags.0));
         self
     }
 
@@ -240,7 +288,7 @@ impl Record<'_> {
             return self;
         }
         let metric = parameter.metric.0;
-        change(self.records, |records| value.add(metric, records));
+        self.records.change(|array| value.add(metric, array));
         self
     }
 }
@@ -266,7 +314,7 @@ impl<const HIGHRES: bool> Value for Events<HIGHRES> {
     const TYPE: Type = if HIGHRES { Type::HighresEvent } else { Type::Event };
 
     fn write(self, out: &mut Encoder<'_>) -> Result<()> {
-        let mut records = self.records?;
+        let mut records = self.records.finish()?;
         let array = records.publish(if HIGHRES { Form::High } else { Form::Low });
         // The receiver puts length and type in front.
         let data = array.get_mut(4..).unwrap_or_default();

@@ -10,7 +10,7 @@ use pmda_core::log::Counted;
 use pmda_core::queue::{Counters, End, Ending, FetchSession, FetchState, Payload, Queues};
 
 use crate::profile::Profile;
-use crate::{Client, ClientId, Def, Encoder, Error, Events, IndomRef, Metrics, Record, Result, Value};
+use crate::{Client, ClientId, Code, Def, Encoder, Error, Events, IndomRef, Metrics, Record, Result, Value, guard};
 
 /// The one queue of its table.
 const HANDLE: i32 = 0;
@@ -251,23 +251,27 @@ impl<P> Queue<P> {
         }
     }
 
-    /// Writes the events that a client has not seen yet, if there are any.
+    /// Writes the events that a client has not seen yet, if there are any: as many as one value may
+    /// have.
     fn write<const HIGHRES: bool>(
         &mut self,
         client: &Client,
         show: impl Fn(&P, &mut Record<'_>),
         out: &mut Encoder<'_>,
     ) -> Result<()> {
-        let events = self.read::<HIGHRES>(client, show)?;
+        let (events, failure) = self.read::<HIGHRES>(client, show)?;
+        out.failure = failure;
         Some(events).filter(|events| !events.is_empty()).write(out)
     }
 
-    /// The events that a client has not seen yet.
+    /// The events that a client has not seen yet. If they are too many for one value, the others are
+    /// for its next fetch. One that cannot be shown, as it alone is too large or the agent panics,
+    /// costs itself: it counts as missed, and the first reason is returned.
     fn read<const HIGHRES: bool>(
         &mut self,
         client: &Client,
         show: impl Fn(&P, &mut Record<'_>),
-    ) -> Result<Events<HIGHRES>> {
+    ) -> Result<(Events<HIGHRES>, Option<Error>)> {
         if !self.readable_by.as_ref().is_none_or(|may| may(client)) {
             return Err(Error::PERMISSION);
         }
@@ -284,6 +288,7 @@ impl<P> Queue<P> {
             }
         };
         let mut events = Events::none();
+        let (mut failed, mut failure) = (0, None::<Error>);
         while let FetchState::Showing(event, filter) = reading.session.state {
             let filter = filter.and_then(|filter| self.filters.get(filter)?.as_ref());
             let waiting = self
@@ -294,21 +299,54 @@ impl<P> Queue<P> {
             // The queue is not locked while the agent looks at the event: it may add another one.
             if let Some((time, event)) = waiting {
                 let event = event.lock();
-                if filter.is_none_or(|filter| filter(&event)) {
-                    show(&event, &mut events.record(time));
+                let fits = show_if_seen(&*event, time, filter, &show, &mut events);
+                if fits == Err(Error::TOOBIG) && !events.is_empty() {
+                    // The client has not seen it.
+                    break;
+                }
+                if let Err(error) = fits {
+                    failed += 1;
+                    failure.get_or_insert(error);
                 }
             }
             reading.queues.lock().advance(&mut reading.session);
         }
-        if let FetchState::Ended(End::Missed(missed @ 1..)) = reading.session.state {
-            events.missed(SystemTime::now(), usize::try_from(missed).unwrap_or(usize::MAX));
+        let missed = match reading.session.state {
+            FetchState::Ended(End::Missed(missed)) => usize::try_from(missed).unwrap_or(usize::MAX),
+            _ => 0,
+        };
+        let missed = missed.saturating_add(failed);
+        if missed > 0 {
+            events.missed(SystemTime::now(), missed);
         }
-        Ok(events)
+        Ok((events, failure))
     }
 }
 
-/// A client that goes from event to event. If the agent panics, the event that it was to show
-/// counts as not seen.
+/// Adds the record of an event, if it passes the filter of the client.
+///
+/// # Errors
+/// `PM_ERR_TOOBIG` if there is no room for it; `PM_ERR_GENERIC` for a panic.
+fn show_if_seen<P, const HIGHRES: bool>(
+    event: &P,
+    time: SystemTime,
+    filter: Option<&Filter<P>>,
+    show: impl Fn(&P, &mut Record<'_>),
+    events: &mut Events<HIGHRES>,
+) -> Result<()> {
+    let panicked = |panic: guard::PartPanic| panic.of("an event");
+    let is_seen = guard::part(|| filter.is_none_or(|filter| filter(event))).map_err(panicked)?;
+    if !is_seen {
+        return Ok(());
+    }
+    let shown = events.record_if_it_fits(time, |record| guard::part(|| show(event, record)).map_err(panicked));
+    shown.map_err(|error| match error.code() {
+        Code::TOOBIG => error.text("an event is left out: its record is larger than a value may be (16 MiB)"),
+        _ => error,
+    })
+}
+
+/// A client that goes from event to event. An event at which it stops counts as not seen.
 struct Reading<'q, P> {
     queues: &'q Mutex<Queues<Waiting<P>, usize>>,
     session: FetchSession<(), usize>,

@@ -68,7 +68,7 @@ impl Type {
     ///
     /// # Errors
     /// `PM_ERR_TOOBIG` if its length field, of 24 bits, does not hold that.
-    fn header(self, size: usize) -> Result<u32> {
+    pub(crate) fn header(self, size: usize) -> Result<u32> {
         let length = u32::try_from(size).ok().and_then(|size| size.checked_add(4));
         let length = length.filter(|length| length >> 24 == 0).ok_or(Error::TOOBIG)?;
         Ok(self.number() << 24 | length)

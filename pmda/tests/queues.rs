@@ -200,3 +200,146 @@ fn the_heaviest_events() {
     }
     assert_eq!((queue.count(), queue.weight()), (3, usize::MAX));
 }
+
+/// Events as large as their numbers say, in bytes; one of 13 cannot be shown.
+struct Large {
+    events: Queue<usize>,
+    of_one: Indom<Queue<usize>>,
+}
+
+impl Agent for Large {
+    const NAME: &'static str = "large";
+    const DOMAIN: u32 = 242;
+
+    fn start(_: &Env) -> Result<Large> {
+        Ok(Large {
+            events: Queue::new(10),
+            of_one: Indom::fixed([("one", Queue::new(10)), ("two", Queue::new(10))]),
+        })
+    }
+
+    fn metrics(m: &mut Metrics<Large>) {
+        let text = m.parameter::<str>("text", |_| ());
+        let show = move |size: &usize, record: &mut Record<'_>| {
+            assert!(*size != 13, "told to panic");
+            record.add(text, &"x".repeat(*size));
+        };
+        m.events("events", |s| &mut s.events, show);
+        let queues = m.indom(0, "Queues", |s| &mut s.of_one);
+        m.each_highres_events("of_one", queues, |queue| queue, show);
+        m.value("other", |_| 7_u32);
+    }
+}
+
+/// The sizes of the texts of events, and how many were missed.
+fn sizes(records: &[EventRecord]) -> (Vec<usize>, Option<usize>) {
+    let texts = records
+        .iter()
+        .filter_map(|record| record.parameter::<String>("large.text"));
+    let missed = records.last().and_then(|record| record.missed);
+    (texts.map(|text| text.len()).collect(), missed)
+}
+
+/// What a client sees of the events in its next fetches, beside another metric.
+fn fetches(pmcd: &mut Harness<Large>, count: usize) -> Result<Vec<(Vec<usize>, Option<usize>)>> {
+    let fetched = (0..count).map(|_| {
+        let mut replies = pmcd.fetch_all(&["large.events", "large.other"])?;
+        assert_eq!(replies.pop().expect("two")?.value::<u32>(), Some(7));
+        Ok(sizes(replies.pop().expect("two")?.events()))
+    });
+    fetched.collect()
+}
+
+/// Events that are too many for one value, of 16 MiB, are for the next fetches of a client, in their
+/// order.
+#[test]
+fn events_for_several_fetches() -> Result<()> {
+    const SIX: usize = 6 << 20;
+    let mut pmcd = Harness::<Large>::new()?;
+    let clients = [3, 4];
+    for client in clients {
+        pmcd.as_client(client).fetch("large.events")?;
+    }
+    for more in 0..3 {
+        pmcd.agent().events.push(SIX + more);
+    }
+    // As much as fits into one array, but for the record of missed ones.
+    pmcd.agent().events.push((16 << 20) - 4 - 8 - 16 - 8 - 24);
+    for client in clients {
+        pmcd.as_client(client);
+        let expected = [
+            (vec![SIX, SIX + 1], None),
+            (vec![SIX + 2], None),
+            (vec![(16 << 20) - 60], None),
+            (vec![], None),
+        ];
+        assert_eq!(fetches(&mut pmcd, 4)?, expected, "client {client}");
+    }
+    assert_eq!((pmcd.agent().events.weight(), pmcd.log()), (0, String::new()));
+    Ok(())
+}
+
+/// An event that alone is too large for a value, or whose function panics, costs itself: each client
+/// has the others, and is told of one that it has missed. The log has one line, of panics one until
+/// a fetch has none.
+#[test]
+fn events_that_cannot_be_shown() -> Result<()> {
+    const TOO_LARGE: usize = (16 << 20) - 59;
+    let mut pmcd = Harness::<Large>::new()?;
+    let clients = [3, 4, 5];
+    for (bad, lines, line) in [
+        (
+            TOO_LARGE,
+            1,
+            "metric large.events: an event is left out: its record is larger than a value may be (16 MiB)",
+        ),
+        (
+            13,
+            clients.len(),
+            "metric large.events: the agent has panicked: an event: told to panic",
+        ),
+    ] {
+        for client in clients {
+            pmcd.as_client(client).fetch("large.events")?;
+        }
+        for event in [1, bad, 2, bad] {
+            pmcd.agent().events.push(event);
+        }
+        for client in clients {
+            pmcd.as_client(client);
+            // What comes before one that does not fit behind it is shown first.
+            let expected = match bad {
+                13 => vec![(vec![1, 2], Some(2)), (vec![], None), (vec![], None)],
+                _ => vec![(vec![1], None), (vec![2], Some(1)), (vec![], Some(1))],
+            };
+            assert_eq!(fetches(&mut pmcd, 3)?, expected, "client {client}");
+        }
+        let log = pmcd.log();
+        assert_eq!(log.lines().filter(|known| known.contains(line)).count(), lines, "{log}");
+    }
+    Ok(())
+}
+
+/// Of instances such an event costs itself, too: other instances have their events.
+#[test]
+fn events_of_an_instance_that_cannot_be_shown() -> Result<()> {
+    let mut pmcd = Harness::<Large>::new()?;
+    pmcd.fetch("large.of_one")?;
+    for bad in [17 << 20, 13] {
+        for event in [bad, 1] {
+            pmcd.agent().of_one.get_mut(0).expect("one").push(event);
+            pmcd.agent().of_one.get_mut(1).expect("two").push(2);
+        }
+        let fetched = pmcd.fetch("large.of_one")?;
+        let of = |name: &str| fetched.events_of(name).map(sizes);
+        assert_eq!(of("one"), Some((vec![1], Some(1))));
+        assert_eq!(of("two"), Some((vec![2, 2], None)));
+    }
+    let log = pmcd.log();
+    assert!(
+        log.contains("metric large.of_one: instance 0 (\"one\"): an event is left out")
+            && log.contains("metric large.of_one: the agent has panicked: an event: told to panic"),
+        "{log}"
+    );
+    Ok(())
+}

@@ -25,6 +25,8 @@ pub const PM_EVENT_FLAG_MISSED: u32 = 1 << 31;
 
 /// The greatest length in bytes that a length field can hold: it has 24 bits (E-4).
 const LENGTH_LIMIT: usize = 0xff_ffff;
+/// The greatest length of an array in bytes: all of its parts are multiples of four.
+const LIMIT: usize = LENGTH_LIMIT / 4 * 4;
 
 /// Returns the `size` bytes of a message that shows `data`: printable text, one NUL, and dots up to
 /// the end (QUEUE-50).
@@ -125,6 +127,15 @@ pub enum ParameterValue<'a> {
     Bytes(&'a [u8]),
 }
 
+/// The end of an array, to which it can be cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct End {
+    used: u32,
+    parameters: u32,
+    /// The number of records.
+    records: u32,
+}
+
 /// A packed array under construction.
 #[derive(Debug)]
 pub struct EventArray {
@@ -157,6 +168,31 @@ impl EventArray {
         self.used = HEADER;
         self.parameters = NOWHERE;
         self.put(RECORDS as usize, [0]);
+    }
+
+    /// The present end of the array, for [`EventArray::cut`].
+    #[must_use]
+    pub fn end(&self) -> End {
+        let records = self.bytes.get(RECORDS as usize..).and_then(|bytes| bytes.first_chunk());
+        End {
+            used: self.used,
+            parameters: self.parameters,
+            records: records.map_or(0, |count| u32::from_ne_bytes(*count)),
+        }
+    }
+
+    /// Takes away what was added behind an end of this array.
+    pub fn cut(&mut self, end: End) {
+        if end.used <= self.used {
+            (self.used, self.parameters) = (end.used, end.parameters);
+            self.put(RECORDS as usize, [end.records]);
+        }
+    }
+
+    /// The number of bytes for which there is room, until the length cannot be said any more.
+    #[must_use]
+    pub fn room(&self) -> usize {
+        LIMIT.saturating_sub(self.used as usize)
     }
 
     /// Starts a record (EVENT-20).
@@ -342,7 +378,6 @@ impl EventArray {
     /// `PM_ERR_TOOBIG` beyond the length field, `-ENOMEM`.
     #[cold]
     fn grow(&mut self, more: usize) -> Result<()> {
-        const LIMIT: usize = LENGTH_LIMIT / 4 * 4;
         let needed = self.used as usize + more;
         if needed > LIMIT {
             return Err(Error::TOOBIG);

@@ -174,3 +174,36 @@ fn lengths_do_not_wrap() {
     assert_eq!(array.add_record(Stamp::Low(0, 0), 0), Err(Error::TOOBIG));
     assert_eq!(words(&mut array, Form::Low)[1], 1);
 }
+
+/// What was added behind an end is taken away, and what is added then stands in its place.
+#[test]
+fn cut_arrays() {
+    let parameter = |array: &mut EventArray, word| array.add_parameter(7, 1, ParameterValue::Word(word));
+    let mut array = EventArray::new().expect("memory");
+    let empty = array.end();
+    assert_eq!(array.room(), 0xff_fffc - 8);
+    array.add_record(Stamp::Low(1, 2), 0).expect("room");
+    parameter(&mut array, 3).expect("a record");
+    let expected = array.publish(Form::Low).to_vec();
+    let end = array.end();
+    array.add_record(Stamp::High(4, 5), 0).expect("room");
+    array
+        .add_parameter(8, 6, ParameterValue::Bytes(&[b'x'; 4000]))
+        .expect("room");
+    array.add_missed(Stamp::Low(6, 7), 8).expect("room");
+    let later = array.end();
+    array.cut(end);
+    assert_eq!(array.publish(Form::Low), expected);
+    // An end behind that of the array is none.
+    array.cut(later);
+    assert_eq!(
+        (array.end(), array.publish(Form::Low)),
+        (end, &mut expected.clone()[..])
+    );
+    // A parameter belongs to the record that is the newest again.
+    parameter(&mut array, 9).expect("the first record");
+    assert_eq!(array.publish(Form::Low)[20..24], 2_u32.to_ne_bytes());
+    array.cut(empty);
+    assert_eq!(parameter(&mut array, 1), Err(Error::EINVAL));
+    assert_eq!(array.publish(Form::Low).len(), 8);
+}

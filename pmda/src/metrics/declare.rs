@@ -249,6 +249,7 @@ impl<S: 'static> Metrics<S> {
                 // One that panics costs its own value.
                 let written = guard::part(|| write(state, &rows, inst, out.at(inst), client));
                 let written = written.unwrap_or_else(|panic| Err(panic.of(format_args!("instance {inst}"))));
+                let written = written.and_then(|()| out.failure.take().map_or(Ok(()), Err));
                 if let Err(error) = written {
                     if failure.is_none() || is_of_memory(&error) {
                         failure = Some((inst, error));

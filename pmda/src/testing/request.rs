@@ -4,7 +4,7 @@ use pmda_core::wire::encode::ResultBuilder;
 
 use super::Desc;
 use crate::value::Type;
-use crate::{ClientId, Result};
+use crate::{ClientId, Error, Result};
 
 /// A value that is to be stored. It is sent in the metric's type if it can be converted to that.
 #[non_exhaustive]
@@ -51,8 +51,8 @@ pub(super) fn store(client: ClientId, desc: &Desc, inst: i32, value: &StoreValue
     store.begin_store(client.0, 1)?;
     store.open(desc.id, 1)?;
     let mut block = |kind: Type, data: &[u8]| {
-        let header = kind.number() << 24 | (data.len() + 4) as u32;
-        store.block(inst, header, data)
+        let header = kind.header(data.len())?;
+        Ok::<(), Error>(store.block(inst, header, data)?)
     };
     match (desc.kind, value) {
         (Some(Type::I32 | Type::U32), StoreValue::Integer(value)) => store.word(inst, *value as u32)?,

@@ -284,6 +284,9 @@ fn small_numbers() {
     assert_eq!(pmcd.desc("mixing.small.i8").expect("there").kind, Some(Type::I32));
     assert_eq!(pmcd.store("mixing.small.u16", 65536_u32), Err(Error::TRUNC));
     assert_eq!(pmcd.store("mixing.small.u16", 7_u32), Ok(()));
+    let long = "x".repeat((16 << 20) - 6);
+    assert_eq!(pmcd.store("mixing.small.u16", &*long), Err(Error::CONV));
+    assert_eq!(pmcd.store("mixing.small.u16", long + "x"), Err(Error::TOOBIG));
     assert_eq!(value("mixing.even", &mut pmcd), None);
     assert_eq!(pmcd.fetch("mixing.even").expect("values").value_of("one"), Some(7));
 }
