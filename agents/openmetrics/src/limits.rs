@@ -48,8 +48,20 @@ pub const FRESH: Duration = Duration::from_secs(60);
 /// The most connections at a time, if the limit of descriptors allows them.
 pub const CONNECTIONS: usize = 4 * SOURCES as usize;
 
-/// What may come before the head of a reply is complete, in bytes.
+/// What may come from the network before the head of a reply is complete, in bytes.
 pub const HEAD: usize = 256 << 10;
+
+/// What may come behind the head, in bytes, beside so many bytes for each of the body: a body in
+/// pieces of a byte has lengths and ends around each, and TLS more than that.
+pub const BESIDE_BODY: usize = 1 << 20;
+/// As above: the bytes for each of the body.
+pub const WIRE_BYTES: usize = 32;
+
+/// The most pieces in which a document comes, beside one for each so many bytes of it: each piece is
+/// work for the loop that all sources share.
+pub const PIECES: usize = 100_000;
+/// As above: the bytes of a piece.
+pub const PIECE: usize = 16;
 
 /// The most cookies of a source.
 pub const COOKIES: usize = 64;

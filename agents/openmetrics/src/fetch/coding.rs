@@ -117,6 +117,9 @@ mod tests {
     fn codings() {
         let zlib = [&[0x78, 0x9c], RAW, &[0x02, 0xb0, 0x00, 0xd4]].concat();
         let padded = [PACKED, &[0; 100]].concat();
+        let mut twice = Vec::new();
+        let mut packer = flate2::read::DeflateEncoder::new(PACKED, flate2::Compression::fast());
+        packer.read_to_end(&mut twice).expect("packed");
         for (header, packed, text) in [
             ("GZIP", PACKED, "x 1\n"),
             ("x-gzip", PACKED, "x 1\n"),
@@ -127,6 +130,8 @@ mod tests {
             ("deflate", b"", ""),
             ("deflate", RAW, "x 1\n"),
             ("deflate", &zlib, "x 1\n"),
+            // The last one was applied last.
+            ("gzip, deflate", &twice, "x 1\n"),
             ("", b"x", "x"),
         ] {
             assert_eq!(unpacked(header, packed).as_deref(), Ok(text), "{header}");

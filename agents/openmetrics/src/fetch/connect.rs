@@ -17,7 +17,7 @@ use super::address::Origin;
 use super::header_text::bytes;
 use super::proxy::Proxies;
 use super::resolver::{self, LookUp, Resolver};
-use super::stream::Stream;
+use super::stream::{Counted, Stream};
 use super::tls::{self, Refused, Trust};
 use crate::secret::Login;
 
@@ -78,17 +78,20 @@ impl Connector {
             .call(origin.to_string().parse()?)
             .await
             .map_err(|error| by_proxy(&proxy.origin, &error))?;
+        let exchange = stream.exchange();
         let stream = trust.connect(origin.bare_host(), stream.into_io()).await?;
-        Ok(Stream::new(stream))
+        Ok(Stream::new(stream, exchange))
     }
 
     async fn direct(&self, origin: &Origin, trust: &Trust) -> Result<Stream, Error> {
         let mut plain = self.plain.clone();
-        let stream = plain.call(origin.to_string().parse()?).await?.into_inner();
+        let stream = Counted::new(plain.call(origin.to_string().parse()?).await?.into_inner());
+        let exchange = stream.exchange();
         if origin.is_secure {
-            return Ok(Stream::new(trust.connect(origin.bare_host(), stream).await?));
+            let stream = trust.connect(origin.bare_host(), stream).await?;
+            return Ok(Stream::new(stream, exchange));
         }
-        Ok(Stream::new(stream))
+        Ok(Stream::new(stream, exchange))
     }
 }
 

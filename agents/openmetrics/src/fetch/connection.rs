@@ -3,8 +3,8 @@
 use std::future::Future;
 use std::sync::Arc;
 
-use http_body_util::Empty;
-use hyper::body::{Bytes, Incoming};
+use http_body_util::{BodyExt, Empty};
+use hyper::body::{Bytes, Frame, Incoming};
 use hyper::client::conn::http1::{Builder, SendRequest};
 use hyper::http::Uri;
 use hyper::{Request, Response};
@@ -12,7 +12,7 @@ use tokio::sync::{AcquireError, OwnedSemaphorePermit, Semaphore};
 use tokio::task::JoinHandle;
 
 use super::address::Origin;
-use super::stream::{Heads, Stream};
+use super::stream::{Exchange, Stream};
 
 /// The most that a connection reads ahead, in bytes; the head of a reply has to fit.
 const BUFFER: usize = 128 << 10;
@@ -83,7 +83,7 @@ pub(super) struct Connection {
     pub origin: Origin,
     sender: SendRequest<Empty<Bytes>>,
     is_proxied: bool,
-    heads: Heads,
+    exchange: Exchange,
     /// Reads and writes.
     work: Task<hyper::Result<()>>,
     permit: ConnectionPermit,
@@ -95,7 +95,7 @@ impl Connection {
     /// # Errors
     /// What hyper says.
     pub async fn start(origin: &Origin, stream: Stream, permit: ConnectionPermit) -> hyper::Result<Connection> {
-        let (is_proxied, heads) = (stream.is_proxied, stream.heads());
+        let (is_proxied, exchange) = (stream.is_proxied, stream.exchange());
         let (sender, connection) = Builder::new()
             .title_case_headers(true)
             .max_buf_size(BUFFER)
@@ -108,7 +108,7 @@ impl Connection {
             origin: origin.clone(),
             sender,
             is_proxied,
-            heads,
+            exchange,
             work: Task::spawn(connection),
             permit,
         })
@@ -129,7 +129,7 @@ impl Connection {
             Some(target) if !self.is_proxied => target.clone().into(),
             _ => uri.clone(),
         };
-        self.heads.start(names);
+        self.exchange.start(names);
         let response = match self.sender.ready().await {
             Ok(()) => self.sender.send_request(request).await,
             Err(error) => Err(error),
@@ -142,15 +142,30 @@ impl Connection {
             },
             Err(error) => Err(error),
             Ok(response) => {
-                self.heads.stop();
+                self.exchange.begin_body();
                 Ok(response)
             }
         }
     }
 
-    /// Whether nothing has come since the last request was sent.
+    /// Whether nothing of a reply has come since the last request was sent.
     pub fn is_silent(&self) -> bool {
-        self.heads.is_untouched()
+        self.exchange.is_untouched()
+    }
+
+    /// The next part of the body of its reply; `None` at the end.
+    pub async fn next_data(&self, body: &mut Incoming) -> Option<hyper::Result<Bytes>> {
+        loop {
+            match body.frame().await?.map(Frame::into_data) {
+                Ok(Ok(data)) => {
+                    self.exchange.take_body(data.len());
+                    return Some(Ok(data));
+                }
+                // Headers behind the body.
+                Ok(Err(_)) => {}
+                Err(error) => return Some(Err(error)),
+            }
+        }
     }
 
     /// Takes a permit for connections that are kept. False if the connection is closed, or no such

@@ -17,6 +17,10 @@ const CHUNK: usize = 64 << 10;
 /// taken from others.
 const BELIEVED: u64 = 1 << 20;
 
+/// A document that grows takes as many bytes more as it has, so that it is not moved too often, but at
+/// most so many: the system moves large blocks without a copy.
+const MOST: usize = 4 << 20;
+
 /// Each time that the documents take so many bytes more, the system is asked whether it has memory.
 const PIECE: usize = 4 << 20;
 
@@ -63,12 +67,15 @@ impl Memory {
         })
     }
 
-    fn take(&self, bytes: usize) -> Result<(), String> {
+    /// Takes more memory for a document that has some already. No document has more than it leaves
+    /// free: however much some sources send, there is room for the smaller documents of others.
+    fn take(&self, own: usize, bytes: usize) -> Result<(), String> {
         let before = self.used.fetch_add(bytes, Ordering::Relaxed);
         let used = before + bytes;
-        let error = if used > self.total {
+        let free = self.total.checked_sub(used);
+        let error = if free.is_none_or(|free| free < own + bytes) {
             format!(
-                "the documents of all sources together have more than {} bytes",
+                "there is no room for it: all documents have {before} of {} bytes, and one has at most what it leaves free",
                 self.total
             )
         } else if before / PIECE != used / PIECE && !headroom::has(bytes) {
@@ -87,6 +94,8 @@ pub struct Document {
     bytes: Vec<u8>,
     /// How many bytes were taken for it.
     taken: usize,
+    /// In how many pieces it has come.
+    pieces: usize,
     /// What is wrong with it, if anything.
     fault: Option<String>,
     memory: Arc<Memory>,
@@ -99,6 +108,7 @@ impl Document {
         Document {
             bytes: memory.spare.lock().pop().unwrap_or_default(),
             taken: 0,
+            pieces: 0,
             fault: None,
             memory: Arc::clone(memory),
         }
@@ -131,8 +141,7 @@ impl Document {
     pub fn read_from(&mut self, source: &mut dyn Read) -> Result<usize, String> {
         let length = self.bytes.len();
         if length + FIRST > self.taken {
-            // Doubled, so that a large one is not moved too often.
-            self.grow(length.clamp(FIRST, self.memory.largest.max(FIRST)))?;
+            self.grow(length.clamp(FIRST, MOST))?;
         }
         // As much as there is room for: at the end, most documents need no more.
         let chunk = (self.taken - length).min(CHUNK);
@@ -149,17 +158,23 @@ impl Document {
         Ok(read)
     }
 
-    /// Adds some more of it.
+    /// Adds a piece of it.
     ///
     /// # Errors
-    /// That it is too large.
+    /// That it is too large, or comes in too many pieces.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), String> {
         let length = self.bytes.len();
         if length + bytes.len() > self.taken {
-            let more = length.clamp(FIRST, self.memory.largest.max(FIRST)).max(bytes.len());
-            self.grow(more)?;
+            self.grow(length.clamp(FIRST, MOST).max(bytes.len()))?;
         }
         self.bytes.extend_from_slice(bytes);
+        self.pieces += 1;
+        if self.pieces > limits::PIECES + self.bytes.len() / limits::PIECE {
+            return Err(format!(
+                "the document comes in pieces of less than {} bytes",
+                limits::PIECE
+            ));
+        }
         self.check()
     }
 
@@ -179,7 +194,7 @@ impl Document {
     }
 
     fn grow(&mut self, more: usize) -> Result<(), String> {
-        self.memory.take(more)?;
+        self.memory.take(self.taken, more)?;
         let reserved = self.bytes.try_reserve_exact(self.taken + more - self.bytes.len());
         if reserved.is_err() {
             self.memory.used.fetch_sub(more, Ordering::Relaxed);
@@ -305,6 +320,20 @@ mod tests {
         assert_eq!(document.bytes.len(), 4 * FIRST + 100_008);
     }
 
+    /// A document may come byte by byte, but not a large one.
+    #[test]
+    fn pieces_are_limited() {
+        for (piece, most) in [(1, limits::PIECES * 16 / 15), (16, 400_000)] {
+            let mut document = Document::new(&Memory::new());
+            let piece = [b'#'; 16].get(..piece).expect("16 bytes").to_vec();
+            let pushed = (0..400_000).find_map(|_| document.push(&piece).err());
+            let count = document.bytes().len() / piece.len();
+            assert!(count.abs_diff(most) <= 1, "{count} pieces of {}", piece.len());
+            let expected = (piece.len() == 1).then_some("the document comes in pieces of less than 16 bytes");
+            assert_eq!(pushed.as_deref(), expected);
+        }
+    }
+
     /// A system without memory costs the document, and what was taken for it goes back.
     #[test]
     fn memory_that_is_not_there() {
@@ -334,6 +363,35 @@ mod tests {
         }
     }
 
+    /// However much the documents of some sources have, there is room for smaller ones.
+    #[test]
+    fn large_documents_leave_room_for_small_ones() {
+        let memory = Memory::limited(64 << 20, 64 << 20);
+        let (mut large, mut sizes) = (Vec::new(), Vec::new());
+        for _ in 0..6 {
+            let mut document = Document::new(&memory);
+            while document.push(&[b'x'; 1 << 16]).is_ok() {}
+            sizes.push(document.bytes().len() >> 20);
+            large.push(document);
+        }
+        assert!(
+            sizes[0] >= 28 && sizes.is_sorted_by(|a, b| a > b || *b == 0),
+            "{sizes:?}"
+        );
+        let mut small = Document::new(&memory);
+        let error = loop {
+            if let Err(error) = small.push(&[b'x'; 1 << 10]) {
+                break error;
+            }
+        };
+        assert!(small.bytes().len() >= 100 << 10, "{}", small.bytes().len());
+        assert!(
+            error.starts_with("there is no room for it: all documents have "),
+            "{error}"
+        );
+        assert_eq!(large.len(), 6);
+    }
+
     #[test]
     fn all_documents_are_limited() {
         let memory = Memory::limited(1 << 20, 1 << 20);
@@ -346,10 +404,7 @@ mod tests {
             }
         };
         assert!((2..6).contains(&held.len()), "{}", held.len());
-        assert_eq!(
-            error,
-            "the documents of all sources together have more than 1048576 bytes"
-        );
+        assert!(error.contains(" of 1048576 bytes, "), "{error}");
         held.pop();
         read().expect("there is memory again");
         drop(held);

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
 
-use http_body_util::{BodyExt, Empty};
+use http_body_util::Empty;
 use hyper::body::{Body, Bytes, Incoming};
 use hyper::ext::ReasonPhrase;
 use hyper::http::header::{
@@ -194,13 +194,15 @@ impl Retrieval<'_> {
                 // for this server.
                 self.peer.cookies.empty();
             }
-            if drain(response.into_body()).await {
+            if drain(response.into_body(), &connection).await {
                 self.free[side as usize] = Some(connection);
             }
             return Err(failure(status, format!("{status} {kind}: {phrase}")));
         }
         // Without a document there is no status either, as with PCP's agent.
-        let document = read(response, memory).await.map_err(|reason| failure(0, reason))?;
+        let document = read(response, &connection, memory)
+            .await
+            .map_err(|reason| failure(0, reason))?;
         self.free[side as usize] = Some(connection);
         Ok((status, document))
     }
@@ -224,7 +226,7 @@ impl Retrieval<'_> {
                 });
             };
             address = address.join(&text(location.as_bytes()))?;
-            if drain(response.into_body()).await {
+            if drain(response.into_body(), &connection).await {
                 self.free[side as usize] = Some(connection);
             }
             if address.origin != self.first.origin {
@@ -363,11 +365,11 @@ fn phrase(response: &Response<Incoming>) -> String {
 
 /// Reads what a reply says beside its status, and tells whether that was short enough to be read
 /// to its end: only then may its connection be asked again.
-async fn drain(mut body: Incoming) -> bool {
+async fn drain(mut body: Incoming, connection: &Connection) -> bool {
     let mut read = 0;
-    while let Some(frame) = body.frame().await {
-        let Ok(frame) = frame else { return false };
-        read += frame.data_ref().map_or(0, Bytes::len);
+    while let Some(data) = connection.next_data(&mut body).await {
+        let Ok(data) = data else { return false };
+        read += data.len();
         if read > DRAINED {
             return false;
         }
@@ -376,7 +378,7 @@ async fn drain(mut body: Incoming) -> bool {
 }
 
 /// Reads the document of a reply.
-async fn read(response: Response<Incoming>, memory: &Arc<Memory>) -> Result<Document, String> {
+async fn read(response: Response<Incoming>, connection: &Connection, memory: &Arc<Memory>) -> Result<Document, String> {
     let named = response.headers().get_all(CONTENT_ENCODING).iter();
     let named = named.map(|value| text(value.as_bytes())).collect::<Vec<_>>().join(",");
     let codings = coding::named(&named)?;
@@ -386,13 +388,9 @@ async fn read(response: Response<Incoming>, memory: &Arc<Memory>) -> Result<Docu
     if let Some(length) = length {
         document.expect(length)?;
     }
-    while let Some(frame) = body.frame().await {
-        match frame {
-            Ok(frame) => {
-                if let Some(data) = frame.data_ref() {
-                    document.push(data)?;
-                }
-            }
+    while let Some(data) = connection.next_data(&mut body).await {
+        match data {
+            Ok(data) => document.push(&data)?,
             // As PCP's agent, ours has what has come; a number that is cut would be a wrong one.
             Err(error) if ends_early(&error) && length.is_some() && codings.is_empty() => {
                 document.end_early(length.unwrap_or_default());

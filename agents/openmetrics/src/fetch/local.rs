@@ -110,23 +110,32 @@ struct Output {
 }
 
 impl Output {
-    /// Reads until both streams have ended.
+    /// Reads until both streams have ended. A program may write without end and faster than it is
+    /// read, so other sources have their turn after each piece.
     async fn read(&mut self) -> Result<(), String> {
         while self.stdout.is_some() || self.stderr.is_some() {
             tokio::select! {
                 () = readable(self.stdout.as_ref()) => {}
                 () = readable(self.stderr.as_ref()) => {}
             }
-            self.read_available()?;
+            self.take(|_| Ok(0))?;
         }
         Ok(())
     }
 
-    /// Reads the available output. Returns whether the stdout is still open.
+    /// Reads what the streams have now, and no more: what the program has left may write on. Returns
+    /// whether the stdout is still open.
     fn read_available(&mut self) -> Result<bool, String> {
+        self.take(|stream| Ok(rustix::io::ioctl_fionread(stream)?))?;
+        Ok(self.stdout.is_some())
+    }
+
+    /// Reads so many bytes of each stream, and one piece more.
+    fn take(&mut self, length: impl Fn(&Receiver) -> std::io::Result<u64>) -> Result<(), String> {
+        let length = |stream: &Receiver| length(stream).map_err(|error| error.to_string());
         if let Some(stream) = &self.stdout {
             let document = &mut self.document;
-            if empty(stream, |bytes| document.push(bytes))? {
+            if read(stream, length(stream)?, |bytes| document.push(bytes))? {
                 self.stdout = None;
             }
         }
@@ -137,11 +146,11 @@ impl Output {
                 complaint.extend_from_slice(bytes.get(..left).unwrap_or(bytes));
                 Ok(())
             };
-            if empty(stream, keep)? {
+            if read(stream, length(stream)?, keep)? {
                 self.stderr = None;
             }
         }
-        Ok(self.stdout.is_some())
+        Ok(())
     }
 }
 
@@ -154,8 +163,8 @@ async fn readable(stream: Option<&Receiver>) {
     }
 }
 
-/// Takes what a stream has. Tells whether it has ended.
-fn empty(stream: &Receiver, mut take: impl FnMut(&[u8]) -> Result<(), String>) -> Result<bool, String> {
+/// Takes so many bytes of a stream, and one piece more, if it has them. Tells whether it has ended.
+fn read(stream: &Receiver, mut length: u64, mut take: impl FnMut(&[u8]) -> Result<(), String>) -> Result<bool, String> {
     let mut chunk = [0; CHUNK];
     loop {
         // The runtime asks the kernel only after news of it, and there is none behind the end of
@@ -168,7 +177,13 @@ fn empty(stream: &Receiver, mut take: impl FnMut(&[u8]) -> Result<(), String>) -
         };
         match read {
             Ok(0) => return Ok(true),
-            Ok(read) => take(&chunk[..read])?,
+            Ok(read) => {
+                take(&chunk[..read])?;
+                match length.checked_sub(read as u64) {
+                    Some(left) => length = left,
+                    None => return Ok(false),
+                }
+            }
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
             Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
             Err(error) => return Err(error.to_string()),
@@ -229,5 +244,37 @@ impl Drop for Running {
         } else {
             let _ = child.try_wait();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::unix::pipe;
+
+    use super::*;
+
+    /// Of a stream that is full at any time no more is read at once than was asked for, and a piece.
+    #[tokio::test]
+    async fn streams_without_end() {
+        let (sender, receiver) = pipe::pipe().expect("two descriptors");
+        sender.writable().await.expect("it is open");
+        let written = sender.try_write(&[b'#'; 4 * CHUNK]).expect("a pipe has room");
+        assert_eq!(written, 4 * CHUNK);
+        let taken = |length: u64| {
+            let mut taken = 0;
+            let has_ended = read(&receiver, length, |bytes| {
+                taken += bytes.len();
+                Ok(())
+            });
+            (taken, has_ended.expect("it can be read"))
+        };
+        assert_eq!(taken(0), (CHUNK, false));
+        assert_eq!(taken(CHUNK as u64), (2 * CHUNK, false));
+        let left = rustix::io::ioctl_fionread(&receiver).expect("a pipe");
+        assert_eq!((left, taken(left)), (CHUNK as u64, (CHUNK, false)));
+        sender.writable().await.expect("it is open");
+        sender.try_write(b"# 1\n").expect("it is empty");
+        drop(sender);
+        assert_eq!(taken(4), (4, true));
     }
 }

@@ -1,11 +1,11 @@
 //! The bytes of a connection: those of a request have the names of headers as its source writes
-//! them, and those of a reply are counted until its head is complete.
+//! them, and those of a reply are counted as they come from the network, below TLS.
 
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::task::{Context, Poll};
 
 use hyper::rt::{Read, ReadBufCursor, Write};
@@ -19,14 +19,19 @@ use crate::limits;
 pub(super) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 
-/// The heads of a request and its reply, of which hyper has its own opinion.
+/// The request of a connection and its reply, of which hyper has its own opinion.
 #[derive(Clone)]
-pub(super) struct Heads(Arc<Shared>);
+pub(super) struct Exchange(Arc<Shared>);
 
 struct Shared {
-    /// The bytes that may still come before the head of the reply is complete. A server may send
-    /// interim replies (100 Continue) without end, of which hyper tells nobody.
+    /// The bytes that may still come from the network. A server may send without end what is no part
+    /// of a document, and of which hyper and OpenSSL tell nobody: interim replies (100 Continue),
+    /// zeros in front of the length of a chunk, tickets and keys of TLS.
     left: AtomicUsize,
+    /// Whether something of a reply has come.
+    has_reply: AtomicBool,
+    /// Whether the head of the reply is complete.
+    is_body: AtomicBool,
     request: Mutex<Request>,
 }
 
@@ -41,13 +46,13 @@ struct Request {
     sent: usize,
 }
 
-impl Heads {
-    /// The number of bytes while none are counted.
-    const OFF: usize = usize::MAX;
-
-    fn new() -> Heads {
-        Heads(Arc::new(Shared {
-            left: AtomicUsize::new(Heads::OFF),
+impl Exchange {
+    /// That of a connection that is being opened.
+    fn new() -> Exchange {
+        Exchange(Arc::new(Shared {
+            left: AtomicUsize::new(limits::HEAD),
+            has_reply: AtomicBool::new(false),
+            is_body: AtomicBool::new(false),
             request: Mutex::default(),
         }))
     }
@@ -58,32 +63,49 @@ impl Heads {
             names,
             ..Request::default()
         };
+        self.0.has_reply.store(false, Relaxed);
+        self.0.is_body.store(false, Relaxed);
         self.0.left.store(limits::HEAD, Relaxed);
     }
 
     /// Takes note that the head of the reply is complete.
-    pub fn stop(&self) {
-        self.0.left.store(Heads::OFF, Relaxed);
+    pub fn begin_body(&self) {
+        self.0.is_body.store(true, Relaxed);
+        self.0.left.store(limits::BESIDE_BODY, Relaxed);
     }
 
-    /// Whether no byte has come since the start.
+    /// Takes note of so many bytes of the body.
+    pub fn take_body(&self, bytes: usize) {
+        let more = bytes.saturating_mul(limits::WIRE_BYTES);
+        let _ = self
+            .0
+            .left
+            .fetch_update(Relaxed, Relaxed, |left| Some(left.saturating_add(more)));
+    }
+
+    /// Whether nothing of a reply has come since the start.
     pub fn is_untouched(&self) -> bool {
-        self.0.left.load(Relaxed) == limits::HEAD
+        !self.0.has_reply.load(Relaxed)
     }
 
+    /// Takes note of so many bytes from the network.
     fn spend(&self, bytes: usize) -> io::Result<()> {
-        let left = self.0.left.load(Relaxed);
-        if left == Heads::OFF {
+        let spent = self
+            .0
+            .left
+            .fetch_update(Relaxed, Relaxed, |left| left.checked_sub(bytes));
+        if spent.is_ok() {
             return Ok(());
         }
-        let left = left.checked_sub(bytes).ok_or_else(|| {
-            io::Error::other(format!(
+        let what = if self.0.is_body.load(Relaxed) {
+            "the server sends without end what is no data of a document".to_owned()
+        } else {
+            format!(
                 "more than {} bytes have come before the head of a reply was complete",
                 limits::HEAD
-            ))
-        })?;
-        self.0.left.store(left, Relaxed);
-        Ok(())
+            )
+        };
+        Err(io::Error::other(what))
     }
 }
 
@@ -100,10 +122,60 @@ fn respell(head: &mut [u8], names: &[String]) {
     }
 }
 
+/// A connection of the network, whose bytes are counted.
+pub(super) struct Counted<I> {
+    io: I,
+    exchange: Exchange,
+}
+
+impl<I> Counted<I> {
+    /// Counts the bytes of a new connection.
+    pub fn new(io: I) -> Counted<I> {
+        Counted {
+            io,
+            exchange: Exchange::new(),
+        }
+    }
+
+    /// What is counted.
+    pub fn exchange(&self) -> Exchange {
+        self.exchange.clone()
+    }
+}
+
+impl<I: AsyncRead + Unpin> AsyncRead for Counted<I> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.io).poll_read(context, buffer);
+        if let Poll::Ready(Ok(())) = read {
+            self.exchange.spend(buffer.filled().len() - before)?;
+        }
+        read
+    }
+}
+
+impl<I: AsyncWrite + Unpin> AsyncWrite for Counted<I> {
+    fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.io).poll_write(context, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_flush(context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.io).poll_shutdown(context)
+    }
+}
+
 /// What hyper reads and writes.
 struct Wire {
     io: Box<dyn Io>,
-    heads: Heads,
+    exchange: Exchange,
 }
 
 impl AsyncRead for Wire {
@@ -114,8 +186,8 @@ impl AsyncRead for Wire {
     ) -> Poll<io::Result<()>> {
         let before = buffer.filled().len();
         let read = Pin::new(&mut self.io).poll_read(context, buffer);
-        if let Poll::Ready(Ok(())) = read {
-            self.heads.spend(buffer.filled().len() - before)?;
+        if buffer.filled().len() > before {
+            self.exchange.0.has_reply.store(true, Relaxed);
         }
         read
     }
@@ -123,8 +195,8 @@ impl AsyncRead for Wire {
 
 impl AsyncWrite for Wire {
     fn poll_write(mut self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let Wire { io, heads } = &mut *self;
-        let mut request = heads.0.request.lock();
+        let Wire { io, exchange } = &mut *self;
+        let mut request = exchange.0.request.lock();
         if request.names.is_empty() {
             return Pin::new(io).poll_write(context, bytes);
         }
@@ -159,20 +231,20 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// A stream that leads to the server itself.
-    pub fn new(io: impl Io + 'static) -> Stream {
+    /// A stream on top of a connection that leads to the server itself, with what is counted of it.
+    pub fn new(io: impl Io + 'static, exchange: Exchange) -> Stream {
         Stream {
             io: TokioIo::new(Wire {
                 io: Box::new(io),
-                heads: Heads::new(),
+                exchange,
             }),
             is_proxied: false,
         }
     }
 
-    /// The heads of its requests and replies.
-    pub fn heads(&self) -> Heads {
-        self.io.inner().heads.clone()
+    /// Its request and reply.
+    pub fn exchange(&self) -> Exchange {
+        self.io.inner().exchange.clone()
     }
 
     /// What it was made of.
@@ -221,11 +293,11 @@ mod tests {
             // So many bytes are taken at once.
             for size in [1, 7, 1000] {
                 let (near, mut far) = tokio::io::duplex(size);
-                let heads = Heads::new();
-                heads.start(names.iter().map(|name| (*name).to_owned()).collect());
+                let exchange = Exchange::new();
+                exchange.start(names.iter().map(|name| (*name).to_owned()).collect());
                 let mut wire = Wire {
                     io: Box::new(near),
-                    heads: heads.clone(),
+                    exchange,
                 };
                 let write = async move { wire.write_all(head.as_bytes()).await };
                 let mut sent = String::new();

@@ -239,11 +239,20 @@ fn compressed_redirected_and_chunked() {
     let server = Server::new(|lines, out| match lines.first().map(String::as_str) {
         Some("GET /metrics HTTP/1.1") => respond(out, "302 Found\r\nLocation: /packed", b""),
         Some("GET /packed HTTP/1.1") => respond(out, "200 OK\r\nContent-Encoding: gzip", &PACKED),
+        Some("GET /twice HTTP/1.1") => respond(
+            out,
+            "200 OK\r\nContent-Encoding: identity\r\nContent-Encoding: GZIP",
+            &PACKED,
+        ),
         _ => out
             .write_all(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nx \r\n2\r\n2\n\r\n0\r\n\r\n")
             .is_ok(),
     });
     assert_eq!(one(&target(&server.url())), Ok((200, "x 1\n".to_owned())));
+    assert_eq!(
+        one(&target(&server.url().replace("metrics", "twice"))),
+        Ok((200, "x 1\n".to_owned()))
+    );
     assert_eq!(
         one(&target(&server.url().replace("metrics", "chunked"))),
         Ok((200, "x 2\n".to_owned()))

@@ -77,10 +77,12 @@ fn is_label(name: &str) -> bool {
         && name.len() <= limits::LABEL_NAME
 }
 
-/// The last value of each label.
+/// The last value of each label, as far as they can be shown.
 #[derive(Debug)]
 pub(super) struct Merged {
     pub(super) values: BTreeMap<String, String>,
+    /// Their length in bytes of JSON.
+    size: usize,
     /// Labels that could not be shown were left out.
     pub(super) has_more: bool,
 }
@@ -89,6 +91,7 @@ impl Merged {
     pub(super) fn of(labels: LabelPairs) -> Merged {
         let mut merged = Merged {
             values: BTreeMap::new(),
+            size: 0,
             has_more: false,
         };
         for (name, value) in labels {
@@ -97,15 +100,20 @@ impl Merged {
         merged
     }
 
-    /// Sets a label. More labels than can be shown are not kept: documents may have hundreds of
-    /// thousands.
+    /// Sets a label. More labels than can be shown are not kept, nor longer ones: documents may have
+    /// hundreds of thousands, and no budget is charged for them.
     fn set(&mut self, name: String, value: String) {
         if !is_label(&name) {
             return;
         }
-        if self.values.len() >= limits::LABELS && !self.values.contains_key(&name) {
+        if let Some(old) = self.values.remove(&name) {
+            self.size -= json_size(&name, &old);
+        }
+        let size = self.size + json_size(&name, &value);
+        if self.values.len() >= limits::LABELS || size > limits::LABEL_BYTES {
             self.has_more = true;
         } else {
+            self.size = size;
             self.values.insert(name, value);
         }
     }
@@ -205,5 +213,26 @@ mod tests {
             (merged.values.len(), merged.values["a"].as_str()),
             (limits::LABELS, "3")
         );
+    }
+    /// What cannot be shown is not kept: nobody pays for it, and documents may be large.
+    #[test]
+    fn merged_labels_are_bounded() {
+        let config = Config::default();
+        let mut merged = Merged::of(vec![("a".to_owned(), "1".to_owned())]);
+        let long = limits::LABEL_BYTES - json_size("a", "") - json_size("b", "");
+        for (series, a, b, has_more) in [
+            (format!("a=\"\",b=\"{}\"", "x".repeat(long)), Some(0), Some(long), false),
+            (format!("a=\"1\",b=\"{}\"", "x".repeat(long)), None, Some(long), true),
+            (format!("b=\"{}\"", "x".repeat(limits::LABEL_BYTES)), None, None, true),
+            ("a=\"1\",b=\"2\"".to_owned(), Some(1), Some(1), false),
+        ] {
+            merged.has_more = false;
+            merged.merge([&*series].into_iter(), &config);
+            let length = |name: &str| merged.values.get(name).map(String::len);
+            assert_eq!((length("a"), length("b")), (a, b));
+            let sizes = merged.values.iter().map(|(name, value)| json_size(name, value));
+            assert_eq!(merged.size, sizes.sum::<usize>());
+            assert_eq!(merged.has_more, has_more);
+        }
     }
 }

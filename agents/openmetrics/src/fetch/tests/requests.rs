@@ -182,6 +182,58 @@ fn interim_replies() {
     );
 }
 
+/// What comes beside the data of a body is bounded, too: zeros in front of the length of a chunk cost
+/// neither time nor memory. Some of them are read, and a document may come byte by byte.
+#[test]
+fn bodies_without_data() {
+    const CHUNKED: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    const SAMPLE: &[u8] = b"4\r\nx 1\n\r\n0\r\n\r\n";
+    let (server, _) = remembering(move |path, out| match path {
+        "/bytes" => {
+            let chunks = b"1\r\n#\r\n".repeat(10_000);
+            out.write_all(&[CHUNKED, &chunks, SAMPLE].concat()).is_ok()
+        }
+        "/zeros" => out.write_all(&[CHUNKED, &vec![b'0'; 600_000], SAMPLE].concat()).is_ok(),
+        _ => {
+            let zeros = [b'0'; 1 << 16];
+            let mut goes_on = out.write_all(CHUNKED).is_ok();
+            while goes_on {
+                goes_on = out.write_all(&zeros).is_ok();
+            }
+            false
+        }
+    });
+    let mut fetcher = fetcher(&[]);
+    let url = |path: &str| server.url().replace("metrics", path);
+    for (path, length) in [("bytes", 10_004), ("zeros", 4), ("bytes", 10_004)] {
+        let (status, document) = ask(&mut fetcher, &url(path)).expect("a document");
+        assert_eq!((status, document.len()), (200, length), "{path}");
+    }
+    let words = "the server sends without end what is no data of a document";
+    assert_eq!(
+        reason(ask(&mut fetcher, &server.url())),
+        format!("{words} for url: {}", server.url())
+    );
+}
+
+/// A kept connection that the server closes in the middle of a reply has had the request: nobody is
+/// asked twice.
+#[test]
+fn a_kept_connection_that_breaks_in_a_reply() {
+    let count = AtomicUsize::new(0);
+    let server = Server::new(move |_, out| match count.fetch_add(1, Ordering::SeqCst) {
+        0 => respond(out, "200 OK", b"x 1\n"),
+        _ => {
+            out.write_all(b"HTTP/1.1 200 OK\r\nContent-").expect("written");
+            false
+        }
+    });
+    let mut fetcher = fetcher(&[]);
+    assert!(ask(&mut fetcher, &server.url()).is_ok());
+    ask(&mut fetcher, &server.url()).expect_err("half a head");
+    assert_eq!(server.connections.load(Ordering::SeqCst), 1);
+}
+
 /// A document may be larger than what may come before a reply, on a connection that has read ahead.
 #[test]
 fn large_documents_on_one_connection() {

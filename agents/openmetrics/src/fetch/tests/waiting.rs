@@ -2,13 +2,16 @@
 
 use super::*;
 
-/// A program that writes its number to `pid`, and a document once `go` is there.
+/// A program that writes its number to `pid`, and a document once `go` is there; `starts` has a line
+/// for each of its starts.
 fn waiting(directory: &Path) -> Arc<Target> {
-    let (go, pid) = (directory.join("go"), directory.join("pid"));
+    let [go, pid, starts] = ["go", "pid", "starts"].map(|name| directory.join(name));
     let text = format!(
-        "#! /bin/sh\necho $$ > {0}.new; mv {0}.new {0}\nwhile ! test -e {1}; do sleep 0.02; done\necho x 1\n",
+        "#! /bin/sh\necho >> {2}; echo $$ > {0}.new; mv {0}.new {0}\n\
+         while ! test -e {1}; do sleep 0.02; done\necho x 1\n",
         pid.display(),
-        go.display()
+        go.display(),
+        starts.display()
     );
     script(directory, &text)
 }
@@ -51,9 +54,11 @@ fn what_is_late_arrives() {
     assert!(fetcher.may_begin(7));
     thread::sleep(Duration::from_millis(100));
     assert!(fetcher.arrived().is_none());
+    let starts = fs::read_to_string(directory.path().join("starts")).expect("it was started");
+    assert_eq!(starts, "\n");
 }
 
-/// What a request does not wait for any more is late.
+/// What a request does not wait for any more is late, and what comes then is for a later one.
 #[test]
 fn waiting_can_end() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -61,8 +66,9 @@ fn waiting_can_end() {
     fetcher.begin(7, waiting(directory.path()), None);
     fetcher.wait_for([(7, Duration::from_secs(60))]);
     fetcher.stop_waiting();
-    assert!(fetcher.next().is_none());
     assert_eq!(fetcher.late(), HashSet::from([7]));
+    fs::write(directory.path().join("go"), "").expect("written");
+    assert!(fetcher.next().is_none());
 }
 
 /// A relay that forgets connections without a word costs two requests a moment, and none any more
@@ -214,6 +220,35 @@ fn scripts_write_much() {
         .remove(0)
         .expect("a document");
         assert_eq!((status, document.len()), (0, 300_005));
+    }
+}
+
+/// A program that writes without end, faster than it is read, leaves other sources their turn, and is
+/// killed when its time is over; one that has left others behind that do so is answered.
+#[test]
+fn scripts_that_write_without_end() {
+    let good = Server::new(|_, out| respond(out, "200 OK", b"x 1\n"));
+    for (stream, end) in [
+        ("2", "wait"),
+        ("1", "wait"),
+        ("2", "echo x 2"),
+        ("2", "exec >&-; sleep 60"),
+    ] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let text = format!(
+            "#! /bin/sh\nfor writer in 1 2 3 4 5 6 7 8; do timeout 20 yes '#' >&{stream} & done\nsleep 0.3\n{end}\n"
+        );
+        let mut fetcher = Fetcher::bounded(Memory::new(), LIMIT * 3);
+        let mut results = all(&mut fetcher, &[script(directory.path(), &text), target(&good.url())]);
+        assert_eq!(results.pop(), Some(Ok((200, "x 1\n".to_owned()))), "{stream} {end}");
+        match results.remove(0) {
+            Ok((0, document)) if end == "echo x 2" => assert!(document.ends_with("x 2\n"), "{document}"),
+            Err(failure) if end != "echo x 2" => {
+                let words = ["has not ended in time and was killed", "has more than"];
+                assert!(words.iter().any(|words| failure.reason.contains(words)), "{failure:?}");
+            }
+            other => panic!("{stream} {end}: {other:?}"),
+        }
     }
 }
 
