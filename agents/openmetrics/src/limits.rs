@@ -81,6 +81,9 @@ pub const PARTS: usize = 4096;
 /// that does not answer for five seconds.
 pub const TAKES: Duration = Duration::from_secs(3);
 
+/// A document of more bytes is read when those of the other sources have been.
+pub const LARGE: usize = 1 << 20;
+
 /// The most labels that clients are shown of a metric or an instance. Clients merge them with those
 /// of agent, source and domain, and may have 255.
 pub const LABELS: usize = 245;

@@ -39,6 +39,8 @@ pub struct OpenMetrics {
     /// How old names may become.
     refresh: Duration,
     fetcher: Fetcher,
+    /// Large documents for which the request before had no time.
+    deferred: Vec<Outcome>,
     /// The numbers of all sources there ever were.
     clusters: Table,
     /// The sources by their numbers.
@@ -100,6 +102,7 @@ impl OpenMetrics {
             timeout,
             refresh,
             fetcher: Fetcher::new(Memory::new()),
+            deferred: Vec::new(),
             clusters: Table::load(&files, 0, limits::SOURCES + 1),
             files,
             generation: Generation::of_the_host(env),
@@ -308,8 +311,9 @@ impl OpenMetrics {
     fn fetch(&mut self, clusters: &[u32], now: Instant, limit: Duration, is_for_values: bool) {
         let begun = Instant::now();
         let may_take = || begun.elapsed() < limits::TAKES;
+        let mut large = Vec::new();
         while let Some(outcome) = may_take().then(|| self.fetcher.arrived()).flatten() {
-            self.take(outcome);
+            self.take_or_defer(outcome, &mut large);
         }
         let mut awaited = Vec::new();
         for &cluster in clusters {
@@ -350,11 +354,22 @@ impl OpenMetrics {
                 }
             }
         }
-        self.fetcher.wait_for(awaited);
-        while let Some(outcome) = may_take().then(|| self.fetcher.next()).flatten() {
+        // Those of the request before have waited for long enough; the others are on their way meanwhile.
+        for outcome in std::mem::take(&mut self.deferred) {
             self.take(outcome);
         }
+        self.fetcher.wait_for(awaited);
+        while let Some(outcome) = may_take().then(|| self.fetcher.next()).flatten() {
+            self.take_or_defer(outcome, &mut large);
+        }
         self.fetcher.stop_waiting();
+        for outcome in large {
+            if may_take() {
+                self.take(outcome);
+            } else {
+                self.deferred.push(outcome);
+            }
+        }
         for cluster in self.fetcher.asked_again() {
             self.count(cluster, |status| status.calls += 1);
         }
@@ -390,6 +405,17 @@ impl OpenMetrics {
         log::debug!("{text}");
         if let Some(status) = self.status(cluster) {
             status.fail(text, 0);
+        }
+    }
+
+    /// Takes what has become of a source. A large document is put aside: to read it may take as long
+    /// as a request may, and the values of other sources are not to wait for that.
+    fn take_or_defer(&mut self, outcome: Outcome, large: &mut Vec<Outcome>) {
+        let document = outcome.result.as_ref().ok();
+        if document.is_some_and(|(_, document)| document.bytes().len() > limits::LARGE) {
+            large.push(outcome);
+        } else {
+            self.take(outcome);
         }
     }
 

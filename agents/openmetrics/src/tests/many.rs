@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::Host;
+use crate::limits;
 
 const SOURCES: u32 = 1000;
 
@@ -97,5 +98,36 @@ fn a_thousand_sources_of_which_a_tenth_is_dead() {
     {
         assert!(Instant::now() < deadline, "the slow source has no values");
         thread::sleep(Duration::from_millis(100));
+    }
+}
+
+/// A large document is read when those of the other sources have been, whichever comes first.
+#[test]
+fn large_documents_are_read_last() {
+    let host = Host::new();
+    let large = |more: usize| "# nothing at all\n".repeat(limits::LARGE / 17 + more) + "x 1\n";
+    host.page("a", large(1));
+    host.page("b", large(0).replacen("# nothing at all\n", "", 1));
+    for number in 0..20 {
+        host.page(&format!("small{number}"), "x 1\n");
+    }
+    let mut pmcd = host.agent();
+    pmcd.store("openmetrics.control.debug", 1_u32).expect("allowed");
+    let names: Vec<String> = pmcd.names().expect("names");
+    let asked: Vec<&str> = names
+        .iter()
+        .filter(|name| name.ends_with(".x"))
+        .map(String::as_str)
+        .collect();
+    assert_eq!(asked.len(), 22);
+    for _ in 0..3 {
+        let before = pmcd.log().len();
+        for values in pmcd.fetch_all(&asked).expect("values") {
+            assert_eq!(values.expect("a value").value::<f64>(), Some(1.0));
+        }
+        let log = pmcd.log().split_off(before);
+        let read: Vec<&str> = log.lines().filter(|line| line.contains("fetched ")).collect();
+        let position = read.iter().position(|line| line.ends_with("/a.url"));
+        assert_eq!((read.len(), position), (22, Some(21)), "{log}");
     }
 }

@@ -39,6 +39,15 @@ impl Wrong {
         }
     }
 
+    /// A line of a document of which status and log have such a line already.
+    fn told(number: usize) -> Wrong {
+        Wrong {
+            number,
+            reason: String::new(),
+            text: String::new(),
+        }
+    }
+
     /// Number and reason, for the status.
     fn first(&self) -> String {
         format!("line {}: {}", self.number, self.reason)
@@ -81,6 +90,7 @@ impl Source {
         while let Some(next) = parser.next_sample() {
             let outcome = match next {
                 Ok(sample) => self.take_sample(&sample, &mut last, files, &mut news),
+                Err(fault) if self.losses.has(Loss::Line) => Err(Wrong::told(fault.number)),
                 Err(fault) => Err(Wrong {
                     number: fault.number,
                     reason: fault.reason.to_string(),
@@ -149,6 +159,9 @@ impl Source {
                 self.by_name.insert(name.into(), NameTarget::Excluded);
             }
             return Ok(NameTarget::Excluded);
+        }
+        if !names::is_valid(name) && self.losses.has(Loss::Line) {
+            return Err(Wrong::told(sample.number));
         }
         if !names::is_valid(name) {
             return Err(Wrong::name(sample, &format!("invalid metric name: {}", Excerpt(name))));
