@@ -338,7 +338,11 @@ fn what_cannot_be_compared_is_said() {
         (Some("equal"), Some("not compared"), Some("not compared"))
     );
     assert!(reason(1).contains("inet 4322"), "{}", reason(1));
-    assert!(reason(2).contains("does not start"), "{}", reason(2));
+    assert!(
+        reason(2).contains("does not start") && reason(2).contains("No such file"),
+        "{}",
+        reason(2)
+    );
     // Whoever knows why they cannot be compared names the others.
     let (outcome, report) = host.json(&[SMALL], None);
     assert_eq!(
@@ -382,16 +386,32 @@ fn agents_that_run_on_neither_library() {
     let ends = profile_dir().join("test-ends");
     compile_c(&root().join("tests/compare/ends.c"), &ends, &[]);
     host.configure(&format!(
-        "root 1 pipe binary {0}/root/pmdaroot\nxfs 11 pipe binary {1}\nkvm 95 pipe binary {0}/kvm/pmdakvm --no-such-option\n",
+        "root 1 pipe binary {0}/root/pmdaroot\nxfs 11 pipe binary {1}\nkvm 95 pipe binary {0}/kvm/pmdakvm --no-such-option\n\
+         gone 251 dso gone_init /nonexistent/pmda_gone.so\ntext 252 dso text_init {2}\n\
+         named 253 dso no_such_init {0}/mmv/pmda_mmv.so\nlost 254 pipe binary /nonexistent/pmdalost\n",
         installed("var/lib/pcp/pmdas").display(),
-        ends.display()
+        ends.display(),
+        host.path("pcp.conf").display()
     ));
     // Whether or not the name space has metrics of them: one that has ended is none without metrics.
     for names in ["root {\n xfs 11:0:0\n kvm 95:0:0\n}\n", "root {\n root 1:0:0\n}\n"] {
         fs::write(host.path("var/pmns/root"), names).expect("ours");
-        let (outcome, report) = host.json(&["xfs", "kvm"], None);
+        let (outcome, report) = host.json(&["xfs", "kvm", "gone", "text", "named", "lost"], None);
         assert_eq!(outcome.end, "exit 2", "{report:#}");
-        for (number, said) in [(0, "nobody_has_this_name"), (1, "no-such-option")] {
+        for (number, said) in [
+            (0, "nobody_has_this_name"),
+            (1, "no-such-option"),
+            (
+                2,
+                "it cannot be loaded: Cannot find gone DSO at \"/nonexistent/pmda_gone.so\"",
+            ),
+            (3, "invalid ELF header"),
+            (4, "no_such_init"),
+            (
+                5,
+                "it does not start: pmcd: error starting /nonexistent/pmdalost: No such file or directory",
+            ),
+        ] {
             let agent = &report["agents"][number];
             assert_eq!(agent["result"], "not compared", "{report:#}");
             let reason = agent["reason"].as_str().unwrap_or_default();

@@ -13,7 +13,7 @@ use pmda_core::wire::client::{ClientRequest, expect};
 use pmda_core::wire::receive::{ReadMode, Receiver};
 use pmda_core::wire::{Kind, decode};
 
-/// How long pmcd may take to answer.
+/// The time that pmcd may take to answer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A connection with pmcd.
@@ -110,8 +110,8 @@ mod tests {
 
     use super::*;
 
-    /// What a client has of a pmcd that begins with `challenge`, and the first 20 bytes that it
-    /// sends, or fewer if it ends before.
+    /// The outcome for a client of a pmcd that begins with `challenge`, and the first 20 bytes that
+    /// the client sends, or fewer if it ends before.
     fn shake_hands(challenge: &'static [u8]) -> (Result<()>, Vec<u8>) {
         let folder = tempfile::tempdir().expect("a temporary directory");
         let socket = folder.path().join("pmcd");

@@ -17,12 +17,12 @@ use crate::pmcd::Pmcd;
 use crate::processes::{self, Guard, Usage};
 use crate::survey::{self, Extent, Metrics, Survey};
 
-/// How long an agent may take until it is ready.
+/// The time that an agent may take until it is ready.
 const READY: Duration = Duration::from_secs(60);
-/// How often it is asked.
+/// The interval at which it is asked.
 const INTERVAL: Duration = Duration::from_millis(50);
 
-/// What is compared.
+/// The settings of a comparison.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Our library.
@@ -31,11 +31,11 @@ pub struct Settings {
     pub c: PathBuf,
     /// The agents by name; none for all.
     pub agents: Vec<String>,
-    /// How many times all values are fetched in a run.
+    /// The number of times that all values are fetched in a run.
     pub fetches: usize,
 }
 
-/// What has come out for an agent.
+/// The verdict on an agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// A client sees the same.
@@ -50,7 +50,7 @@ pub enum Verdict {
     NoMetrics,
 }
 
-/// Why a run has no answers of an agent.
+/// The reason why a run has no answers of an agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Failure {
     /// The agent runs, and the name space has none of its metrics.
@@ -88,13 +88,13 @@ pub struct Usages {
 pub struct Outcome {
     /// The agent.
     pub agent: Agent,
-    /// What has come out.
+    /// The verdict.
     pub verdict: Verdict,
     /// The survey of the last run on ours.
     pub survey: Survey,
-    /// How many answers the host has changed itself.
+    /// The number of answers that the host has changed itself.
     pub moving: usize,
-    /// What it has used; nothing for a shared object, which is in pmcd.
+    /// The processor time and memory that it has used; none for a shared object, which is in pmcd.
     pub usages: Usages,
 }
 
@@ -103,7 +103,7 @@ pub struct Outcome {
 pub struct Report {
     /// Of each agent, in the order of `pmcd.conf`.
     pub agents: Vec<Outcome>,
-    /// What pmcd itself has used, with the agents that are shared objects.
+    /// The processor time and memory of pmcd itself, with the agents that are shared objects.
     pub pmcd: Usages,
 }
 
@@ -118,7 +118,7 @@ enum Library {
 struct Candidate {
     agent: Agent,
     comparison: Comparison,
-    /// Why the last run on each library has failed.
+    /// The reason why the last run on each library has failed.
     c_failed: Option<Failure>,
     ours_failed: Option<Failure>,
     usages: Usages,
@@ -214,8 +214,8 @@ struct Whole<'a> {
 }
 
 impl Candidate {
-    /// Whether another round can tell more: the first one, a difference may not last, or it may
-    /// run.
+    /// Returns whether another round can tell more: the first one, a difference may not last, or it
+    /// may run.
     fn is_wanted(&self, rounds: usize) -> bool {
         let may_run = self.ours_failed.is_some() && rounds < ROUNDS;
         self.c_failed.is_none() && (may_run || self.comparison.is_open(rounds))
@@ -294,6 +294,9 @@ impl Whole<'_> {
         if agent.channel == Channel::Pipe && !processes.contains_key(&agent.name) {
             return Err(format!("it does not start: {}", pmcd.last_words(&agent.name)).into());
         }
+        if let (Channel::Dso, Some(refusal)) = (&agent.channel, pmcd.refusal_of_object(&agent.name)) {
+            return Err(format!("it cannot be loaded: {refusal}").into());
+        }
         if let Some(pids) = processes.get(&agent.name) {
             pmcd.check_libraries(pids)?;
         }
@@ -350,7 +353,7 @@ fn reason(error: Error) -> String {
     }
 }
 
-/// What pmcd says of an agent: nothing if it runs.
+/// The answer of pmcd about an agent: no error if the agent runs.
 fn status(client: &mut Client, agent: &Agent) -> WireResult<()> {
     // Whether or not there is such a metric, the agent has to say so.
     let metric = MetricId::new(agent.domain, 0, 0);

@@ -32,8 +32,8 @@ pub struct Difference {
 }
 
 impl Difference {
-    /// Whether the difference of a later round is this one. An answer of ours that moves, too, is
-    /// none, unless it is always of another kind than that of the C library.
+    /// Returns whether the difference of a later round is this one. An answer of ours that moves,
+    /// too, is none, unless it is always of another kind than that of the C library.
     fn lasts_in(&self, later: &Difference) -> bool {
         let kind = |answer: &Option<String>| answer.as_deref().map(shape);
         let ours = kind(&later.ours);
@@ -72,7 +72,7 @@ impl Comparison {
         self.ours = Some(survey);
     }
 
-    /// Whether the agent has answered in a run of the C library.
+    /// Returns whether the agent has answered in a run of the C library.
     #[must_use]
     pub fn has_run(&self) -> bool {
         !self.c.is_empty()
@@ -84,7 +84,7 @@ impl Comparison {
         self.lasting.as_ref()
     }
 
-    /// Whether another round can tell more, after this number of them.
+    /// Returns whether another round can tell more, after this number of them.
     #[must_use]
     pub fn is_open(&self, rounds: usize) -> bool {
         let Some(lasting) = &self.lasting else {
@@ -100,7 +100,7 @@ impl Comparison {
         self.ours.as_ref()
     }
 
-    /// How many answers the C library has given differently itself: the host's own changes.
+    /// The number of answers that differ between runs of the C library: the host's own changes.
     #[must_use]
     pub fn moving(&self) -> usize {
         let asked: BTreeSet<&String> = self.c.iter().flat_map(|survey| survey.answers.keys()).collect();
@@ -189,10 +189,10 @@ fn of_counters(before: &Survey, ours: &Survey, after: &Survey) -> Differences {
     differences
 }
 
-/// Whether a metric measures the agents' own processes, of which the library is a part: the memory
-/// and the processor time that they take, how much of their files another process shares with them,
-/// how many files, inodes and directory entries the machine has open, and how many processes it has
-/// and runs at the moment.
+/// Returns whether a metric measures the agents' own processes, of which the library is a part: the
+/// memory and the processor time that they take, how much of their files another process shares
+/// with them, how many files, inodes and directory entries the machine has open, and how many
+/// processes it has and runs at the moment.
 fn measures_itself(question: &str) -> bool {
     static VALUES: LazyLock<Regex> = LazyLock::new(|| {
         let own = [
@@ -209,8 +209,8 @@ fn measures_itself(question: &str) -> bool {
     VALUES.is_match(question)
 }
 
-/// Whether an answer names the library: what the agents' own processes have mapped, a line for each
-/// part of each file.
+/// Returns whether an answer names the library: what the agents' own processes have mapped, a line
+/// for each part of each file.
 fn shows_the_library(question: &str) -> bool {
     ["proc.memory.maps ", "hotproc.memory.maps "].iter().any(|metric| {
         let rest = question.strip_prefix(metric).unwrap_or_default();
@@ -218,15 +218,15 @@ fn shows_the_library(question: &str) -> bool {
     })
 }
 
-/// Whether an answer that the C library gives alone is no fault of ours: a counter that goes back
-/// there. Agents show such ones where they have no numbers: pmdalustrecomm sends memory that it has
-/// never written when there is no Lustre.
+/// Returns whether an answer that the C library gives alone is no fault of ours: a counter that
+/// goes back there. Agents show such ones where they have no numbers: pmdalustrecomm sends memory
+/// that it has never written when there is no Lustre.
 fn is_worse_alone(question: &str) -> bool {
     question.ends_with(" goes back")
 }
 
-/// Whether two answers are the same. What a worker of the kernel does at the moment is left aside:
-/// its name ends in it, as in `kworker/1:0-events`.
+/// Returns whether two answers are the same. What a worker of the kernel does at the moment is left
+/// aside: its name ends in it, as in `kworker/1:0-events`.
 fn is_same(one: &str, other: &str) -> bool {
     static WORKER: LazyLock<Regex> =
         LazyLock::new(|| Regex::new(r#"(kworker/[^-+"\s)]*)[-+][^"\s)]*"#).expect("a valid pattern"));
@@ -281,7 +281,8 @@ mod tests {
         );
     }
 
-    /// What moves on the C library has the same shape on ours; what comes and goes there may do so.
+    /// An answer that moves on the C library has the same shape on ours; one that comes and goes on
+    /// the C library may do so on ours.
     #[test]
     fn what_moves_has_a_shape() {
         let c = |value: &str| survey(&[("load", value)], &[]);
@@ -374,7 +375,7 @@ mod tests {
         rounds("x", [true, true, false]);
     }
 
-    /// What is mapped is the library itself; its description is compared.
+    /// The mapped files name the library itself, so they are not compared; their description is.
     #[test]
     fn maps_name_the_library() {
         let line = |text: &'static str| survey(&[("proc.memory.maps pminfo line 604 #1", text)], &[]);

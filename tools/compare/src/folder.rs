@@ -20,7 +20,7 @@ const OWN: [(&str, &str); 5] = [
     ("PCP_VAR_DIR", "var"),
 ];
 
-/// What of `PCP_VAR_DIR` is neither linked nor copied: the running pmcd's own.
+/// The parts of `PCP_VAR_DIR` that are neither linked nor copied: they belong to the running pmcd.
 const LEFT_OUT: [&str; 3] = ["tmp", "pmcd", "config"];
 
 /// The folder of pmcd's socket, which is for root and pmcd's user alone.

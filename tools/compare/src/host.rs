@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-/// How pmcd talks with an agent.
+/// The channel between pmcd and an agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Channel {
     /// The agent is a shared object in pmcd.
@@ -22,7 +22,7 @@ pub struct Agent {
     pub name: String,
     /// Its domain number.
     pub domain: u32,
-    /// How pmcd talks with it.
+    /// The channel between pmcd and the agent.
     pub channel: Channel,
     /// Its line in `pmcd.conf`.
     pub line: String,

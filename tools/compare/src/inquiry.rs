@@ -24,7 +24,7 @@ use crate::value::plain;
 /// The first argument of the process that reads.
 pub const READER: &str = "--loaded-reader";
 
-/// How long one question, and all of them, may take.
+/// The time that one question, and all of them, may take.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
     /// For one question.
@@ -33,7 +33,7 @@ pub struct Patience {
     pub all: Duration,
 }
 
-/// What people wait for.
+/// The times that a user waits for.
 pub const PATIENCE: Patience = Patience {
     one: Duration::from_secs(3),
     all: Duration::from_secs(30),
@@ -74,7 +74,7 @@ pub fn all_processes() -> Vec<String> {
 pub struct Answers {
     /// The lines.
     pub lines: Vec<String>,
-    /// What is missing, and why.
+    /// The answers that are missing, each with its reason.
     pub missing: Vec<String>,
 }
 

@@ -22,16 +22,17 @@ use pmda_core::dir_entry::DirEntry;
 use crate::processes;
 use crate::value::plain;
 
-/// What is read of the list of a process's mappings, in bytes: an agent's has some thousand.
+/// The number of bytes that are read of a process's mappings: an agent has some thousand mappings.
 const MAPS: u64 = 16 << 20;
-/// What is searched of a file, in bytes: the text is in the first megabyte of a release.
+/// The number of bytes of a file that are searched: the text is in the first megabyte of a release.
 const SEARCHED: u64 = 16 << 20;
 /// Libraries of one process that are looked at.
 const LIBRARIES: usize = 4;
-/// What is read of a command line, in bytes, and what is shown of it, in characters.
+/// The number of bytes that are read of a command line, and the number of characters that are shown
+/// of it.
 const COMMAND_READ: u64 = 4096;
 const COMMAND_SHOWN: usize = 60;
-/// How the file is called.
+/// The name of the file.
 const NAME: &str = "libpcp_pmda.so";
 /// The text by which the library says what it was built for (`src/sys/libpcp/fit.rs`).
 const IN_RUST: &[u8] = b"libpcp_pmda in Rust, built for PCP ";
@@ -133,7 +134,8 @@ fn is_in_rust(file: File) -> io::Result<bool> {
 pub struct Libraries {
     /// The directory of the library that this program belongs to.
     directory: PathBuf,
-    /// How programs are called that get a line although they may not be looked into.
+    /// The first letters of the names of programs that get a line although they may not be looked
+    /// into.
     prefix: String,
     /// Files that were read before, by device and inode.
     are_in_rust: HashMap<(u64, u64), bool>,

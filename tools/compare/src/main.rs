@@ -27,7 +27,7 @@ struct Options {
     role: Role,
 }
 
-/// What this process does.
+/// The role of this process.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Role {
     /// Starts the one that compares, and waits for its end.

@@ -20,11 +20,11 @@ use crate::loaded;
 use crate::processes::{self, Guard};
 use crate::supervisor;
 
-/// How long pmcd may take to start its agents.
+/// The time that pmcd may take to start its agents.
 const START: Duration = Duration::from_secs(90);
-/// How long pmcd waits for the first words of an agent, and for an answer, in seconds.
+/// The time that pmcd waits for the first words of an agent, and for an answer, in seconds.
 const PATIENCE: &str = "30";
-/// How often is looked whether it listens.
+/// The interval at which pmcd is tried until it listens.
 const INTERVAL: Duration = Duration::from_millis(10);
 
 /// A pmcd that runs.
@@ -121,6 +121,12 @@ impl<'a> Pmcd<'a> {
         }
     }
 
+    /// The reason of pmcd why it has not loaded an agent that is a shared object; `None` if it has.
+    #[must_use]
+    pub fn refusal_of_object(&self, name: &str) -> Option<String> {
+        said_of_object(&self.log("pmcd"), name)
+    }
+
     fn log(&self, name: &str) -> String {
         content(&self.folder.at("log/pmcd").join(format!("{name}.log"))).unwrap_or_default()
     }
@@ -139,8 +145,20 @@ impl<'a> Pmcd<'a> {
             .or_else(|| said_before(&pmcd, name))
             .or_else(|| said_of(&pmcd, name))
             .or_else(|| last_said(&self.output()).filter(|_| name == "pmcd"));
-        words.unwrap_or_else(|| "its log says nothing".to_owned())
+        words.unwrap_or_else(|| "no log says why".to_owned())
     }
+}
+
+/// The reason of pmcd why it has not loaded an agent that is a shared object. Of a file that is none,
+/// the reason of the dynamic linker is in the line that follows.
+fn said_of_object(log: &str, name: &str) -> Option<String> {
+    let about = [format!(" {name} DSO at "), format!(" {name} DSO: ")];
+    let mut lines = log
+        .lines()
+        .skip_while(|line| !about.iter().any(|about| line.contains(about)));
+    let line = lines.next()?.trim();
+    let reason = lines.next().map_or("", str::trim);
+    Some([line, reason].join(" ").trim_end().to_owned())
 }
 
 /// Lines that somebody has said: neither empty nor those by which libpcp begins and ends a log.
@@ -149,9 +167,14 @@ fn lines_said(log: &str) -> impl DoubleEndedIterator<Item = &str> {
     lines.filter(|line| !line.is_empty() && !line.starts_with("Log "))
 }
 
-/// Returns whether a line is one of pmcd or pmdaroot itself.
+/// Returns whether a line is one of pmcd or pmdaroot about their own work. A program that they
+/// cannot start has said nothing itself, so their line about its start is its last word.
 fn is_of_pmcd(line: &str) -> bool {
-    ["pmcd:", "pmdaroot:", "["].iter().any(|start| line.starts_with(start))
+    let starts_with = |start: &&str| line.starts_with(*start);
+    ["pmcd:", "pmdaroot:", "["].iter().any(starts_with)
+        && !["pmcd: error starting ", "pmdaroot: error starting "]
+            .iter()
+            .any(starts_with)
 }
 
 /// The last line of a log.
@@ -169,7 +192,7 @@ fn last_without_usage<'a>(lines: impl Iterator<Item = &'a str>) -> Option<String
     lines.last().map(str::to_owned)
 }
 
-/// What an agent has said that pmdaroot has started.
+/// The last words of an agent that pmdaroot has started.
 fn said_at_start(log: &str, name: &str) -> Option<String> {
     let starts = format!(" Starting {name} agent");
     let mut lines = lines_said(log).skip_while(|line| !line.contains(&starts));
@@ -177,7 +200,7 @@ fn said_at_start(log: &str, name: &str) -> Option<String> {
     last_without_usage(lines.take_while(|line| !is_of_pmcd(line)))
 }
 
-/// What an agent has said that pmcd itself has started: the lines before pmcd's own about it.
+/// The last words of an agent that pmcd itself has started: the lines before pmcd's own about it.
 fn said_before(log: &str, name: &str) -> Option<String> {
     let about = format!(" {name} PMDA");
     let lines: Vec<&str> = lines_said(log).collect();
@@ -286,10 +309,18 @@ mod tests {
                         pmcd: unexpected end-of-file at initial exchange with kvm PMDA\n\
                         pmcd: unexpected end-of-file at initial exchange with xfs PMDA\n\
                         [Sat Nov 28] pmcd(7) Info: xfs\n";
+    const STARTS: &str = "pmcd: error starting /none: No such file or directory\n\
+                          pmcd: unexpected end-of-file at initial exchange with none PMDA\n\
+                          Cannot find gone DSO at \"/gone.so\"\n\nError attaching text DSO at \"/text\"\n\
+                          /text: invalid ELF header\n\nCouldn't find init function `x_init' in x DSO: /x.so: undefined symbol: x_init\n";
+    const STARTED: &str = "[Sat Nov 28] pmdaroot(8) Info: Starting none agent: /none\n\
+                           pmdaroot: error starting /none: No such file or directory\n\
+                           [Sat Nov 28] pmdaroot(8) Info: Starting next agent: /next\n";
     const ROOT: &str = "[Sat Nov 28] pmdaroot(8) Info: Starting kvm agent: /a/pmdakvm\nTraceback:\nNo such user\n\
                         [Sat Nov 28] pmdaroot(8) Info: Starting xfs agent: /a/pmdaxfs\n";
 
-    /// What an agent says before it has a log is in that of whoever has started it.
+    /// The words of an agent without a log of its own are in the log of the process that has
+    /// started the agent.
     #[test]
     fn own_words() {
         let some = |text: &str| Some(text.to_owned());
@@ -300,6 +331,23 @@ mod tests {
         assert_eq!(said_before(PMCD, "xfs"), None);
         assert_eq!(said_of(PMCD, "xfs"), some("[Sat Nov 28] pmcd(7) Info: xfs"));
         assert_eq!(said_of("[Sat Nov 28] pmcd(7) Error: OpenRequestSocket\n", "xfs"), None);
+        let reason = "error starting /none: No such file or directory";
+        assert_eq!(said_before(STARTS, "none"), Some(format!("pmcd: {reason}")));
+        assert_eq!(said_at_start(STARTED, "none"), Some(format!("pmdaroot: {reason}")));
+        assert_eq!(said_at_start(STARTED, "next"), None);
+        assert_eq!(
+            said_of_object(STARTS, "gone"),
+            some("Cannot find gone DSO at \"/gone.so\"")
+        );
+        assert_eq!(
+            said_of_object(STARTS, "text"),
+            some("Error attaching text DSO at \"/text\" /text: invalid ELF header")
+        );
+        assert_eq!(
+            said_of_object(STARTS, "x"),
+            some("Couldn't find init function `x_init' in x DSO: /x.so: undefined symbol: x_init")
+        );
+        assert_eq!(said_of_object(STARTS, "none"), None);
         assert_eq!(last_said("Log for x\n\n one \nLog finished\n"), some("one"));
     }
 }

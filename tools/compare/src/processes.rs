@@ -17,14 +17,14 @@ use nix::unistd::Pid;
 
 use crate::folder::Folder;
 
-/// How long processes may take to end by themselves.
+/// The time that processes may take to end by themselves.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
 /// The same when the user waits for it.
 const HASTE: Duration = Duration::from_millis(500);
-/// How often is looked whether they have ended.
+/// The interval at which processes are checked for their end.
 const INTERVAL: Duration = Duration::from_millis(10);
 
-/// What a process, or some of them, have used.
+/// The processor time and memory of a process, or of several.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Usage {
     /// Processor time.
@@ -61,7 +61,7 @@ pub fn tree(pid: i32, others: &[i32]) -> Vec<i32> {
     processes
 }
 
-/// What these processes have used so far.
+/// The processor time and memory that these processes have used so far.
 #[must_use]
 pub fn usage(pids: &[i32]) -> Usage {
     let mut usage = Usage::default();
@@ -131,7 +131,7 @@ pub fn ending_signals() -> SigSet {
         .collect()
 }
 
-/// What an errno means.
+/// The meaning of an errno.
 pub(crate) fn said(errno: Errno) -> String {
     errno.desc().to_owned()
 }

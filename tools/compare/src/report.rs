@@ -10,10 +10,10 @@ use crate::compare::{Outcome, Report, Usages, Verdict};
 use crate::processes::Usage;
 use crate::value::plain;
 
-/// How many differences of an agent are shown.
+/// The number of differences of an agent that are shown.
 const SHOWN: usize = 20;
 
-/// How it ended, as exit code and word.
+/// The end of a comparison, as exit code and word.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
     /// Each agent is equal, or has no metrics.
@@ -47,7 +47,7 @@ pub fn end(report: &Report, named: bool) -> End {
     }
 }
 
-/// How many agents have each verdict.
+/// The number of agents with each verdict.
 #[derive(Default)]
 struct Counts {
     equal: usize,

@@ -17,9 +17,9 @@ use crate::value;
 /// The answers of one survey, by question.
 pub type Answers = BTreeMap<String, String>;
 
-/// How many instances of a domain are looked up one by one.
+/// The number of instances of a domain that are looked up one by one.
 const LOOKED_UP: usize = 100;
-/// How many names, or metrics, go into one request: pmcd takes 64 KiB from a client.
+/// The number of names, or of metrics, in one request: pmcd takes 64 KiB from a client.
 const AT_ONCE: usize = 500;
 const METRICS_AT_ONCE: usize = 10_000;
 /// Size in bytes above which pmcd takes no PDU from a client, and ends its connection.
@@ -31,11 +31,11 @@ const PM_SEM_COUNTER: u32 = 1;
 /// The answers of one agent to a client, and how many things they are about.
 #[derive(Clone, Default, Debug)]
 pub struct Survey {
-    /// How many metrics it has.
+    /// The number of metrics.
     pub metrics: usize,
-    /// How many instances.
+    /// The number of instances.
     pub instances: usize,
-    /// How many labels.
+    /// The number of labels.
     pub labels: usize,
     /// The answers.
     pub answers: Answers,
@@ -54,12 +54,12 @@ impl Survey {
     }
 }
 
-/// How much is asked.
+/// The extent of a survey.
 #[derive(Clone, Copy, Debug)]
 pub struct Extent {
-    /// How many times the values of all metrics are fetched.
+    /// The number of times that the values of all metrics are fetched.
     pub fetches: usize,
-    /// Whether each value is also stored back.
+    /// True if each value is also stored back.
     pub stores: bool,
 }
 
