@@ -11,21 +11,21 @@ pub enum Generation {
     /// Names of instances keep their doubled backslashes (OM-61), and instances have no label
     /// `instname` (OM-67).
     V6_1,
-    /// What a source does not have any more is forgotten until it comes back (OM-13, OM-63), and
-    /// names become only so old (OM-14).
+    /// A metric that is no longer in a source is forgotten until it comes back (OM-13, OM-63), and
+    /// names have an age limit (OM-14).
     #[default]
     V7,
 }
 
 impl Generation {
-    /// That of this host's PCP; without one, the newest.
+    /// The generation of this host's PCP; without one, the newest.
     #[must_use]
     pub fn of_the_host(env: &Env) -> Generation {
         env.setting("PCP_VERSION")
             .map_or_else(Generation::default, |version| Generation::of(&version))
     }
 
-    /// That of a version, such as `6.3.8`.
+    /// The generation of a version, such as `6.3.8`.
     #[must_use]
     pub fn of(version: &str) -> Generation {
         let mut parts = version.split('.').map(|part| part.parse::<u32>().unwrap_or_default());
@@ -36,7 +36,7 @@ impl Generation {
         }
     }
 
-    /// Whether it forgets what a source does not have any more.
+    /// Returns whether it forgets what a source does not have any more.
     #[must_use]
     pub fn forgets(self) -> bool {
         self >= Generation::V7

@@ -7,8 +7,8 @@
 
 use std::hint;
 
-/// What is left for replies, connections and threads, in bytes. Of a block above 32 MiB glibc's
-/// allocator learns nothing: a smaller one that is freed would change how it returns memory.
+/// The memory that is left for replies, connections and threads, in bytes. glibc's allocator does
+/// not learn from a block above 32 MiB; freeing a smaller one would change how it returns memory.
 pub const HEADROOM: usize = 33 << 20;
 
 /// The text of a failure by a lack of memory.

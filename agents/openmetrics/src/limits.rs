@@ -14,16 +14,16 @@ pub const INSTANCES: u32 = 4_194_304;
 /// The largest document of a source, in bytes, when what was compressed is not so any more.
 pub const DOCUMENT: usize = 64 << 20;
 
-/// What the documents that are read at one time may take together, in bytes.
+/// The memory that the documents take together that are read at one time, in bytes.
 pub const DOCUMENTS: usize = 256 << 20;
 
-/// What the names of a source's metrics and series may take, in bytes: those that the agent
-/// remembers, from files of numbers or from documents. A source that invents new labels for each
-/// fetch meets it.
+/// The memory that the names of a source's metrics and series may take, in bytes: those that the
+/// agent remembers, from files of numbers or from documents. A source that invents new labels for
+/// each fetch meets this limit.
 pub const NAMES: usize = 256 << 20;
 
-/// What the names may take that filters of a source exclude, in bytes: so many are remembered, and
-/// named in the log.
+/// The memory that names may take which the filters of a source exclude, in bytes: such names are
+/// remembered, and named in the log.
 pub const EXCLUDED: usize = 1 << 20;
 
 /// The largest file of a source's address, and that of passwords (`.netrc`), in bytes.
@@ -32,17 +32,17 @@ pub const CONFIG: usize = 1 << 20;
 /// The largest file of certificates that are trusted, in bytes.
 pub const BUNDLE: u64 = 64 << 20;
 
-/// How deep folders are searched for sources.
+/// The depth to which folders are searched for sources.
 pub const DEPTH: usize = 32;
 
-/// How many redirections of an address are followed.
+/// The number of redirections of an address that are followed.
 pub const REDIRECTS: u32 = 30;
 
-/// How long a source may take altogether: a request does not wait so long, and the document is for
-/// a later one.
+/// The time that a source may take altogether: a request does not wait so long, and the document is
+/// for a later one.
 pub const BACKGROUND: Duration = Duration::from_secs(60);
 
-/// How old the document of a source may be that is not waited for.
+/// The age of a source's document up to which a request does not wait for a newer one.
 pub const FRESH: Duration = Duration::from_secs(60);
 
 /// The most connections at a time, if the limit of descriptors allows them.
@@ -77,8 +77,8 @@ pub const CODINGS: usize = 5;
 /// As above: the parts.
 pub const PARTS: usize = 4096;
 
-/// How long a request takes documents: what has come is read one by one, and pmcd gives up an agent
-/// that does not answer for five seconds.
+/// The time in which a request takes documents: they are read one by one, and pmcd gives up an
+/// agent that does not answer for five seconds.
 pub const TAKES: Duration = Duration::from_secs(3);
 
 /// A document of more bytes is read when those of the other sources have been.

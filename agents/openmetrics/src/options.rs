@@ -36,12 +36,12 @@ pub const OPTIONS: &[Opt] = &[
     Opt::new("version").help("show the version and exit"),
 ];
 
-/// How long a request waits for a source, unless an option says otherwise, and at most: pmcd ends an
-/// agent that does not answer for 5 seconds.
+/// The time that a request waits for a source, without an option and at most: pmcd ends an agent
+/// that does not answer for 5 seconds.
 const TIMEOUT: Duration = Duration::from_secs(2);
 const LONGEST: Duration = Duration::from_secs(4);
 
-/// How old names may become, unless an option says otherwise.
+/// The age that names may reach, unless an option says otherwise.
 const REFRESH: Duration = Duration::from_secs(10);
 
 /// The root of the names.
@@ -72,7 +72,8 @@ pub fn check_root(env: &Env) -> Result<(), String> {
     }
 }
 
-/// How long a request waits for a source. A time that cannot be kept is said in the log.
+/// The time that a request waits for a source. If an option names a time that cannot be kept, the
+/// log says so.
 ///
 /// # Errors
 /// The option is not a number of seconds: a line for the log.
@@ -94,7 +95,7 @@ pub fn timeout(env: &Env) -> Result<Duration, String> {
     Ok(time.min(LONGEST))
 }
 
-/// How old the names of a source may become before it is fetched for them.
+/// The age of a source's names from which the source is fetched for them.
 ///
 /// # Errors
 /// The option is not a number of seconds: a line for the log.

@@ -18,7 +18,7 @@ pub const EXECUTABLE: u32 = 0o100;
 /// time: the kernel's clock for files ticks every few milliseconds.
 const TICK: Duration = Duration::from_millis(50);
 
-/// What a source is.
+/// The kind of a source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Kind {
     /// A file with an address and what belongs to it.
@@ -35,7 +35,7 @@ pub struct SourceFile {
     /// The name of the source: the path below the folder, dots for slashes, without its last
     /// suffix.
     pub name: String,
-    /// What it is.
+    /// The kind of the source.
     pub kind: Kind,
 }
 
@@ -44,7 +44,7 @@ pub struct SourceFile {
 pub struct Changed(Duration);
 
 impl Changed {
-    /// That of a file.
+    /// The time of a file's last change.
     #[must_use]
     pub fn of(metadata: &Metadata) -> Changed {
         let seconds = u64::try_from(metadata.ctime()).unwrap_or(0);
@@ -52,13 +52,13 @@ impl Changed {
         Changed(Duration::new(seconds, nanoseconds))
     }
 
-    /// Whether it is so long ago that another change would have another time.
+    /// Returns whether it is so long ago that another change would have another time.
     #[must_use]
     pub fn is_settled(self) -> bool {
         self.0 + TICK < now()
     }
 
-    /// That of a file, if it is there.
+    /// The time of a file's last change, if the file exists.
     #[must_use]
     pub fn if_there(path: &Path) -> Option<Changed> {
         fs::metadata(path).ok().map(|metadata| Changed::of(&metadata))
@@ -80,7 +80,7 @@ pub struct Folder {
     is_sorted: bool,
     folders: HashMap<PathBuf, Changed>,
     files: HashMap<PathBuf, Changed>,
-    /// When it was read.
+    /// The time at which it was read.
     read_at: Duration,
     was_read: bool,
     /// Folders that cannot be read, each logged once.

@@ -17,7 +17,7 @@ use crate::model::{Row, Shown, Source, Status};
 use crate::sources::{Folder, SourceFile};
 use crate::{headroom, limits, options};
 
-/// How often the times of all files are read, not only those of folders.
+/// The interval at which the times of all files are read, not only those of folders.
 const LOOK: Duration = Duration::from_secs(1);
 
 /// Part of what the system says where the agent's user lacks a permission (EACCES).
@@ -32,11 +32,11 @@ pub struct OpenMetrics {
     files: Files,
     generation: Generation,
     folder: Folder,
-    /// When the files were looked at.
+    /// The time at which the files were looked at.
     looked: Option<Instant>,
-    /// How long a request waits for a source.
+    /// The time that a request waits for a source.
     pub(crate) timeout: Duration,
-    /// How old names may become.
+    /// The age that names may reach.
     refresh: Duration,
     fetcher: Fetcher,
     /// Large documents for which the request before had no time.
@@ -46,7 +46,7 @@ pub struct OpenMetrics {
     /// The sources by their numbers.
     sources: HashMap<u32, Source>,
     by_name: HashMap<String, u32>,
-    /// What the control metrics show; `None` for sources that are not there any more.
+    /// The rows of the control metrics; `None` for sources that no longer exist.
     pub(crate) control: Indom<Option<Status>>,
     pub(crate) is_debug: bool,
     /// Rows of what is not there.
@@ -54,7 +54,7 @@ pub struct OpenMetrics {
     pub(crate) changes: Changes,
 }
 
-/// What is to be declared.
+/// The declarations that are due.
 #[derive(Default)]
 pub(crate) struct Changes {
     /// Sources whose labels have changed.

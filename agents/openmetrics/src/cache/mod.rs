@@ -44,7 +44,7 @@ pub struct Files {
 }
 
 impl Files {
-    /// Those of a domain below `$PCP_VAR_DIR`.
+    /// The files of a domain below `$PCP_VAR_DIR`.
     #[must_use]
     pub fn new(variable: &Path, domain: u32) -> Files {
         Files {
@@ -107,7 +107,7 @@ pub struct Table {
     /// The reason why the file was not read: its names keep their numbers, and no other name gets
     /// one.
     unread: Option<Full>,
-    /// Why the file could not be written the last time.
+    /// The reason why the file could not be written the last time.
     unsaved: Option<ErrorKind>,
     /// The file as this process has written it, if it is not small.
     written: Option<Box<Written>>,
@@ -132,7 +132,7 @@ impl Stamp {
     }
 }
 
-/// What a file has.
+/// The content of a file.
 #[derive(Debug)]
 struct Written {
     stamp: Stamp,
@@ -198,7 +198,7 @@ impl Table {
         (self.is_kept_out, self.unread) = (true, Some(why));
     }
 
-    /// Whether another attempt may read the file: for this one there was no memory.
+    /// Returns whether another attempt may read the file: for this one there was no memory.
     #[must_use]
     pub fn is_to_be_read_again(&self) -> bool {
         self.unread == Some(Full::Memory)
@@ -260,7 +260,7 @@ impl Table {
         number
     }
 
-    /// Whether a name has a number.
+    /// Returns whether a name has a number.
     #[must_use]
     pub fn knows(&self, name: &str) -> bool {
         self.find(name).is_some()
@@ -331,7 +331,7 @@ impl Table {
         numbers.map(|number| self.names.get(number).unwrap_or(pickle::FORGOTTEN))
     }
 
-    /// Whether the names of instances begin with their numbers.
+    /// Returns whether the names of instances begin with their numbers.
     #[must_use]
     pub fn has_prefix(&self) -> bool {
         self.has_prefix
@@ -407,13 +407,14 @@ impl Table {
     }
 }
 
-/// Whether there is memory to read the names of a file. Of a small one the headroom has enough.
+/// Returns whether there is memory to read the names of a file. Of a small one the headroom has
+/// enough.
 fn has_memory_for(file: &[u8]) -> bool {
     let size = file.len().saturating_mul(pickle::MEMORY);
     size < headroom::HEADROOM / 4 || headroom::has(size)
 }
 
-/// Whether an error of the system says nothing about the file.
+/// Returns whether an error of the system says nothing about the file.
 fn is_of_the_moment(error: &std::io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),

@@ -4,7 +4,7 @@
 #[derive(Debug, Default)]
 pub(super) struct Names {
     text: String,
-    /// Where each one ends.
+    /// The end of each name in the text.
     ends: Vec<usize>,
     /// Their numbers, ascending; `None` as long as all from 0 on are there.
     numbers: Option<Vec<u32>>,

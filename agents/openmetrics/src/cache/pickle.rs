@@ -27,8 +27,8 @@ const STACK: usize = 4096;
 /// letter, each in four lists.
 pub const MEMORY: usize = 24;
 
-/// How many bytes the texts of the list may have more than the file has: of a text that is not
-/// ASCII, and of those that are meant once more.
+/// The number of bytes that the texts of the list may have beyond those of the file: a text that is
+/// not ASCII takes more, and so does one that the list has more than once.
 const MORE: usize = 1 << 20;
 
 /// The name of a number whose own name was forgotten: no document has it, and for programs in C it
@@ -42,7 +42,7 @@ pub const FORGOTTEN_SIZE: usize = 13;
 /// Write size in bytes.
 const PIECE: usize = 64 << 10;
 
-/// How a file that [`write()`] makes begins.
+/// The first bytes of a file that [`write()`] makes.
 const BEGIN: &[u8] = b"(lp0\n";
 
 /// The length of what is behind the names, in bytes.
@@ -51,12 +51,12 @@ pub const END: usize = 6;
 /// The most bytes of a file beside its names: its two ends, and the first forgotten name.
 pub const FRAME: usize = BEGIN.len() + END + 32;
 
-/// What a file has: names, and how clients see those of instances.
+/// The content of a file: names, and how clients see those of instances.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Names {
     /// In the order of their numbers, from 0; `None` for one that was forgotten.
     pub list: Vec<Option<String>>,
-    /// Whether clients see the number of each instance in front of its name.
+    /// True if clients see the number of each instance in front of its name.
     pub has_prefix: bool,
 }
 
@@ -75,7 +75,8 @@ pub fn write<'n>(
     out.flush()
 }
 
-/// What the last [`END`] bytes of a file with `count` names become, so that these follow.
+/// The bytes that replace the last [`END`] bytes of a file with `count` names, so that these names
+/// follow.
 #[must_use]
 pub fn more<'n>(count: u32, names: impl IntoIterator<Item = &'n str>, has_prefix: bool) -> Vec<u8> {
     let mut out = Vec::new();

@@ -15,7 +15,7 @@ fn files() -> (tempfile::TempDir, Files) {
     (directory, files)
 }
 
-/// What the file of a table is to have.
+/// The expected content of a table's file.
 fn whole(table: &Table) -> Vec<u8> {
     let mut file = Vec::new();
     pickle::write(&mut file, table.from(0), table.has_prefix).expect("memory takes all");
@@ -89,7 +89,7 @@ fn a_file_that_cannot_be_read_is_kept() {
     assert_eq!(fs::read_to_string(&path).expect("there"), "no name is left");
 }
 
-/// What this thread has written, in bytes.
+/// The number of bytes that this thread has written.
 fn written() -> u64 {
     let io = fs::read_to_string("/proc/thread-self/io").expect("Linux counts");
     let count = io.lines().find_map(|line| line.strip_prefix("wchar: "));
@@ -138,7 +138,7 @@ fn large(files: &Files, serial: u32) -> (Table, u32) {
     (table, count)
 }
 
-/// What another process has written is not taken for this one's.
+/// A file that another process has written is not taken for our own.
 #[test]
 fn a_file_that_has_changed_meanwhile() {
     let (_directory, files) = files();

@@ -13,11 +13,11 @@ pub struct Fault<'t> {
     pub line: &'t str,
     /// Its number, from 1.
     pub number: usize,
-    /// What is wrong.
+    /// The reason.
     pub reason: Reason,
 }
 
-/// Why a line is no sample.
+/// The reason why a line is no sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Reason {
     /// A label set stands where the name should, without a name in quotes.
@@ -39,8 +39,8 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// Whether the line cannot be read at all (OM-38); otherwise something is missing at its end
-    /// (OM-39). The log has different words for the two.
+    /// Returns whether the line cannot be read at all (OM-38); otherwise something is missing at
+    /// its end (OM-39). The log has different words for the two.
     #[must_use]
     pub fn is_about_a_name(self) -> bool {
         !matches!(self, Reason::Unclosed | Reason::Value)

@@ -55,7 +55,7 @@ impl<'t> Metadata<'t> {
     }
 }
 
-/// What follows the name of a metric, which may stand in quotes.
+/// The text after the name of a metric, which may stand in quotes.
 fn behind_name(text: &str) -> &str {
     let Some(quoted) = text.trim_start().strip_prefix('"') else {
         return word(text).1;

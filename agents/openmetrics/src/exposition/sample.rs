@@ -18,14 +18,14 @@ pub struct Sample<'p, 't> {
     /// The name of the metric, any characters but `{` and blanks; of one in quotes what PCP does
     /// not allow is `_`.
     pub name: Cow<'t, str>,
-    /// What stands between the braces, but for a name in quotes; empty without them. The same text
-    /// means the same labels, so that it can be looked up instead of them.
+    /// The text between the braces, without a name in quotes; empty without braces. The same text
+    /// means the same labels, so a series can be looked up by the text.
     pub label_text: &'t str,
     /// The labels, in the order of the document; of two with one name the last counts (OM-37).
     pub labels: &'p [Label<'t>],
     /// The value, any word (OM-40).
     pub value: &'t str,
-    /// What the comments above say.
+    /// The comments above.
     pub metadata: &'p Metadata<'t>,
 }
 
@@ -120,7 +120,7 @@ pub(super) struct Parts<'t> {
     pub value: &'t str,
 }
 
-/// Whether a byte separates words of a sample; so does all that Unicode calls white space.
+/// Returns whether a byte separates words of a sample; so does all that Unicode calls white space.
 fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | 0x0b | 0x0c)
 }

@@ -211,7 +211,7 @@ fn fault_lines() {
     assert_eq!(shown("a\u{1b}[2J"), "cannot parse/store a\\u{1b}[2J: there is no value");
 }
 
-/// What the comments above each sample say: PCP, help, type.
+/// The comments above each sample: PCP, help, type.
 fn described(document: &str) -> Vec<(Option<String>, Option<String>, String)> {
     let mut parser = Parser::new(document);
     let mut comments = Vec::new();

@@ -17,7 +17,7 @@ const QUERY: &[u8] = b"-._~!$&'()*+,;=:@/?";
 /// An address.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct Address {
-    /// Where it leads to.
+    /// The scheme, host and port.
     pub origin: Origin,
     /// User and password, decoded.
     pub login: Option<Login>,
@@ -28,7 +28,7 @@ pub(super) struct Address {
 /// Scheme, host and port: who gets the secrets of a source.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(super) struct Origin {
-    /// Whether it is `https:`.
+    /// True if it is `https:`.
     pub is_secure: bool,
     /// The host in lower case; an address of IPv6 has its brackets.
     pub host: String,
@@ -190,7 +190,7 @@ pub(super) fn without_login(text: &str) -> String {
     }
 }
 
-/// What names user, host and port, and the rest.
+/// The part with user, host and port, and the rest.
 fn divided(text: &str) -> (&str, &str) {
     text.split_at(text.find(['/', '\\', '?', '#']).unwrap_or(text.len()))
 }
@@ -322,7 +322,7 @@ pub(super) fn decoded(text: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What requests 2.28 sends (`tests/comparison` asks it).
+    /// Paths and queries as Python's requests 2.28 sends them (`tests/comparison` asks it).
     #[test]
     fn targets() {
         for (text, target) in [

@@ -16,7 +16,7 @@ use super::target::Target;
 /// The least time without an answer after which a source is asked once more.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// So many times as long as usual is too long.
+/// The factor above the usual time from which a request takes too long.
 const TOO_LONG: u32 = 4;
 
 /// The weight of the last document in what is usual, as one part of so many.
@@ -26,15 +26,15 @@ const WEIGHT: u32 = 8;
 pub(super) struct Attempt {
     /// Its number among all requests.
     pub number: u64,
-    /// What it asks for.
+    /// The target of the request.
     pub target: Arc<Target>,
-    /// When it was sent.
+    /// The time at which it was sent.
     pub begun: Instant,
-    /// How long it may take.
+    /// The time that it may take.
     pub bound: Duration,
-    /// How far it is.
+    /// The progress of the request.
     pub progress: Arc<Progress>,
-    /// What does it; `None` for a file, which a thread reads.
+    /// The task of the request; `None` for a file, which a thread reads.
     pub task: Option<AbortHandle>,
 }
 
@@ -46,7 +46,7 @@ impl Drop for Attempt {
     }
 }
 
-/// What the end of a request means.
+/// The meaning of a request's end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum End {
     /// It was given up before, or has failed while another one may have an answer.
@@ -68,19 +68,19 @@ pub(super) struct Attempts {
 }
 
 impl Attempts {
-    /// Whether any is under way.
+    /// Returns whether any is under way.
     pub fn are_under_way(&self) -> bool {
         !self.under_way.is_empty()
     }
 
-    /// How long the source may be silent before it is asked once more; `None` if it has never had a
-    /// document.
+    /// The time that the source may be silent before it is asked once more; `None` if it has never
+    /// had a document.
     pub fn patience(&self) -> Option<Duration> {
         self.usual.map(|usual| PATIENCE.max(usual * TOO_LONG))
     }
 
-    /// Whether a request that needs the source asks it now: nothing is under way, or that is for too
-    /// long. Scripts never run twice at a time.
+    /// Returns whether a request that needs the source asks it now: nothing is under way, or that
+    /// is for too long. Scripts never run twice at a time.
     pub fn may_begin(&self, now: Instant) -> bool {
         self.under_way.last().is_none_or(|last| {
             let patience = self.patience().unwrap_or(PATIENCE);
@@ -88,8 +88,9 @@ impl Attempts {
         })
     }
 
-    /// When the source is asked once more although it is waited for until then: its request is
-    /// silent on a kept connection. Half of the time is left for the other one.
+    /// The time at which the source is asked once more although a request waits for it until
+    /// `until`: its first request is silent on a kept connection. Half of the time is left for the
+    /// second request.
     pub fn again_at(&self, until: Instant) -> Option<Instant> {
         let [one] = &self.under_way[..] else { return None };
         let half = until.saturating_duration_since(one.begun) / 2;

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-/// What a script may write into the log in an hour, in bytes.
+/// The number of bytes that a script may write into the log in an hour.
 pub(super) const HOURLY: usize = 64 << 10;
 const HOUR: Duration = Duration::from_secs(3600);
 
-/// What scripts have written.
+/// The texts that scripts have written to stderr.
 #[derive(Debug, Default)]
 pub(super) struct Complaints(Mutex<HashMap<PathBuf, Complaint>>);
 

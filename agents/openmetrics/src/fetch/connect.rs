@@ -22,7 +22,7 @@ use super::tls::{self, Refused, Trust};
 use crate::secret::Login;
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
-/// Why there is no connection.
+/// The reason why there is no connection.
 pub(super) type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// Connects with servers, as the host says: by its proxies, with its certificates.
@@ -31,7 +31,7 @@ pub(super) struct Connector {
     plain: HttpConnector<Resolver>,
     /// The proxies of the host.
     pub proxies: Arc<Proxies>,
-    /// What proxies have to show, and servers of sources that say nothing else.
+    /// The trust in proxies, and in the servers of sources without lines of their own.
     pub trust: Arc<Trust>,
 }
 
@@ -142,7 +142,7 @@ pub(super) fn basic(login: &Login) -> Result<HeaderValue, Refused> {
     Ok(value)
 }
 
-/// What has gone wrong, in the words of whoever saw it first.
+/// The words of the innermost cause of an error.
 pub(super) fn words(error: &(dyn std::error::Error + 'static)) -> String {
     let mut innermost = error;
     loop {

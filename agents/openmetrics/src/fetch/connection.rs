@@ -148,7 +148,7 @@ impl Connection {
         }
     }
 
-    /// Whether nothing of a reply has come since the last request was sent.
+    /// Returns whether nothing of a reply has come since the last request was sent.
     pub fn is_silent(&self) -> bool {
         self.exchange.is_untouched()
     }

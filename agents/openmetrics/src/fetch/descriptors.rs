@@ -39,7 +39,7 @@ impl Descriptors {
     }
 }
 
-/// How many connections there may be at a time.
+/// The number of connections that there may be at a time.
 pub(super) fn connections() -> usize {
     let limit = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let most = limits::CONNECTIONS;

@@ -24,12 +24,12 @@ const MOST: usize = 4 << 20;
 /// Each time that the documents take so many bytes more, the system is asked whether it has memory.
 const PIECE: usize = 4 << 20;
 
-/// So many buffers are kept, each of at most so many bytes: sources are read again and again, a few
-/// at a time.
+/// The number of buffers that are kept, and the size in bytes of each at most: sources are read
+/// again and again, a few at a time.
 const KEPT: usize = 2;
 const KEPT_BYTES: usize = 4 << 20;
 
-/// Why a source has no document.
+/// The reason why a source has no document.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Failure {
     /// The status of HTTP, or 0.
@@ -92,11 +92,11 @@ impl Memory {
 #[derive(Debug)]
 pub struct Document {
     bytes: Vec<u8>,
-    /// How many bytes were taken for it.
+    /// The number of bytes that were taken for it.
     taken: usize,
     /// In how many pieces it has come.
     pieces: usize,
-    /// What is wrong with it, if anything.
+    /// The fault of the document, if it has one.
     fault: Option<String>,
     memory: Arc<Memory>,
 }
@@ -120,7 +120,7 @@ impl Document {
         &self.bytes
     }
 
-    /// What is wrong with it, for `control.status`.
+    /// The fault of the document, for `control.status`.
     #[must_use]
     pub fn fault(&self) -> Option<&str> {
         self.fault.as_deref()

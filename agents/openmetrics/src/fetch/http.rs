@@ -41,7 +41,7 @@ const DRAINED: usize = 64 << 10;
 /// A packed document of more bytes is unpacked on another thread.
 const SMALL: usize = 64 << 10;
 
-/// What all sources share: what the host says, and how many connections there may be.
+/// The state that all sources share: the settings of the host, and the permits for connections.
 pub(super) struct Client {
     connector: Connector,
     netrc: Netrc,
@@ -56,7 +56,8 @@ pub(super) struct Client {
 pub(super) struct Progress(AtomicBool);
 
 impl Progress {
-    /// Whether the request was sent on a kept connection, and the head of its reply is not there.
+    /// Returns whether the request was sent on a kept connection, and the head of its reply is not
+    /// there.
     pub fn is_silent(&self) -> bool {
         self.0.load(Relaxed)
     }
@@ -75,7 +76,7 @@ struct Retrieval<'s> {
     /// The value of `Authorization:` that files have.
     proof: Option<HeaderValue>,
     progress: &'s Progress,
-    /// Whether connections are kept for the next request.
+    /// True if connections are kept for the next request.
     keeps: bool,
     /// Connections that may be asked again on this way, one on each side.
     free: [Option<Connection>; 2],
@@ -350,7 +351,7 @@ fn add(sent: &mut HeaderMap, headers: &[(String, Secret)]) {
     }
 }
 
-/// Whether a header can be sent.
+/// Returns whether a header can be sent.
 pub(crate) fn is_header(name: &str, value: &str) -> bool {
     HeaderName::from_bytes(name.as_bytes()).is_ok() && HeaderValue::from_bytes(&bytes(value)).is_ok()
 }
@@ -406,7 +407,7 @@ async fn read(response: Response<Incoming>, connection: &Connection, memory: &Ar
     on_another_thread(move || coding::unpack(document, &codings, &memory)).await
 }
 
-/// Whether a body has ended before its length.
+/// Returns whether a body has ended before its length.
 fn ends_early(error: &hyper::Error) -> bool {
     let source = std::error::Error::source(error);
     let io = source.and_then(|source| source.downcast_ref::<std::io::Error>());

@@ -100,7 +100,7 @@ pub(super) async fn script(
     }
 }
 
-/// What a program writes.
+/// The output of a program.
 struct Output {
     document: Document,
     /// `None` at the end.

@@ -50,7 +50,7 @@ use crate::{headroom, limits};
 /// If no source has answered for so long, another thread reads files.
 const STALL: Duration = Duration::from_millis(5);
 
-/// How often the sources that are waited for are looked after, at least.
+/// The greatest interval at which awaited sources are checked.
 const LOOK: Duration = Duration::from_millis(100);
 
 /// The fetches of one source.
@@ -77,18 +77,18 @@ pub struct Fetcher {
     late: HashSet<u32>,
     /// Sources that were asked once more meanwhile.
     asked_again: Vec<u32>,
-    /// When the awaited ones are looked after.
+    /// The time at which the awaited sources are checked next.
     tick: Instant,
 }
 
 impl Fetcher {
-    /// One that has no thread yet.
+    /// A fetcher without a thread yet.
     #[must_use]
     pub fn new(memory: Arc<Memory>) -> Fetcher {
         Fetcher::bounded(memory, limits::BACKGROUND)
     }
 
-    /// One that gives a source no more time than this.
+    /// A fetcher that gives a source no more time than `bound`.
     #[must_use]
     pub fn bounded(memory: Arc<Memory>, bound: Duration) -> Fetcher {
         let (sender, results) = channel();
@@ -106,7 +106,7 @@ impl Fetcher {
         }
     }
 
-    /// What has come since the last request, one after the other.
+    /// The outcomes since the last request, one after the other.
     pub fn arrived(&mut self) -> Option<Outcome> {
         loop {
             let outcome = self.results.try_recv().ok()?;
@@ -116,16 +116,16 @@ impl Fetcher {
         }
     }
 
-    /// Whether a request that needs a source fetches it now: nothing is under way, or that is for
-    /// too long.
+    /// Returns whether a request that needs a source fetches it now: nothing is under way, or that
+    /// is for too long.
     #[must_use]
     pub fn may_begin(&self, source: u32) -> bool {
         let fetches = self.sources.get(&source);
         fetches.is_none_or(|fetches| fetches.attempts.may_begin(Instant::now()))
     }
 
-    /// How long a source may be silent before it is asked once more; zero if it has never had a
-    /// document.
+    /// The time that a source may be silent before it is asked once more; zero if it has never had
+    /// a document.
     #[must_use]
     pub fn patience(&self, source: u32) -> Duration {
         let fetches = self.sources.get(&source);
@@ -206,8 +206,8 @@ impl Fetcher {
         self.tick = now;
     }
 
-    /// What becomes of sources, in the order in which they come; `None` when all that are waited
-    /// for have come, or their time is over.
+    /// The outcomes of sources, in the order in which they arrive; `None` when all awaited sources
+    /// have one, or their time is over.
     pub fn next(&mut self) -> Option<Outcome> {
         while !self.awaited.is_empty() {
             let left = self.tick.saturating_duration_since(Instant::now());

@@ -39,7 +39,7 @@ impl Netrc {
         }
     }
 
-    /// Who asks a host.
+    /// The login for a host.
     pub fn login(&self, host: &str) -> Option<Login> {
         let path = self.path.as_deref()?;
         let changed = Changed::of(&fs::metadata(path).ok().filter(fs::Metadata::is_file)?);

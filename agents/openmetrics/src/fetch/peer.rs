@@ -12,14 +12,14 @@ use super::secure::Secure;
 use super::tls::Trust;
 use super::url::Url;
 
-/// How long a connection may wait for its next use: pmlogger asks once a minute.
+/// The time that a connection may wait for its next use: pmlogger asks once a minute.
 const KEPT: Duration = Duration::from_secs(300);
 
 /// After so many kept connections in a row that were dead none is kept for so many requests.
 const DEAD: u32 = 2;
 const PAUSE: u32 = 100;
 
-/// Where a connection of a source leads.
+/// The destination of a source's connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Side {
     /// To the source's own server, by which it is told the source's secrets.
@@ -33,13 +33,13 @@ impl Side {
     pub const ALL: [Side; 2] = [Side::Home, Side::Away];
 }
 
-/// What a source has at its servers: cookies, and the connections that are kept for its next
+/// A source's state at its servers: cookies, and the connections that are kept for its next
 /// request, one on each side.
 pub(super) struct Peer {
     /// The address of the source.
     pub url: Url,
     secure: Option<Arc<Secure>>,
-    /// What its own server has to show.
+    /// The trust in the source's own server.
     pub trust: Arc<Trust>,
     /// Its cookies.
     pub cookies: Jar,
@@ -53,8 +53,8 @@ struct Idle {
     _end: Task<()>,
 }
 
-/// Whether it is worth while to keep connections: something on the way, such as a relay, may forget
-/// those that wait, without a word.
+/// Decides whether connections are kept: something on the way, such as a relay, may forget those
+/// that wait, without a word.
 #[derive(Default)]
 struct Keeping {
     /// Kept connections in a row that were dead.
@@ -94,8 +94,8 @@ impl Peer {
         }
     }
 
-    /// Whether this is what a source with this address and these certificates has. With others it
-    /// begins anew.
+    /// Returns whether this is the state of a source with this address and these certificates. A
+    /// source with others begins anew.
     pub fn is_of(&self, url: &Url, secure: Option<&Arc<Secure>>) -> bool {
         self.url == *url && self.secure.as_ref() == secure
     }
@@ -116,7 +116,7 @@ impl Peer {
         self.keeping.lock().dead = 0;
     }
 
-    /// Whether a request that begins now keeps its connections.
+    /// Returns whether a request that begins now keeps its connections.
     pub fn keeps(&self) -> bool {
         self.keeping.lock().is_worth_while()
     }

@@ -21,7 +21,7 @@ pub struct Proof {
     pub user: Option<String>,
     /// The file with a password.
     pub password: Option<PathBuf>,
-    /// Why nobody is to be asked: a line about the above cannot be used.
+    /// The reason why no server is asked: a line about the above cannot be used.
     pub fault: Option<String>,
 }
 

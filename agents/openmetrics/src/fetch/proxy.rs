@@ -16,14 +16,14 @@ pub(super) struct Proxies {
 }
 
 impl Proxies {
-    /// Those of this process.
+    /// The proxies that the environment of this process names.
     pub fn of_the_environment() -> Proxies {
         Proxies::of(
             std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?))),
         )
     }
 
-    /// Those that these variables name.
+    /// The proxies that these variables name.
     pub fn of(variables: impl Iterator<Item = (String, String)>) -> Proxies {
         let mut proxies = Proxies::default();
         let mut variables: Vec<_> = variables.collect();
@@ -84,7 +84,7 @@ impl Proxies {
     }
 }
 
-/// Whether an address is of a network such as `10.0.0.0/8`.
+/// Returns whether an address is of a network such as `10.0.0.0/8`.
 fn is_in_network(ip: IpAddr, network: &str) -> bool {
     let Some((base, bits)) = network.split_once('/') else {
         return false;

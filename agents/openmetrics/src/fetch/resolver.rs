@@ -20,10 +20,10 @@ use crate::{headroom, limits};
 /// The stack of a thread, in bytes.
 const STACK: usize = 256 << 10;
 
-/// How long a thread waits for work.
+/// The time that a thread waits for work.
 const IDLE: Duration = Duration::from_secs(10);
 
-/// What looks a name up; a port of 0 belongs to it.
+/// A function that looks a name up; a port of 0 belongs to it.
 pub(super) type LookUp = fn(&str) -> io::Result<Vec<SocketAddr>>;
 
 /// Addresses of a host, once they are known.

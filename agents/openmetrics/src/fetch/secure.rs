@@ -13,7 +13,7 @@ pub struct Secure {
     pub authorities: Option<PathBuf>,
     /// Whoever answers is trusted.
     pub is_unverified: bool,
-    /// Why nobody is to be asked: a line about the above cannot be used.
+    /// The reason why no server is asked: a line about the above cannot be used.
     pub fault: Option<String>,
 }
 
@@ -25,7 +25,7 @@ impl Secure {
     }
 }
 
-/// Whether the reason of a failure is a file of this host that a line names.
+/// Returns whether the reason of a failure is a file of this host that a line names.
 #[must_use]
 pub fn is_about_a_file(reason: &str) -> bool {
     [
@@ -44,7 +44,7 @@ pub fn is_about_a_file(reason: &str) -> bool {
 mod tests {
     use super::is_about_a_file;
 
-    /// What a user has to put right on this host is logged; what a server refuses is not.
+    /// A failure that a user has to mend on this host is logged; a refusal by a server is not.
     #[test]
     fn reasons_that_name_a_file() {
         for reason in [

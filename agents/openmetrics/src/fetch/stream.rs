@@ -15,7 +15,7 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use crate::limits;
 
-/// What bytes go through: TCP, or TLS on top of it.
+/// A stream of bytes: TCP, or TLS on top of it.
 pub(super) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 
@@ -42,7 +42,7 @@ struct Request {
     names: Vec<String>,
     /// The whole head, with these names; empty before hyper has written it.
     head: Vec<u8>,
-    /// How much of the head was sent, in bytes.
+    /// The number of bytes of the head that were sent.
     sent: usize,
 }
 
@@ -83,7 +83,7 @@ impl Exchange {
             .fetch_update(Relaxed, Relaxed, |left| Some(left.saturating_add(more)));
     }
 
-    /// Whether nothing of a reply has come since the start.
+    /// Returns whether nothing of a reply has come since the start.
     pub fn is_untouched(&self) -> bool {
         !self.0.has_reply.load(Relaxed)
     }
@@ -172,7 +172,7 @@ impl<I: AsyncWrite + Unpin> AsyncWrite for Counted<I> {
     }
 }
 
-/// What hyper reads and writes.
+/// The stream that hyper reads and writes.
 struct Wire {
     io: Box<dyn Io>,
     exchange: Exchange,
@@ -226,7 +226,7 @@ impl AsyncWrite for Wire {
 /// A stream of bytes, as hyper takes it.
 pub(super) struct Stream {
     io: TokioIo<Wire>,
-    /// Whether it leads to a proxy, which is asked for whole addresses.
+    /// True if it leads to a proxy, which is asked for whole addresses.
     pub is_proxied: bool,
 }
 
@@ -247,7 +247,7 @@ impl Stream {
         self.io.inner().exchange.clone()
     }
 
-    /// What it was made of.
+    /// The stream inside.
     pub fn into_io(self) -> Box<dyn Io> {
         self.io.into_inner().io
     }

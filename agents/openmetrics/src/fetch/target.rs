@@ -9,7 +9,7 @@ use super::secure::Secure;
 use super::url::Url;
 use crate::secret::Secret;
 
-/// Where a document comes from.
+/// The origin of a document.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Target {
     /// An address, with headers for the request.
@@ -20,7 +20,7 @@ pub enum Target {
         headers: Vec<(String, Secret)>,
         /// The files with secrets for the request, if there are any.
         proof: Option<Arc<Proof>>,
-        /// What connections with TLS have of their own.
+        /// The settings of the source's own connections with TLS.
         secure: Option<Arc<Secure>>,
     },
     /// A file of this host.

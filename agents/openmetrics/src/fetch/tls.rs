@@ -32,7 +32,7 @@ const BUNDLES: [&str; 2] = ["REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"];
 /// The line of a source that does so, without its colon.
 const AUTHORITIES: &str = "CA";
 
-/// Why a connection cannot be had, in words for the user.
+/// The reason why there is no connection, in words for the user.
 #[derive(Debug)]
 pub(super) struct Refused(pub String);
 
@@ -44,8 +44,8 @@ impl fmt::Display for Refused {
 
 impl std::error::Error for Refused {}
 
-/// What is trusted, and by what this host shows who it is. It is read when an address wants it:
-/// that takes a tenth of a second.
+/// The certificates that are trusted, and those by which this host proves itself. They are read
+/// when an address needs them: that takes a tenth of a second.
 pub(super) struct Trust {
     /// The file or folder with the certificates that are trusted, in the place of the system's, and
     /// what names it.
@@ -148,7 +148,7 @@ impl Trust {
         }
     }
 
-    /// What is wrong with the certificate of a host.
+    /// The fault of a host's certificate, in words.
     fn certificate(&self, host: &str, result: X509VerifyResult) -> String {
         // X509_V_ERR_… of OpenSSL (verify(1)).
         let advice = match result.as_raw() {
@@ -307,7 +307,7 @@ fn private_key(text: &[u8]) -> Result<PKey<Private>, &'static str> {
     }
 }
 
-/// What a connection with this host has to show.
+/// The settings of a connection with this host.
 fn prepare(context: &SslContext, host: &str) -> Result<Ssl, ErrorStack> {
     let mut ssl = Ssl::new(context)?;
     let ip = address::ip(host);
@@ -323,7 +323,7 @@ fn prepare(context: &SslContext, host: &str) -> Result<Ssl, ErrorStack> {
     Ok(ssl)
 }
 
-/// What OpenSSL says, without its numbers and function names.
+/// The reasons of OpenSSL, without its numbers and function names.
 pub(super) fn reasons(stack: &ErrorStack) -> String {
     let errors = stack.errors().iter();
     let reasons: Vec<_> = errors.filter_map(openssl::error::Error::reason).collect();
@@ -342,7 +342,7 @@ pub(super) fn reasons(stack: &ErrorStack) -> String {
     }
 }
 
-/// What has gone wrong, in words.
+/// An error of OpenSSL in words.
 fn plain(error: &openssl::ssl::Error) -> String {
     let said = error.ssl_error().map(reasons).filter(|said| !said.is_empty());
     match (said, error.io_error()) {
@@ -374,7 +374,8 @@ mod tests {
         }
     }
 
-    /// What OpenSSL would wait for is refused. A file that is missing is passed over, as OpenSSL does.
+    /// A file for which OpenSSL would wait is refused. A file that is missing is passed over, as
+    /// OpenSSL does.
     #[test]
     fn the_file_of_the_system_is_a_regular_one() {
         let directory = tempfile::tempdir().expect("a directory");

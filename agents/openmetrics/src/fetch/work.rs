@@ -21,7 +21,7 @@ use super::target::Target;
 use super::{http, local};
 use crate::headroom;
 
-/// How long a thread waits for work.
+/// The time that a thread waits for work.
 const IDLE: Duration = Duration::from_secs(300);
 
 /// The stack of a thread, in bytes.
@@ -30,18 +30,18 @@ const STACK: usize = 512 << 10;
 /// The most threads that read files and unpack documents.
 const THREADS: usize = 512;
 
-/// What has become of a source.
+/// The outcome of a fetch.
 #[derive(Debug)]
 pub struct Outcome {
     /// The number that the source was given.
     pub source: u32,
     /// The status of HTTP, 0 if it was not asked that way, and the document.
     pub result: Result<(u16, Document), Failure>,
-    /// How long it took.
+    /// The time that it took.
     pub took: Duration,
-    /// When it came.
+    /// The time at which it ended.
     pub ended: Instant,
-    /// Whether there was no answer within the bound of the source.
+    /// True if there was no answer within the bound of the source.
     pub is_late: bool,
     /// The number of the request.
     pub(super) attempt: u64,
@@ -54,11 +54,11 @@ pub(super) struct Job {
     /// The number of the request.
     pub(super) attempt: u64,
     pub(super) target: Arc<Target>,
-    /// What the source has at its servers, if it has an address.
+    /// The source's state at its servers, if it has an address.
     pub(super) peer: Option<Arc<Peer>>,
     pub(super) progress: Arc<http::Progress>,
     pub(super) begun: Instant,
-    /// How long it may take.
+    /// The time that it may take.
     pub(super) bound: Duration,
     pub(super) results: Option<Sender<Outcome>>,
 }
@@ -169,7 +169,7 @@ pub(super) struct Shared {
     files: Mutex<Files>,
     /// Wakes the thread that reads files.
     file: Condvar,
-    /// How long a source may take that says nothing else.
+    /// The time that a source may take if its file names none.
     pub(super) bound: Duration,
 }
 
@@ -190,7 +190,7 @@ impl Shared {
         self.client.get_or_init(http::Client::of_the_environment)
     }
 
-    /// What a source has at its servers, if it is fetched from an address. With another address it
+    /// A source's state at its servers, if it is fetched from an address. With another address it
     /// begins anew.
     pub(super) fn peer(&self, target: &Target, last: Option<Arc<Peer>>) -> Option<Arc<Peer>> {
         let Target::Http { url, secure, .. } = target else {
@@ -206,7 +206,7 @@ impl Shared {
         self.file.notify_one();
     }
 
-    /// Whether there are files that nobody has begun to read.
+    /// Returns whether there are files that nobody has begun to read.
     pub(super) fn has_files(&self) -> bool {
         !self.files.lock().waiting.is_empty()
     }

@@ -18,7 +18,8 @@ use crate::exposition::Excerpt;
 use crate::fetch::{Proof, Secure, Url, is_header};
 use crate::secret::Secret;
 
-/// How the lines of a script begin, in comments before its first line that is none.
+/// The first characters of a line in a script. Such lines are comments before the script's first
+/// line that is no comment.
 const IN_SCRIPT: &str = "#OPENMETRICS ";
 
 /// The most lines of one file that its status names.
@@ -27,7 +28,7 @@ const UNUSED: usize = 3;
 /// The most lines of one file that are named in the log.
 const FAULTS: usize = 50;
 
-/// What is done with a metric or a label.
+/// The effect of a filter on a metric or a label.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
     /// Shown; a label names the instance.
@@ -48,15 +49,16 @@ pub struct Config {
     pub headers: Vec<(String, Secret)>,
     /// The files with secrets for the request, if there are any.
     pub proof: Option<Arc<Proof>>,
-    /// What connections with TLS have of their own, and who is trusted.
+    /// The settings of the source's own connections with TLS, and the certificates that are
+    /// trusted.
     pub secure: Option<Arc<Secure>>,
-    /// How long the source may take altogether, in the place of `limits::BACKGROUND`.
+    /// The time that the source may take altogether, in place of `limits::BACKGROUND`.
     pub timeout: Option<Duration>,
-    /// How long its document serves requests before it is fetched again.
+    /// The time for which a document serves requests before it is fetched again.
     pub interval: Option<Duration>,
-    /// How long series are remembered that documents do not have any more; `None` is for ever.
+    /// The time for which series are remembered that are no longer in documents; `None` for ever.
     pub forget: Option<Duration>,
-    /// Whether the type of a metric is the one of its `# TYPE`, whatever words its name has.
+    /// True if the type of a metric is the one of its `# TYPE`, whatever words its name has.
     pub has_types_of_document: bool,
     /// Lines that have no effect, each with the reason; the first ones of many.
     pub unused: Vec<String>,
@@ -235,19 +237,19 @@ impl Config {
         Ok(())
     }
 
-    /// Whether a new metric is shown; `name` is that of the sample (OM-17, OM-18).
+    /// Returns whether a new metric is shown; `name` is that of the sample (OM-17, OM-18).
     #[must_use]
     pub fn includes_metric(&self, name: &str) -> bool {
         decide(&self.metrics, name) == Action::Include
     }
 
-    /// Whether there is a filter of labels.
+    /// Returns whether there is a filter of labels.
     #[must_use]
     pub fn filters_labels(&self) -> bool {
         !self.labels.is_empty()
     }
 
-    /// What is done with a label.
+    /// The effect of the filters on a label.
     #[must_use]
     pub fn label(&self, name: &str) -> Action {
         decide(&self.labels, name)

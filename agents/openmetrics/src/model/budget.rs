@@ -11,7 +11,7 @@ const PIECE: usize = 1 << 20;
 pub struct Budget {
     used: usize,
     limit: usize,
-    /// What the system has had memory for in this document, less what was charged since.
+    /// The memory that the system has granted in this document, less what was charged since.
     granted: usize,
     /// The system had no memory in this document.
     is_refused: bool,
@@ -29,14 +29,14 @@ impl Budget {
         }
     }
 
-    /// Whether something new has a place.
+    /// Returns whether something new has a place.
     #[must_use]
     pub fn has_room(&self, size: usize) -> bool {
         self.limit.checked_sub(self.used).is_some_and(|left| size <= left)
     }
 
-    /// Whether more may be read from files: names that had a number before the agent has started may
-    /// take as much again.
+    /// Returns whether more may be read from files: names that had a number before the agent has
+    /// started may take as much again.
     #[must_use]
     pub fn may_load(&self) -> bool {
         self.used / 2 <= self.limit
@@ -47,8 +47,8 @@ impl Budget {
         (self.granted, self.is_refused) = (0, false);
     }
 
-    /// Whether the system has memory for so many bytes, and for tables that double what they have.
-    /// Where it has none it is not asked again in this document.
+    /// Returns whether the system has memory for so many bytes, and for tables that double what
+    /// they have. Where it has none it is not asked again in this document.
     #[must_use]
     pub fn has_memory(&mut self, size: usize) -> bool {
         if size > self.granted && !self.is_refused {
@@ -104,7 +104,7 @@ mod tests {
         assert!(budget.has_room(10));
     }
 
-    /// What the system refuses once is refused until the next document.
+    /// Memory that the system has refused once is refused until the next document.
     #[test]
     fn memory_of_the_system() {
         let mut budget = Budget::new(10);

@@ -9,15 +9,15 @@ pub const NO_ANSWER: i32 = -1;
 /// The state of a source; instance 0 has the sums of all.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Status {
-    /// How often it was fetched.
+    /// The number of fetches.
     pub calls: u64,
-    /// How often that has brought no document.
+    /// The number of fetches without a document.
     pub failures: u64,
-    /// How long that took, in whole milliseconds of each fetch.
+    /// The time that fetches took, in whole milliseconds of each.
     pub fetch_time: u64,
-    /// How long its documents took to be parsed, likewise.
+    /// The time that parsing took, in whole milliseconds of each document.
     pub parse_time: u64,
-    /// What has become of the last fetch.
+    /// The outcome of the last fetch, in words.
     pub status: String,
     /// The status of HTTP of the last fetch; 0 for a document of a file or a script, and before
     /// the first fetch.
@@ -31,16 +31,16 @@ pub struct Status {
 /// A document whose values a source has.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shown {
-    /// When it came.
+    /// The time at which it came.
     pub came: Instant,
-    /// How many of its samples are shown.
+    /// The number of its samples that are shown.
     pub samples: u64,
-    /// How many are not, though no filter excludes them.
+    /// The number of its samples that are not shown, though no filter excludes them.
     pub lost: u64,
 }
 
 impl Status {
-    /// That of a source that was not fetched yet, in these words.
+    /// The status of a source that was not fetched yet, in these words.
     #[must_use]
     pub fn new(status: &str) -> Status {
         Status {
@@ -64,14 +64,14 @@ impl Status {
         }
     }
 
-    /// How old the document is, in milliseconds.
+    /// The age of the document in milliseconds.
     #[must_use]
     pub fn document_age(&self) -> Option<u64> {
         self.document.map(|document| milliseconds(document.came.elapsed()))
     }
 
-    /// Whether it has a document: 1, or 0 after a fetch that has brought none. None before the
-    /// first fetch, and of all sources together.
+    /// 1 if the source has a document, 0 after a fetch that has brought none. `None` before the
+    /// first fetch, and for all sources together.
     #[must_use]
     pub fn up(&self) -> Option<u32> {
         (self.calls > 0 && !self.is_sum).then(|| u32::from(self.document.is_some()))

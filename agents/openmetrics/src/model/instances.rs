@@ -23,7 +23,7 @@ use crate::filter::Config;
 use crate::generation::Generation;
 use crate::names;
 
-/// What was not there for so many looks is forgotten at the next one.
+/// The number of looks without a series or an instance after which the next look forgets it.
 const IDLE: u8 = 4;
 
 /// State that the instances of a metric share, each by an [`Rc`].
@@ -31,9 +31,9 @@ const IDLE: u8 = 4;
 pub(super) struct Common {
     /// The number of the last document: a [`Row`] with another one is not in it.
     pub(super) document: Cell<u64>,
-    /// Whether that document has a value.
+    /// True if that document has a value.
     pub(super) has_values: Cell<bool>,
-    /// Whether names begin with numbers.
+    /// True if names begin with numbers.
     pub(super) has_prefix: Cell<bool>,
     /// The filters of the source, as they were when the metric was new.
     pub(super) config: Rc<Config>,
@@ -75,7 +75,7 @@ impl Row {
         }
     }
 
-    /// Whether it has a text, perhaps of a document before the last one.
+    /// Returns whether it has a text, perhaps of a document before the last one.
     #[cfg(test)]
     pub(super) fn has_text(&self) -> bool {
         matches!(self.value, Value::Text(_))
@@ -109,7 +109,7 @@ struct Series {
     text: Rc<str>,
     /// The number of the instance.
     number: u32,
-    /// Whether the labels name the instance.
+    /// True if the labels name the instance.
     is_of_labels: bool,
     /// As that of its instance, which may have others.
     idle: u8,
@@ -131,7 +131,7 @@ pub(super) struct Instances {
     next: usize,
     /// The series of the last document, in their order there.
     order: Vec<u32>,
-    /// So many of them are those of this document, too.
+    /// The number of these series that this document has in the same order so far.
     same: usize,
     /// This document has others.
     has_other_order: bool,
@@ -262,7 +262,8 @@ impl Instances {
         Ok(index)
     }
 
-    /// Whether a known name is that of an instance that no document has had since the start.
+    /// Returns whether a known name is that of an instance that no document has had since the
+    /// start.
     fn is_absent(&mut self, name: &str) -> bool {
         let number = self.table.number(name).unwrap_or(u32::MAX);
         let row = match (number as usize).checked_sub(self.shown) {
@@ -423,7 +424,7 @@ pub(super) fn number_size(name: &str) -> usize {
 }
 
 impl Row {
-    /// Whether no document has had the instance yet.
+    /// Returns whether no document has had the instance yet.
     fn is_absent(&self) -> bool {
         self.document == u64::MAX
     }
@@ -486,7 +487,8 @@ mod tests {
         changed.map(|series| series.map(str::to_owned).collect())
     }
 
-    /// What a series takes is not less than its texts have: the labels, and the name twice.
+    /// The charged size of a series is not less than its texts have: the labels, and the name
+    /// twice.
     #[test]
     fn sizes() {
         for (text, name) in [(0, 0), (1, 10_000), (10_000, 1), (10_000, 10_000)] {

@@ -24,9 +24,9 @@ pub(super) fn labels_of(text: &str, config: &Config) -> LabelPairs {
 pub(super) struct Fitting {
     pub(super) labels: Labels,
     count: usize,
-    /// What is left, in bytes of JSON.
+    /// The number of bytes of JSON that are left.
     left: usize,
-    /// How many do not fit.
+    /// The number of labels that do not fit.
     pub(super) beyond: usize,
 }
 

@@ -39,7 +39,7 @@ pub enum Loss {
 }
 
 impl Loss {
-    /// What it says of so many lines, samples, names or metrics.
+    /// The words for so many lines, samples, names or metrics.
     fn words(self, count: usize) -> String {
         let samples = Counted(count, "sample", "samples");
         let metrics = Counted(count, "metric", "metrics");
@@ -72,19 +72,19 @@ impl Loss {
     }
 }
 
-/// How much is lost by one reason.
+/// The amount that is lost by one reason.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Count {
     loss: Loss,
-    /// How many lines, samples, names or metrics.
+    /// The number of lines, samples, names or metrics.
     count: usize,
-    /// How many samples are not shown.
+    /// The number of samples that are not shown.
     samples: usize,
     /// The first of them, and its line.
     first: String,
 }
 
-/// What of a document is not shown.
+/// The parts of a document that are not shown.
 #[derive(Clone, Default, Debug)]
 pub struct Losses {
     counts: Vec<Count>,
@@ -130,13 +130,13 @@ impl Losses {
         self.counts.iter().map(|count| count.samples).sum()
     }
 
-    /// Whether something is lost by this reason.
+    /// Returns whether something is lost by this reason.
     #[must_use]
     pub fn has(&self, loss: Loss) -> bool {
         self.counts.iter().any(|count| count.loss == loss)
     }
 
-    /// What is lost, each reason in words.
+    /// The losses, each reason in words.
     pub fn words(&self) -> impl Iterator<Item = String> {
         self.counts.iter().map(|count| {
             let words = count.loss.words(count.count);

@@ -42,7 +42,7 @@ pub struct Metric {
     pub help: String,
     /// Its number, when clients know it.
     pub declared: Option<MetricRef>,
-    /// Whether clients are to know it.
+    /// True if clients are to know it.
     pub is_shown: bool,
     /// Another metric has its name.
     pub is_refused: bool,
@@ -161,8 +161,8 @@ impl Metric {
         if has_value { outcome } else { Err(Loss::NoValue) }
     }
 
-    /// Whether it would be another metric if this sample were its first one: other comments may
-    /// have come, and it keeps what it was defined by (OM-57).
+    /// Returns whether it would be another metric if this sample were its first one: other comments
+    /// may have come, and it keeps what it was defined by (OM-57).
     pub(super) fn is_defined_otherwise(&mut self, sample: &Sample<'_, '_>, config: &Config) -> bool {
         let comments = hash(&self.common, sample);
         // A second group of its samples may be below other comments.
@@ -208,7 +208,7 @@ impl Metric {
         instances.map_or(0, |instances| instances.forget(&self.common))
     }
 
-    /// Whether the last document has a sample of it.
+    /// Returns whether the last document has a sample of it.
     #[must_use]
     pub fn is_in_document(&self) -> bool {
         self.document == self.common.document.get()
@@ -219,7 +219,7 @@ impl Metric {
         self.instances.as_mut().map(|instances| &mut instances.rows)
     }
 
-    /// Whether it has an instance domain.
+    /// Returns whether it has an instance domain.
     #[must_use]
     pub fn has_instances(&self) -> bool {
         self.instances.is_some()

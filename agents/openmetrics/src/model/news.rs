@@ -13,7 +13,7 @@ pub enum NameTarget {
     Lost(Loss),
 }
 
-/// What a document has brought.
+/// The changes that a document has brought.
 #[derive(Debug, Default)]
 pub struct News {
     /// The indexes of metrics that are new, or in the document again.
@@ -24,9 +24,9 @@ pub struct News {
     pub labels: Vec<usize>,
     /// The names of metrics that clients are not to know any more, as other ones have their indexes.
     pub removed: Vec<String>,
-    /// How many samples were read.
+    /// The number of samples that were read.
     pub samples: usize,
-    /// How many of them are shown.
+    /// The number of samples that are shown.
     pub shown: usize,
     /// The page is no document, for this reason.
     pub no_document: Option<String>,

@@ -80,9 +80,9 @@ pub struct Source {
     pub cluster: u32,
     /// Its file.
     pub path: PathBuf,
-    /// What the file is.
+    /// The kind of the file.
     pub kind: Kind,
-    /// What the file of an address says.
+    /// The settings in the file of an address.
     pub config: Rc<Config>,
     /// The time of that file when it was read.
     read: Option<Changed>,
@@ -90,7 +90,7 @@ pub struct Source {
     text: Option<u64>,
     /// Another text was read since the metrics were defined: the next document defines them anew.
     is_rewritten: bool,
-    /// What of the file has no effect, as the log has it.
+    /// The lines of the file that have no effect, as the log has them.
     faults: Vec<String>,
     target: Option<Arc<Target>>,
     numbers: Table,
@@ -99,17 +99,18 @@ pub struct Source {
     tables: HashMap<u32, Table>,
     metrics: Vec<Metric>,
     by_name: HashMap<Box<str>, NameTarget>,
-    /// When it was last fetched.
+    /// The time of the last fetch.
     pub fetched: Option<Instant>,
-    /// When its document came, whose values it has.
+    /// The time at which the document came whose values the source has.
     pub document: Option<Instant>,
-    /// Whether the last document did not come in time: the next one is not waited for.
+    /// True if the last document did not come in time: the next one is not waited for.
     pub is_slow: bool,
-    /// How much of the last document the server has not sent, if it has ended early.
+    /// The part of the last document that the server has not sent, in words, if the document has
+    /// ended early.
     pub cut_off: Option<String>,
-    /// Whether a request has waited in vain, and nothing has come since.
+    /// True if a request has waited in vain, and nothing has come since.
     pub is_late: bool,
-    /// Whether the last document came after the request that waited for it, and no request for
+    /// True if the last document came after the request that waited for it, and no request for
     /// values has had it yet.
     pub is_unseen: bool,
     /// Its file is not there any more.
@@ -118,9 +119,9 @@ pub struct Source {
     budget: Budget,
     /// The memory that names take that filters exclude.
     excluded: Budget,
-    /// When series were looked at that have gone.
+    /// The time of the last look for series that have disappeared.
     looked: Option<Instant>,
-    /// What of the last document is not shown.
+    /// The parts of the last document that are not shown.
     losses: Losses,
     generation: Generation,
 }
@@ -207,8 +208,8 @@ impl Source {
         (self.is_gone, self.fetched) = (false, None);
     }
 
-    /// Whether so much time has gone by since it was last asked as a line INTERVAL: wants, or
-    /// nearly so much: requests that come at that interval are not all on time.
+    /// Returns whether so much time has gone by since it was last asked as a line INTERVAL: wants,
+    /// or nearly so much: requests that come at that interval are not all on time.
     #[must_use]
     pub fn may_be_asked(&self, now: Instant) -> bool {
         let (Some(interval), Some(fetched)) = (self.config.interval, self.fetched) else {
@@ -230,14 +231,14 @@ impl Source {
         self.metrics.iter_mut().for_each(Metric::begin);
     }
 
-    /// Whether its document is so old that another one is waited for, though it is slow.
+    /// Returns whether its document is so old that another one is waited for, though it is slow.
     #[must_use]
     pub fn document_is_old(&self, now: Instant) -> bool {
         self.document
             .is_some_and(|came| now.saturating_duration_since(came) > limits::FRESH)
     }
 
-    /// Where its document comes from. The second value tells whether its file was read anew.
+    /// The origin of its document. The second value is true if its file was read anew.
     ///
     /// # Errors
     /// The reason why there is none, for the log.
@@ -351,8 +352,8 @@ impl Source {
         self.budget.set_limit(bytes);
     }
 
-    /// What of the last document is not shown, and what of the file has no effect, for
-    /// `control.status`.
+    /// The parts of the last document that are not shown, and the lines of the file without effect,
+    /// for `control.status`.
     #[must_use]
     pub fn not_shown(&self) -> Option<String> {
         let unused = self

@@ -6,25 +6,25 @@ use super::below_source;
 use crate::exposition::{Sample, joined};
 use crate::filter::Config;
 
-/// What a metric is. It stays so until the agent ends (OM-57).
+/// The definition of a metric. It stays the same until the agent ends (OM-57).
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Definition {
     /// The name below those of the root and the source.
     pub name: String,
     /// The type of its values.
     pub kind: Type,
-    /// What they mean.
+    /// The meaning of the values.
     pub semantics: Semantics,
     /// Their unit.
     pub unit: Unit,
-    /// Whether the line says that there is no instance domain, whatever labels there are (OM-34).
+    /// True if the line says that there is no instance domain, whatever labels there are (OM-34).
     pub is_singular: bool,
-    /// Whether a PCP, PCP5 or METADATA line is used: then a label may be the name of an instance
+    /// True if a PCP, PCP5 or METADATA line is used: then a label may be the name of an instance
     /// (OM-61).
     pub has_pcp_line: bool,
     /// Its help text.
     pub help: Option<Help>,
-    /// What the log has to say, each a line: what of a PCP line is used, or cannot be.
+    /// The lines for the log: the parts of a PCP line that are used, or cannot be.
     pub notes: Vec<Note>,
 }
 

@@ -48,7 +48,8 @@ impl SampleLabels {
         labels
     }
 
-    /// Whether no label is left: a metric whose first sample is like that is singular (OM-60).
+    /// Returns whether no label is left: a metric whose first sample is like that is singular
+    /// (OM-60).
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.naming.is_empty() && self.optional.is_empty()

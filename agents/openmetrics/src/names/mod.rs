@@ -12,7 +12,7 @@ use std::borrow::Cow;
 pub use definition::{Definition, Help, Note};
 pub use instance::{LabelPairs, SampleLabels, instance_name};
 
-/// Whether a new metric may have this name (OM-38).
+/// Returns whether a new metric may have this name (OM-38).
 #[must_use]
 pub fn is_valid(name: &str) -> bool {
     let mut letters = name.chars();

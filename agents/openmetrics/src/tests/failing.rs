@@ -35,7 +35,7 @@ fn changes_are_told() {
     assert!(log.contains("Found source new cluster 71"));
 }
 
-/// What a file or a server says is bounded in the status.
+/// The text of a file or a server is bounded in the status.
 #[test]
 fn long_reasons() {
     let host = Host::new();

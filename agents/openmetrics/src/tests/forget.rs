@@ -53,7 +53,7 @@ fn series_that_have_gone_are_forgotten() {
     assert_eq!(values.value_of::<f64>("1 x:stays"), Some(2.0));
 }
 
-/// What names take is bounded; where that is met, a line makes room without a restart.
+/// The memory of names is bounded; at the limit a FORGET line makes room without a restart.
 #[test]
 fn forgetting_makes_room() {
     let host = host("");

@@ -11,7 +11,7 @@ use crate::limits;
 
 const SOURCES: u32 = 1000;
 
-/// How long the slow source takes, and how long a request waits.
+/// The time that the slow source takes, and the time that a request waits.
 const SLOW: Duration = Duration::from_secs(4);
 const WAIT: Duration = Duration::from_secs(2);
 

@@ -11,7 +11,7 @@ use pmda::testing::Harness;
 use super::Host;
 use crate::{OpenMetrics, options};
 
-/// What the agent makes of its environment.
+/// The settings that the agent takes from its environment.
 struct Told {
     root: String,
     folder: PathBuf,

@@ -154,7 +154,8 @@ fn connections_of_a_way_that_leads_elsewhere() {
     assert_eq!([count(&first), count(&between), count(&last)], [1, 3, 1]);
 }
 
-/// What comes before a reply is bounded: interim replies without end cost neither time nor memory.
+/// Interim replies before a reply are bounded: an endless number of them costs neither time nor
+/// memory.
 #[test]
 fn interim_replies() {
     let (server, _) = remembering(|path, out| {

@@ -131,7 +131,8 @@ fn refused(client: &http::Client, url: &str, secure: &Secure) -> String {
     get(client, url, Some(secure)).expect_err("no answer").reason
 }
 
-/// What one source trusts, a certificate or any server, the other sources do not trust (OM-22).
+/// A certificate that one source trusts, or any server, is not trusted by the other sources
+/// (OM-22).
 #[test]
 fn authorities_of_a_source() {
     let directory = tempfile::tempdir().expect("a directory");

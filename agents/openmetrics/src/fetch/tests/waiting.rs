@@ -58,7 +58,7 @@ fn what_is_late_arrives() {
     assert_eq!(starts, "\n");
 }
 
-/// What a request does not wait for any more is late, and what comes then is for a later one.
+/// A source that a request no longer waits for is late.
 #[test]
 fn waiting_can_end() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -168,7 +168,7 @@ fn a_job_that_is_dropped() {
     assert!(results.try_recv().is_err(), "there is one");
 }
 
-/// When the agent ends, no program of its stays.
+/// The programs of the agent end with it.
 #[test]
 fn programs_end_with_the_agent() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -188,7 +188,8 @@ fn programs_end_with_the_agent() {
     });
 }
 
-/// What a script has left is killed if it could still write the document, and goes on otherwise.
+/// A process that a script has left is killed if it could still write the document, and goes on
+/// otherwise.
 #[test]
 fn what_a_script_leaves() {
     let directory = tempfile::tempdir().expect("a directory");

@@ -54,7 +54,7 @@ impl Wrong {
     }
 }
 
-/// Whether most lines of a page are no samples.
+/// Returns whether most lines of a page are no samples.
 fn is_no_document(text: &str, config: &Config) -> bool {
     let (mut samples, mut others) = (0_usize, 0_usize);
     let mut parser = Parser::new(text);

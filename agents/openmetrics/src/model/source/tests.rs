@@ -288,8 +288,8 @@ fn excluded_names_are_bounded() {
     assert_eq!((source.budget.used(), source.not_shown()), (metric_size("a"), None));
 }
 
-/// What the files of numbers have is charged as well, and once, so that restarts do not make more
-/// room; forgotten, it makes room for others.
+/// The names in the files of numbers are charged as well, and only once, so a restart does not make
+/// more room. A name that is forgotten makes room for another one.
 #[test]
 fn loaded_names_are_charged() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -353,7 +353,7 @@ fn forgotten_numbers_are_no_instances() {
     assert_eq!(numbers, [0, 3, 4]);
 }
 
-/// What a document has that is not shown, and how the agent says so.
+/// The parts of a document that are not shown, and the words of the agent about them.
 fn lost(source: &mut Source, files: &Files, document: &str) -> (usize, usize, Option<String>) {
     source.begin();
     let news = source.take(document.as_bytes(), files);
