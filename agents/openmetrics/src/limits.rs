@@ -14,7 +14,7 @@ pub const INSTANCES: u32 = 4_194_304;
 /// The largest document of a source, in bytes, when what was compressed is not so any more.
 pub const DOCUMENT: usize = 64 << 20;
 
-/// The memory that the documents take together that are read at one time, in bytes.
+/// The memory that all documents may take together which are read at one time, in bytes.
 pub const DOCUMENTS: usize = 256 << 20;
 
 /// The memory that the names of a source's metrics and series may take, in bytes: those that the
@@ -22,7 +22,7 @@ pub const DOCUMENTS: usize = 256 << 20;
 /// each fetch meets this limit.
 pub const NAMES: usize = 256 << 20;
 
-/// The memory that names may take which the filters of a source exclude, in bytes: such names are
+/// The memory for the names that the filters of a source exclude, in bytes: such names are
 /// remembered, and named in the log.
 pub const EXCLUDED: usize = 1 << 20;
 
