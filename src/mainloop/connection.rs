@@ -221,17 +221,25 @@ impl Outgoing {
 
     /// The next call, after the result of the last write. `None` when everything is sent, cannot be
     /// sent, or nothing was to be sent: `outcome` tells which. Interruptions do not cut a PDU
-    /// short, and a nonblocking descriptor is waited for (WIRE-23).
+    /// short, a nonblocking descriptor is waited for, and a write of no bytes is a failure
+    /// (WIRE-23).
     pub(crate) fn next(&mut self, token: &mut Token, write: Option<IoResult>) -> Option<WriteStep> {
-        match write {
-            None | Some(IoResult(_, libc::EINTR)) => {}
-            Some(IoResult(count @ 0.., _)) => self.written += count.unsigned_abs(),
-            Some(IoResult(_, libc::EAGAIN)) => return Some(WriteStep::Wait(self.fd)),
-            Some(IoResult(_, code)) => {
-                let error = self.broken(code);
-                self.end(token, Err(error));
-                return None;
+        let broken = match write {
+            None => None,
+            Some(IoResult(count @ 1.., _)) => {
+                self.written += count.unsigned_abs();
+                None
             }
+            // The next write would take nothing either. The error number is that of some earlier call.
+            Some(IoResult(0, _)) => Some(libc::EIO),
+            Some(IoResult(_, libc::EINTR)) => None,
+            Some(IoResult(_, libc::EAGAIN)) => return Some(WriteStep::Wait(self.fd)),
+            Some(IoResult(_, code)) => Some(code),
+        };
+        if let Some(code) = broken {
+            let error = self.broken(code);
+            self.end(token, Err(error));
+            return None;
         }
         let (fd, written) = (self.fd, self.written);
         let rest = self.bytes().get(written..).unwrap_or_default();
@@ -462,20 +470,23 @@ mod tests {
         });
     }
 
-    /// A write that fails ends the PDU with that error, and the next PDU begins anew (WIRE-22).
+    /// A write that fails ends the PDU with that error, and the next PDU begins anew (WIRE-22). So
+    /// does a write of no bytes, whatever an earlier call has left in errno (WIRE-23).
     #[test]
     fn failed_write_ends_the_pdu() {
         step(|token| {
-            for purpose in [
-                SendPurpose::Status,
-                SendPurpose::Refusal(-1),
-                SendPurpose::Answer(Kind::PDU_FETCH, None),
-                SendPurpose::Answer(Kind::PDU_DESC_REQ, Some(-1)),
+            let gone = (IoResult(-1, libc::EPIPE), Err(Error::os(libc::EPIPE)));
+            let nothing = |errno| (IoResult(0, errno), Err(Error::os(libc::EIO)));
+            for (purpose, (written, outcome)) in [
+                (SendPurpose::Status, gone),
+                (SendPurpose::Refusal(-1), gone),
+                (SendPurpose::Answer(Kind::PDU_FETCH, None), nothing(libc::EINTR)),
+                (SendPurpose::Answer(Kind::PDU_DESC_REQ, Some(-1)), nothing(libc::EAGAIN)),
             ] {
                 let (mut outgoing, start) = sending(token, purpose);
                 assert_eq!(write(outgoing.next(token, Some(IoResult(5, 0))), start), Some((5, 11)));
-                assert!(outgoing.next(token, Some(IoResult(-1, libc::EPIPE))).is_none());
-                assert_eq!(outgoing.outcome, Err(Error::os(libc::EPIPE)));
+                assert!(outgoing.next(token, Some(written)).is_none());
+                assert_eq!(outgoing.outcome, outcome);
                 assert!(outgoing.next(token, None).is_none(), "nothing is left to send");
                 outgoing.begin_status(token, 7, purpose, -1);
                 let start = outgoing.bytes().as_ptr();
