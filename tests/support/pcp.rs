@@ -207,6 +207,8 @@ impl Environment {
             .port();
         let log = self.directory.join("log/pmcd/pmcd.log");
         let _ = fs::remove_file(&log);
+        // One that had to be killed leaves its socket, and the next one would have none.
+        let _ = fs::remove_file(self.socket("pmcd"));
         let output = fs::File::create(self.directory.join("log/pmcd/output")).expect("target is writable");
         let mut command = self.command(installed("usr/lib/pcp/bin/pmcd"));
         command
