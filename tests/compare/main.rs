@@ -388,7 +388,7 @@ fn agents_that_run_on_neither_library() {
     host.configure(&format!(
         "root 1 pipe binary {0}/root/pmdaroot\nxfs 11 pipe binary {1}\nkvm 95 pipe binary {0}/kvm/pmdakvm --no-such-option\n\
          gone 251 dso gone_init /nonexistent/pmda_gone.so\ntext 252 dso text_init {2}\n\
-         named 253 dso no_such_init {0}/mmv/pmda_mmv.so\nlost 254 pipe binary /nonexistent/pmdalost\n",
+         named 253 dso no_such_init {0}/sample/pmda_sample.so\nlost 254 pipe binary /nonexistent/pmdalost\n",
         installed("var/lib/pcp/pmdas").display(),
         ends.display(),
         host.path("pcp.conf").display()
