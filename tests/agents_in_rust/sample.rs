@@ -6,8 +6,8 @@
 use std::fs;
 use std::path::Path;
 
-use pcp_pmda_test::Library;
 use pcp_pmda_test::pcp::{self, Environment, Pmcd};
+use pcp_pmda_test::{Library, release};
 use regex::{Captures, Regex};
 
 use crate::agents::{daemon, environment_on, text};
@@ -22,30 +22,31 @@ struct Differ {
     lines: &'static [&'static str],
 }
 
-/// Versions of the agent in C, known by the metrics of [`LATER`] that they have.
+/// Versions of the agent in C, known by the metrics of [`LATER`] that they have, and 7.1's, which has those of
+/// 6.3, by the release.
 enum Versions {
     All,
     /// Of PCP 6.2 and 6.3 alone.
     Of6_2And6_3,
     Since6_2,
     Since6_3,
-    Since7_2,
+    Since7_1,
 }
 
 impl Versions {
     /// Whether the agent that has these metrics, which the one in Rust has not, is one of them.
     fn have(&self, later: &[&str]) -> bool {
-        let (since_6_2, since_6_3, since_7_2) = (
+        let (since_6_2, since_6_3, since_7_1) = (
             later.contains(&"sample.not_ready_msec"),
             later.contains(&"sample.updown.control.mode"),
-            later.contains(&"sample.temperature.celsius"),
+            release() >= [7, 1, 0],
         );
         match self {
             Versions::All => true,
-            Versions::Of6_2And6_3 => since_6_2 && !since_7_2,
+            Versions::Of6_2And6_3 => since_6_2 && !since_7_1,
             Versions::Since6_2 => since_6_2,
             Versions::Since6_3 => since_6_3,
-            Versions::Since7_2 => since_7_2,
+            Versions::Since7_1 => since_7_1,
         }
     }
 }
@@ -54,7 +55,7 @@ impl Versions {
 const DIFFERENCES: &[Differ] = &[
     // The agent's options for debugging, `sample.control`, are a text, no longer a number.
     Differ {
-        versions: Versions::Since7_2,
+        versions: Versions::Since7_1,
         times: 1,
         lines: &[
             "C:        Data Type: string  InDom: PM_INDOM_NULL 0xffffffff",
@@ -74,7 +75,7 @@ const DIFFERENCES: &[Differ] = &[
         ],
     },
     Differ {
-        versions: Versions::Since7_2,
+        versions: Versions::Since7_1,
         times: 1,
         lines: &[
             "C:        Data Type: string  InDom: PM_INDOM_NULL = 4294967295 = 0xffffffff",
@@ -83,7 +84,7 @@ const DIFFERENCES: &[Differ] = &[
     },
     NO_SEMANTICS,
     Differ {
-        versions: Versions::Since7_2,
+        versions: Versions::Since7_1,
         times: FETCHES,
         lines: &["C:        value \"\"", "Rust:     value 0"],
     },
@@ -108,7 +109,7 @@ const DIFFERENCES: &[Differ] = &[
     },
     // The text 0 is none of the agent's options for debugging.
     Differ {
-        versions: Versions::Since7_2,
+        versions: Versions::Since7_1,
         times: 1,
         lines: &[
             "C:    sample.control: new value=\"0\" pmStore: Impossible value or scale conversion",

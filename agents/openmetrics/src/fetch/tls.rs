@@ -327,8 +327,10 @@ fn prepare(context: &SslContext, host: &str) -> Result<Ssl, ErrorStack> {
 pub(super) fn reasons(stack: &ErrorStack) -> String {
     let errors = stack.errors().iter();
     let reasons: Vec<_> = errors.filter_map(openssl::error::Error::reason).collect();
+    let first = reasons.first().copied().unwrap_or_default();
     let reasons = reasons.join(", ");
-    match reasons.as_str() {
+    match first {
+        // Later versions add "record layer failure".
         "wrong version number" | "packet length too long" | "http request" => {
             format!("{reasons} (is the server one of http:?)")
         }

@@ -364,7 +364,7 @@ fn what_is_no_tls() {
     for (answer, why) in [
         (
             &b"HTTP/1.1 400 Bad Request\r\n\r\n"[..],
-            "wrong version number (is the server one of http:?)",
+            "(is the server one of http:?)",
         ),
         (b"", "the server has closed the connection"),
     ] {
@@ -378,6 +378,10 @@ fn what_is_no_tls() {
         });
         let url = format!("https://localhost:{port}/");
         let got = get(&client(), &url, None).expect_err("no answer").reason;
-        assert!(got.contains(&format!("TLS with localhost failed: {why}")), "{got}");
+        // The version of OpenSSL decides which reason it gives.
+        assert!(
+            got.contains("TLS with localhost failed: ") && got.contains(why),
+            "{got}"
+        );
     }
 }
