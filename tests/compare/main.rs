@@ -650,7 +650,7 @@ fn killed() {
         let begin = Instant::now();
         let left = || -> Vec<i32> { started.iter().copied().filter(|pid| running(*pid).is_some()).collect() };
         let is_empty = || fs::read_dir(host.path("private")).expect("ours").next().is_none();
-        while begin.elapsed() < Duration::from_secs(20) && !(left().is_empty() && is_empty()) {
+        while begin.elapsed() < Duration::from_secs(60) && !(left().is_empty() && is_empty()) {
             thread::sleep(Duration::from_millis(10));
         }
         let names: Vec<_> = left().into_iter().filter_map(running).collect();
