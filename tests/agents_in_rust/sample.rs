@@ -496,7 +496,7 @@ fn ghosts(run: &mut Run<'_>) {
 #[test]
 #[cfg_attr(
     not(since_6_0),
-    ignore = "5.3's agent: a fetch of all metrics ends with an IPC protocol failure, on the C library as well"
+    ignore = "5.3's agent: a fetch of all its metrics ends with an IPC protocol failure on the C library"
 )]
 fn sample() -> Result<(), String> {
     [Library::C, Library::Ours].into_iter().try_for_each(sample_on)
