@@ -4,6 +4,8 @@ use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::Duration;
 
 use nix::unistd::{Gid, Uid, User, getegid, geteuid, getgroups, setegid, seteuid, setgroups};
 
@@ -164,12 +166,14 @@ impl Folder {
 
     /// Removes the folder.
     pub fn remove(&self) {
-        // A process that was just killed may have made another file.
-        for _ in 0..10 {
-            match fs::remove_dir_all(&self.path) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => {}
-                _ => return,
+        // A process that was just killed may have made another file, and another keeper may remove
+        // files at the same time: then an error says nothing of the folder.
+        for _ in 0..100 {
+            let _ = fs::remove_dir_all(&self.path);
+            if self.path.symlink_metadata().is_err() {
+                return;
             }
+            thread::sleep(Duration::from_millis(10));
         }
     }
 }
