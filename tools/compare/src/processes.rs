@@ -162,6 +162,8 @@ impl Guard {
             let signal = above.read_exact(&mut byte).map_or(Signal::SIGKILL as u8, |()| byte[0]);
             // Nothing is made any more while this is locked.
             let folder = folder.lock().unwrap_or_else(PoisonError::into_inner);
+            // First, since the next SIGKILL may come while a keeper below has just been ended.
+            folder.remove();
             end_all(HASTE);
             folder.remove();
             std::process::exit(128 + i32::from(signal));
