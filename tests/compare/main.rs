@@ -603,8 +603,8 @@ fn running(pid: i32) -> Option<String> {
     is_there.then(|| status(pid, "Name:"))?
 }
 
-/// SIGKILL to the command, to its group, to a process that it has started, or to both at once: all
-/// others end.
+/// SIGKILL to the command, to its group, to a process that it has started, to both at once or one
+/// after the other: all others end.
 #[test]
 fn killed() {
     let host = Host::new("compare-killed");
@@ -615,7 +615,7 @@ fn killed() {
         "the one below",
         "both",
         "the command",
-        "both",
+        "one after the other",
     ]
     .into_iter()
     .enumerate()
@@ -641,6 +641,12 @@ fn killed() {
                 "its group" => kill_group(pid),
                 "both" => {
                     kill(pid, libc::SIGKILL);
+                    kill(started[1] as u32, libc::SIGKILL);
+                }
+                "one after the other" => {
+                    kill(pid, libc::SIGKILL);
+                    // The one below ends what it has started, and does not come to its end.
+                    thread::sleep(Duration::from_millis(20));
                     kill(started[1] as u32, libc::SIGKILL);
                 }
                 _ => kill(started[1] as u32, libc::SIGKILL),

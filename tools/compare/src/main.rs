@@ -9,7 +9,7 @@ use lexopt::prelude::*;
 use pcp_pmda_rust_compare::compare::{Settings, compare};
 use pcp_pmda_rust_compare::inquiry::{self, PATIENCE};
 use pcp_pmda_rust_compare::report::{self, End};
-use pcp_pmda_rust_compare::supervisor;
+use pcp_pmda_rust_compare::{processes, supervisor};
 
 const USAGE: &str = "\
 Usage: pcp-pmda-rust compare [AGENT...] [--fetches N] [--json]
@@ -42,7 +42,7 @@ enum Role {
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args_os().skip(1);
-    if arguments.next().is_some_and(|first| first == supervisor::KEEPER) {
+    if arguments.next().is_some_and(|first| first == processes::KEEPER) {
         let Err(error) = supervisor::keep(arguments);
         eprintln!("{error}");
         return ExitCode::FAILURE;

@@ -18,7 +18,6 @@ use crate::folder::Folder;
 use crate::host::{Agent, Host};
 use crate::loaded;
 use crate::processes::{self, Guard};
-use crate::supervisor;
 
 /// The time that pmcd may take to start its agents.
 const START: Duration = Duration::from_secs(90);
@@ -275,7 +274,7 @@ fn command(program: &Path, folder: &Folder, base: Vec<(OsString, OsString)>) -> 
     let mut command = Command::new("/proc/self/exe");
     command
         .args([
-            OsStr::new(supervisor::KEEPER),
+            OsStr::new(processes::KEEPER),
             folder.path().as_os_str(),
             program.as_os_str(),
         ])

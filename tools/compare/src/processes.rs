@@ -17,6 +17,10 @@ use nix::unistd::Pid;
 
 use crate::folder::Folder;
 
+/// The first argument of a keeper: a process of this program that ends what is below it when the
+/// process above has ended.
+pub const KEEPER: &str = "--keep";
+
 /// The time that processes may take to end by themselves.
 pub(crate) const GRACE: Duration = Duration::from_secs(2);
 /// The same when the user waits for it.
@@ -99,7 +103,15 @@ pub fn has_ended(pid: i32) -> bool {
     matches!(state, None | Some('Z' | 'X'))
 }
 
-/// Asks all processes below this one to end, and kills what is left of them.
+/// Returns whether a process is a keeper that has something to keep.
+fn is_keeping(pid: i32) -> bool {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let is_keeper = line.split(|byte| *byte == 0).nth(1) == Some(KEEPER.as_bytes());
+    is_keeper && tree(pid, &[]).iter().skip(1).any(|below| !has_ended(*below))
+}
+
+/// Asks all processes below this one to end, and kills what is left of them. A keeper is the last:
+/// if this process is killed meanwhile, the keeper does the same.
 pub(crate) fn end_all(grace: Duration) {
     let begin = Instant::now();
     let mut asked = Vec::new();
@@ -110,7 +122,7 @@ pub(crate) fn end_all(grace: Duration) {
         if left.is_empty() {
             return;
         }
-        for pid in left {
+        for pid in left.into_iter().filter(|pid| !is_keeping(*pid)) {
             // It may have ended meanwhile.
             if begin.elapsed() >= grace {
                 let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
@@ -162,7 +174,7 @@ impl Guard {
             let signal = above.read_exact(&mut byte).map_or(Signal::SIGKILL as u8, |()| byte[0]);
             // Nothing is made any more while this is locked.
             let folder = folder.lock().unwrap_or_else(PoisonError::into_inner);
-            // First, since the next SIGKILL may come while a keeper below has just been ended.
+            // First, since a SIGKILL may come when the last keeper has just ended.
             folder.remove();
             end_all(HASTE);
             folder.remove();

@@ -25,8 +25,6 @@ use crate::processes::{GRACE, Guard, end_all, ending_signals, said};
 
 /// The first argument of the process that compares.
 pub const BELOW: &str = "--below";
-/// The first argument of a keeper; the folder, the program and its arguments follow.
-pub const KEEPER: &str = "--keep";
 
 /// Runs this program a second time, with [`BELOW`] before the arguments of this one, and waits for
 /// its end. No other thread has been started yet.
@@ -102,7 +100,8 @@ pub fn guard() -> Result<Guard, String> {
 
 /// The keeper of a program: starts it and writes its number to stdout; when stdin ends, it ends all
 /// that is below, removes the folder and ends this process. The program writes both its outputs to
-/// stderr.
+/// stderr. The arguments behind [`KEEPER`](crate::processes::KEEPER) are the folder, the program and
+/// the program's own.
 ///
 /// # Errors
 /// What the operating system says; that arguments are missing.
