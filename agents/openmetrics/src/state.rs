@@ -11,7 +11,7 @@ use pmda::prelude::*;
 
 use crate::cache::{Files, Table};
 use crate::exposition::Excerpt;
-use crate::fetch::{Failure, Fetcher, Memory, Outcome, is_about_a_file};
+use crate::fetch::{Aside, Failure, Fetcher, Memory, Outcome, is_about_a_file};
 use crate::generation::Generation;
 use crate::model::{Row, Shown, Source, Status};
 use crate::sources::{Folder, SourceFile};
@@ -39,8 +39,8 @@ pub struct OpenMetrics {
     /// The age that names may reach.
     refresh: Duration,
     fetcher: Fetcher,
-    /// Large documents for which the request before had no time.
-    deferred: Vec<Outcome>,
+    /// Large documents that are still to be read.
+    aside: Aside,
     /// The numbers of all sources there ever were.
     clusters: Table,
     /// The sources by their numbers.
@@ -102,7 +102,7 @@ impl OpenMetrics {
             timeout,
             refresh,
             fetcher: Fetcher::new(Memory::new()),
-            deferred: Vec::new(),
+            aside: Aside::default(),
             clusters: Table::load(&files, 0, limits::SOURCES + 1),
             files,
             generation: Generation::of_the_host(env),
@@ -311,9 +311,8 @@ impl OpenMetrics {
     fn fetch(&mut self, clusters: &[u32], now: Instant, limit: Duration, is_for_values: bool) {
         let begun = Instant::now();
         let may_take = || begun.elapsed() < limits::TAKES;
-        let mut large = Vec::new();
         while let Some(outcome) = may_take().then(|| self.fetcher.arrived()).flatten() {
-            self.take_or_defer(outcome, &mut large);
+            self.take_or_put_aside(outcome);
         }
         let mut awaited = Vec::new();
         for &cluster in clusters {
@@ -354,21 +353,27 @@ impl OpenMetrics {
                 }
             }
         }
-        // Those of the request before have waited for long enough; the others are on their way meanwhile.
-        for outcome in std::mem::take(&mut self.deferred) {
-            self.take(outcome);
-        }
         self.fetcher.wait_for(awaited);
-        while let Some(outcome) = may_take().then(|| self.fetcher.next()).flatten() {
-            self.take_or_defer(outcome, &mut large);
+        // Sources that hang do not keep the large documents waiting for longer.
+        let soon = begun + limits::TAKES / 2;
+        while may_take() {
+            let mut outcome = self.fetcher.arrived();
+            if outcome.is_none() {
+                outcome = self.fetcher.next(Some(soon));
+            }
+            if outcome.is_none() {
+                if let Some(large) = self.aside.next() {
+                    self.take(large);
+                    continue;
+                }
+                outcome = self.fetcher.next(None);
+            }
+            let Some(outcome) = outcome else { break };
+            self.take_or_put_aside(outcome);
         }
         self.fetcher.stop_waiting();
-        for outcome in large {
-            if may_take() {
-                self.take(outcome);
-            } else {
-                self.deferred.push(outcome);
-            }
+        for cluster in self.aside.sources().collect::<Vec<_>>() {
+            self.be_late(cluster, is_for_values);
         }
         for cluster in self.fetcher.asked_again() {
             self.count(cluster, |status| status.calls += 1);
@@ -408,13 +413,8 @@ impl OpenMetrics {
         }
     }
 
-    /// Takes what has become of a source. A large document is put aside: to read it may take as long
-    /// as a request may, and the values of other sources are not to wait for that.
-    fn take_or_defer(&mut self, outcome: Outcome, large: &mut Vec<Outcome>) {
-        let document = outcome.result.as_ref().ok();
-        if document.is_some_and(|(_, document)| document.bytes().len() > limits::LARGE) {
-            large.push(outcome);
-        } else {
+    fn take_or_put_aside(&mut self, outcome: Outcome) {
+        if let Some(outcome) = self.aside.put(outcome) {
             self.take(outcome);
         }
     }

@@ -5,6 +5,7 @@
 //! fetch of a late document goes on up to a longer limit, and its document is for the next request.
 
 mod address;
+mod aside;
 mod attempts;
 mod coding;
 mod complaints;
@@ -34,6 +35,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
+pub use aside::Aside;
 use attempts::{Attempt, Attempts, End};
 pub use document::{Failure, Memory};
 pub(crate) use http::is_header;
@@ -207,15 +209,20 @@ impl Fetcher {
     }
 
     /// The outcomes of sources, in the order in which they arrive; `None` when all awaited sources
-    /// have one, or their time is over.
-    pub fn next(&mut self) -> Option<Outcome> {
+    /// have one, or their time is over, and at the time `until`.
+    pub fn next(&mut self, until: Option<Instant>) -> Option<Outcome> {
         while !self.awaited.is_empty() {
-            let left = self.tick.saturating_duration_since(Instant::now());
+            let now = Instant::now();
+            if until.is_some_and(|until| until <= now) {
+                return None;
+            }
+            let left = self.tick.saturating_duration_since(now);
             let has_files = self.shared.has_files();
-            match self
-                .results
-                .recv_timeout(if has_files { left.min(STALL) } else { left })
-            {
+            let mut time = until.map_or(left, |until| left.min(until - now));
+            if has_files {
+                time = time.min(STALL);
+            }
+            match self.results.recv_timeout(time) {
                 Ok(outcome) if self.come(&outcome) => return Some(outcome),
                 Ok(_) => {}
                 Err(_) if left.is_zero() => self.look_after_awaited(),

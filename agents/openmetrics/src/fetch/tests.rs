@@ -104,7 +104,7 @@ fn all(fetcher: &mut Fetcher, targets: &[Arc<Target>]) -> Vec<Result<(u16, Strin
         fetcher.begin(number, Arc::clone(target), None);
     }
     fetcher.wait_for((0..targets.len() as u32).map(|source| (source, LIMIT * 10)));
-    while let Some(outcome) = fetcher.next() {
+    while let Some(outcome) = fetcher.next(None) {
         let text =
             |(status, document): (u16, Document)| (status, String::from_utf8_lossy(document.bytes()).into_owned());
         let place = &mut results[outcome.source as usize];

@@ -214,6 +214,7 @@ mod tests {
             (limits::LABELS, "3")
         );
     }
+
     /// What cannot be shown is not kept: nobody pays for it, and documents may be large.
     #[test]
     fn merged_labels_are_bounded() {

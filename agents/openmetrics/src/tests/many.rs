@@ -15,7 +15,8 @@ const SOURCES: u32 = 1000;
 const SLOW: Duration = Duration::from_secs(4);
 const WAIT: Duration = Duration::from_secs(2);
 
-/// Answers `/NUMBER` by that number, `/slow` late, and `/silent` never.
+/// Answers `/NUMBER` by that number, `/slow` late, `/late` when a request reads no more documents, and
+/// `/silent` never.
 fn serve() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").expect("loopback");
     let port = listener.local_addr().expect("bound").port();
@@ -36,8 +37,9 @@ fn answer(connection: TcpStream) {
         let path = request.split(' ').nth(1).unwrap_or_default();
         let text = match path {
             "/silent" => continue,
-            "/slow" => {
-                thread::sleep(SLOW);
+            "/slow" | "/late" => {
+                let late = limits::TAKES + Duration::from_millis(200);
+                thread::sleep(if path == "/slow" { SLOW } else { late });
                 "x 1\n".to_owned()
             }
             number => format!("x {}\n", &number[1..]),
@@ -129,5 +131,31 @@ fn large_documents_are_read_last() {
         let read: Vec<&str> = log.lines().filter(|line| line.contains("fetched ")).collect();
         let position = read.iter().position(|line| line.ends_with("/a.url"));
         assert_eq!((read.len(), position), (22, Some(21)), "{log}");
+    }
+}
+
+/// A large document is read in each request, however long another source keeps the request waiting.
+#[test]
+fn a_large_document_beside_a_late_one() {
+    let port = serve();
+    let host = Host::new();
+    let page = |number: usize| "# nothing at all\n".repeat(limits::LARGE / 17 + 1) + &format!("x {number}\n");
+    host.page("large", page(0));
+    fs::write(host.at("config.d/late.url"), format!("http://127.0.0.1:{port}/late\n")).expect("written");
+    let mut pmcd = host.agent();
+    pmcd.agent().timeout = SLOW;
+    let deadline = Instant::now() + SLOW * 4;
+    while pmcd.fetch("openmetrics.late.x").is_err() {
+        assert!(Instant::now() < deadline, "the late source has no values");
+        thread::sleep(Duration::from_millis(100));
+    }
+    for number in 1..=2 {
+        host.page("large", page(number));
+        let values = pmcd.fetch_all(&["openmetrics.large.x", "openmetrics.late.x"]);
+        let values = values.expect("their names are known");
+        let values = values
+            .into_iter()
+            .map(|values| values.ok().and_then(|values| values.value::<f64>()));
+        assert_eq!(values.collect::<Vec<_>>(), [Some(number as f64), Some(1.0)]);
     }
 }

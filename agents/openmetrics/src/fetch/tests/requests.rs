@@ -346,7 +346,7 @@ fn cookies() {
     let mut cookies = |source: u32, headers: &[(&str, &str)]| {
         fetcher.begin(source, with_headers(&server.url(), headers), None);
         fetcher.wait_for([(source, LIMIT * 10)]);
-        let _ = fetcher.next().expect("an answer");
+        let _ = fetcher.next(None).expect("an answer");
         let requests = std::mem::take(&mut *seen.lock().expect("no panic"));
         let cookies = requests.iter().map(|lines| header(lines, "Cookie").unwrap_or_default());
         cookies.collect::<Vec<_>>()
@@ -486,7 +486,7 @@ fn a_mute_name_server() {
     // Those of the mute server are waited for much longer.
     fetcher.wait_for([NAMES, NAMES + 1].map(|source| (source, Duration::from_secs(20))));
     for _ in 0..2 {
-        let outcome = fetcher.next().expect("it does not wait for the others");
+        let outcome = fetcher.next(None).expect("it does not wait for the others");
         assert!(
             outcome.source >= NAMES && outcome.result.is_ok(),
             "{:?}",

@@ -34,7 +34,7 @@ fn what_is_late_arrives() {
     assert!(fetcher.may_begin(7) && fetcher.arrived().is_none());
     fetcher.begin(7, Arc::clone(&late), None);
     fetcher.wait_for([7, 8].map(|source| (source, Duration::from_millis(50))));
-    assert!(fetcher.next().is_none());
+    assert!(fetcher.next(None).is_none());
     // Nobody has begun to fetch source 8.
     assert_eq!(fetcher.late(), HashSet::from([7]));
     assert!(fetcher.late().is_empty() && !fetcher.may_begin(7) && fetcher.may_begin(8));
@@ -68,7 +68,7 @@ fn waiting_can_end() {
     fetcher.stop_waiting();
     assert_eq!(fetcher.late(), HashSet::from([7]));
     fs::write(directory.path().join("go"), "").expect("written");
-    assert!(fetcher.next().is_none());
+    assert!(fetcher.next(None).is_none());
 }
 
 /// A relay that forgets connections without a word costs two requests a moment, and none any more
@@ -142,7 +142,7 @@ fn a_file_behind_one_that_hangs() {
         results: Some(fetcher.sender.clone()),
     });
     fetcher.wait_for([(1, LIMIT * 20)]);
-    let outcome = fetcher.next().expect("it is read");
+    let outcome = fetcher.next(None).expect("it is read");
     assert_eq!(outcome.result.expect("a document").1.bytes(), b"x 1\n");
 }
 

@@ -160,11 +160,11 @@ impl Source {
             }
             return Ok(NameTarget::Excluded);
         }
-        if !names::is_valid(name) && self.losses.has(Loss::Line) {
-            return Err(Wrong::told(sample.number));
-        }
         if !names::is_valid(name) {
-            return Err(Wrong::name(sample, &format!("invalid metric name: {}", Excerpt(name))));
+            return Err(match self.losses.has(Loss::Line) {
+                true => Wrong::told(sample.number),
+                false => Wrong::name(sample, &format!("invalid metric name: {}", Excerpt(name))),
+            });
         }
         let has_number = self.numbers.knows(name);
         let has_room = if has_number {
