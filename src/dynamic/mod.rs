@@ -2,8 +2,8 @@
 //! them.
 //!
 //! The trees belong to the agent: its update callback gets the address of the pointer to a tree,
-//! and stores the tree there or exchanges it (DYN-4). Lookups by name, by identifier and of help texts have all
-//! trees updated first.
+//! and stores the tree there or exchanges it (DYN-4). Lookups by name, by identifier and of help
+//! texts have all trees updated first.
 
 pub(crate) mod exports;
 

@@ -142,7 +142,7 @@ impl Loop {
         };
         shared.files.lock().is_over = false;
         let reader = Arc::clone(shared);
-        // Neither is this thread.
+        // Nobody waits for the end of this thread either: a file may hang.
         thread("files").spawn(move || reader.read_files())?;
         Ok(new)
     }
