@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::net::TcpListener;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -260,16 +261,24 @@ pub fn text(outcome: &Outcome) -> String {
 }
 
 /// Agents start programs that outlive them; each has the way to these directories in its
-/// environment.
+/// environment. The tests in another root directory (`make -C packaging check-sid`) have directories
+/// of the same names: their processes are not these.
 impl Drop for Environment {
     fn drop(&mut self) {
+        let root_of = |process: &Path| {
+            fs::metadata(process.join("root"))
+                .map(|root| (root.dev(), root.ino()))
+                .ok()
+        };
+        let own_root = root_of(Path::new("/proc/self"));
         let mark = format!("PCP_RUN_DIR={}\0", self.directory.join("run").display());
         for entry in fs::read_dir("/proc").into_iter().flatten().flatten() {
             let Some(process) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else {
                 continue;
             };
             let environ = fs::read(entry.path().join("environ")).unwrap_or_default();
-            if environ.windows(mark.len()).any(|part| part == mark.as_bytes()) {
+            let is_marked = environ.windows(mark.len()).any(|part| part == mark.as_bytes());
+            if is_marked && root_of(&entry.path()) == own_root {
                 kill(process, libc::SIGKILL);
             }
         }
