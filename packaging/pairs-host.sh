@@ -18,10 +18,12 @@ chown -R pcp:pcp /run/pcp /var/log/pcp /var/lib/pcp/tmp /var/lib/pcp/config/pmda
 [ -e /var/lib/pcp/pmns/root ] || (cd /var/lib/pcp/pmns && ./Rebuild -u) >/tmp/rebuild 2>&1 || { cat /tmp/rebuild; exit 1; }
 
 # asked NAME: starts pmcd, asks for everything, and writes to /tmp/NAME.errors which metrics have an error, to /tmp/NAME.loaded what
-# pmcd and its agents have loaded. pmcd ends afterwards.
+# pmcd and its agents have loaded, to /tmp/NAME.end the status of a pmcd that has failed by itself. pmcd ends afterwards.
 asked() {
     local pid try=0
-    rm -f /var/log/pcp/pmcd/*
+    # A pmcd that has ended by a signal leaves its socket.
+    rm -f /var/log/pcp/pmcd/* /run/pcp/pmcd.socket
+    : >"/tmp/$1.end"
     "$binaries/pmcd" -f -q 60 -l /var/log/pcp/pmcd/pmcd.log >/tmp/output 2>&1 &
     pid=$!
     # Five values: all agents that start slowly are there.
@@ -36,6 +38,7 @@ asked() {
     # Whose process has two generations of libpcp.
     grep -l 'libpcp\.so\.3' /proc/[0-9]*/maps 2>/dev/null | xargs -r grep -l 'libpcp\.so\.4' | sed 's:maps$:comm:' | xargs -r cat | sort >"/tmp/$1.both" || true
     echo "$1: $(wc -l <"/tmp/$1.all") lines, $(wc -l <"/tmp/$1.errors") metrics with an error, loaded: $(tr '\n' ' ' <"/tmp/$1.loaded")"
+    [ -e "/proc/$pid" ] || wait "$pid" || echo "$?" >"/tmp/$1.end"
     kill "$pid" 2>/dev/null && wait "$pid" || true
 }
 
@@ -69,7 +72,7 @@ if reason=$($command fits 2>&1); then
         asked older-c
         $command enable
         asked older
-        printf 'pmcd\npmdaproc\n' | cmp - /tmp/older.both || fail "the older libpcp is in the processes $(tr '\n' ' ' </tmp/older.both)"
+        [ "$(cat /tmp/older.both)" = $'pmcd\npmdaproc' ] || fail "the older libpcp is in the processes $(tr '\n' ' ' </tmp/older.both)"
         as_with older-c older
         echo "works, with agents of PCP 6 as well"
         exit
@@ -109,6 +112,11 @@ else
     # An older libpcp beside its own is the agents' affair: it serves what the C library of its PCP serves there.
     install -m 644 /built/c/libpcp_pmda.so.3 "$ours"
     asked older
+    if [ -s /tmp/older.end ]; then
+        [ "$(cat /tmp/ours.end)" = "$(cat /tmp/older.end)" ] || fail "pmcd ends otherwise than with the C library"
+        echo "refused by fits and the dynamic linker; with both libpcp pmcd ends as with the C library of its PCP (status $(cat /tmp/older.end))"
+        exit
+    fi
     as_with older ours
     echo "refused by fits and the dynamic linker; with both libpcp it serves as the C library of its PCP"
 fi
