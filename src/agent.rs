@@ -1,9 +1,9 @@
-//! The library's record of an agent, to which `pmdaExt.e_ext` leads: what it remembers of the
-//! agent's tables, the state of its main loop, and that of its iterations over instances between
-//! two steps.
+//! The library's record of an agent, to which `pmdaExt.e_ext` leads: the tables that the library
+//! remembers, the state of the main loop, and the state of iterations over instances between two
+//! steps.
 //!
-//! The fields of a record are behind the lock of the library, or atomic, so a shared reference is
-//! enough to use it. A record is never freed, as nothing tells the library when an agent ends
+//! The fields of a record are guarded by the lock of the library, or atomic, so a shared reference
+//! is enough to use it. A record is never freed, as nothing tells the library when an agent ends
 //! (INIT-14). [`crate::state`] finds it.
 
 use std::ffi::{c_int, c_void};
@@ -41,10 +41,10 @@ pub(crate) struct AgentRecord {
     /// the C library moves the table of an agent that loads this one, and updates that word
     /// (INIT-51).
     pub(crate) dispatch: LastDispatch,
-    /// The extension that was made with this record. It is never read: by it a leak checker finds
-    /// the extension of an agent whose dispatch table is gone, as that of a `main` that has
-    /// returned. Without it the program loop_lost has a lost block more (`make -C tests memcheck
-    /// PROGRAMS=c/loop_lost`).
+    /// The extension that was made with this record. The library never reads this pointer: by it a
+    /// leak checker finds the extension of an agent whose dispatch table does not exist any more,
+    /// for example because `main` has returned. Without the pointer the program loop_lost has one
+    /// more lost block (`make -C tests memcheck PROGRAMS=c/loop_lost`).
     _ext: AtomicPtr<pmdaExt>,
     /// The state of the library. It is never read: by it a leak checker finds the state after the
     /// library was unloaded, as it finds that of the C library. Without it the agent mmv under
@@ -337,7 +337,7 @@ impl InstanceWalk {
         self.position()
     }
 
-    /// Moves the walk to the entry behind the instance that is returned now.
+    /// Moves the walk to the entry after the instance that is returned now.
     pub(crate) fn go_on(&self, next: Position) {
         self.position.store(next.to_bits(), Ordering::Relaxed);
     }

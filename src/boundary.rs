@@ -1,13 +1,15 @@
 //! Calls into C, and the panic guard.
 //!
 //! A function that calls the agent, or waits for a descriptor, consists of steps ([`guarded`]); the
-//! exported function makes the calls between them. During a call only the frames of such functions
-//! are on the stack. They hold no lock, borrow or destructor. So a callback may call the library
-//! again, and may leave by return, `longjmp` or an exception.
+//! exported function makes the calls between them. During such a call the only frames of the
+//! library on the stack are those of exported functions. They hold no lock, no borrow and no value
+//! with a destructor. So a callback may call the library again, and may leave by return, `longjmp`
+//! or an exception.
 //!
 //! Each step has the lock of the library, and runs under the panic guard, as the body of every
-//! exported function does. It gets a [`Token`], which leads to the values behind the lock, and
-//! gives the lock to others while something is waited for ([`Token::apart`]).
+//! exported function does. The step gets a [`Token`], which leads to the values that the lock
+//! guards, and which gives the lock to others while the step waits for something
+//! ([`Token::apart`]).
 
 use std::any::Any;
 use std::ffi::c_int;
@@ -22,7 +24,7 @@ use crate::sys::refusal::Refusable;
 use pmda_core::error::{Error, Result};
 use pmda_core::log::Level;
 
-/// Something that is owned across a call into C. It has no destructor. If the call does not return,
+/// A value that is owned across a call into C. It has no destructor. If the call does not return,
 /// the value leaks: no code of the library runs then that could free it.
 pub(crate) struct NoDropCell<T>(ManuallyDrop<Option<T>>);
 
@@ -96,7 +98,7 @@ fn enter() -> Option<Step> {
     Step::enter().or_else(enter_first)
 }
 
-/// The result of a step, or the value that the exported function returns if there is none.
+/// The result of a step or, if the step failed, the value that the exported function returns.
 pub(crate) type Guarded<T> = std::result::Result<T, c_int>;
 
 /// [`guard`] for a step of a function that makes calls into C between its steps. After the step the
@@ -156,8 +158,8 @@ pub(crate) fn inner<R: CReturn>(token: &mut Token, body: impl FnOnce(&mut Token)
     }
 }
 
-/// Says under `-Dlibpmda` which argument of which function was refused (MAIN-59). `body` is the name of the
-/// body's type, which has the exported function's name behind that of its module, `exports`.
+/// Logs under `-Dlibpmda` which argument of which function was refused (MAIN-59). `body` is the name of the body's
+/// type, in which the exported function's name follows that of its module, `exports`.
 #[cold]
 fn tell_refused(token: &mut Token, body: &str, argument: &str) {
     if log::debug(Debug::Libpmda) {

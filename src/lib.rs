@@ -1,12 +1,12 @@
 //! A drop-in replacement for libpcp_pmda, the library of Performance Co-Pilot's agents. It is
 //! called from C; agents in Rust are written with the crate `pmda`.
 //!
-//! Each family of functions has a module under PCP's name for it: the exported functions
-//! (`exports.rs`, the only file of the module with unsafe code), the work behind them, and their
-//! messages. C pointers arrive as views ([`view`]). The modules turn them into safe Rust values,
-//! and do the work with `pmda_core`, which knows nothing of C. `docs/ARCHITECTURE.md` describes the
-//! parts and the order between them. A number such as CACHE-10 or WIRE-51 behind a sentence is that
-//! of a fact in `docs/spec`, which the tests cite.
+//! Each family of functions has a module under PCP's name for the family: the exported functions
+//! (`exports.rs`, the only file of the module with unsafe code), the code that does their work, and
+//! their messages. C pointers arrive as views ([`view`]). The modules turn them into safe Rust
+//! values, and do the work with `pmda_core`, which knows nothing of C. `docs/ARCHITECTURE.md`
+//! describes the parts and the order between them. A number such as CACHE-10 or WIRE-51 after a
+//! sentence is that of a fact in `docs/spec`, which the tests cite.
 
 #![cfg_attr(not(test), deny(clippy::disallowed_macros, clippy::disallowed_methods))]
 #[cfg(panic = "abort")]

@@ -1,11 +1,11 @@
 //! The state of the library, which the C library has in global variables: one block, made at first
-//! use and never freed, behind the one lock.
+//! use and never freed, guarded by the one lock.
 //!
-//! dbpmda and pmcd unload the shared objects of agents. With the last one this library is unloaded
-//! as well, and its variables go. What agents have attached to instances is reached from the caches
-//! here. Afterwards the block is reached from the `pmdaExt` of the host, if it still has one, by
-//! the agent's record: so a leak checker finds all of it, and nothing has to be done at unload or
-//! exit.
+//! dbpmda and pmcd unload the shared objects of agents. With the last of these shared objects this
+//! library is unloaded as well, together with its static variables. The private data of instances
+//! is reached from the caches in this block, and the block itself, after the unload, from the
+//! `pmdaExt` that the host still has, by the agent's record. So a leak checker finds all of it, and
+//! nothing has to be done at unload or exit.
 //!
 //! This file finds each thing by its key: an agent's record ([`crate::agent`]) by the `pmdaExt`, a
 //! cache by its domain, a help database by its handle.
@@ -37,8 +37,8 @@ use pmda_core::leak::{LazyBox, try_box, try_leak};
 use pmda_core::path::FilePath;
 use pmda_core::queue::Queues;
 
-/// The state of the library that leads to memory. (State that does not may be in static variables,
-/// behind the same lock.)
+/// The state of the library that leads to memory. (Other state may be in static variables, guarded
+/// by the same lock.)
 pub(crate) struct Globals {
     /// The agents.
     pub(crate) records: Records,
@@ -49,7 +49,7 @@ pub(crate) struct Globals {
     /// The metric tables made for agents with dynamic metrics.
     pub(crate) made_tables: MadeTables,
     /// All event queues and their clients, in a block of their own that is made at first use: an
-    /// agent without queues leaves less memory behind when it is unloaded.
+    /// agent without queues leaves less memory when it is unloaded.
     pub(crate) queues: LazyBox<Queues<EventBlock, Filter>>,
     /// All event arrays.
     pub(crate) arrays: EventArrays,
@@ -59,7 +59,7 @@ pub(crate) struct Globals {
 
 static GLOBALS: OnceBox<[Mutex<Globals>; 1]> = OnceBox::new();
 
-/// The state. It is made if there is none.
+/// The state, which is made if it does not exist.
 ///
 /// # Errors
 /// `-ENOMEM`.
@@ -70,7 +70,7 @@ pub(crate) fn lock(token: &mut Token) -> Result<&mut Globals> {
     }
 }
 
-/// The state, if there is one.
+/// The state, if it exists.
 pub(crate) fn peek(token: &mut Token) -> Option<&mut Globals> {
     GLOBALS.get().map(|[globals]| globals.lock(token))
 }
@@ -306,7 +306,7 @@ impl Caches {
         self.caches.get_mut(position).map(|slot| &mut *slot.cache)
     }
 
-    /// The cache of a domain. It is made if there is none (CACHE-5).
+    /// The cache of a domain, which is made if it does not exist (CACHE-5).
     ///
     /// # Errors
     /// `PM_ERR_INDOM` for `PM_INDOM_NULL` (CACHE-6); `-ENOMEM`, and none was made.
@@ -367,7 +367,7 @@ impl Caches {
                 .map_err(|_| Error::ENOMEM)?;
         }
         let cache = try_leak(Cache::new(indom, Seed::process()))?;
-        // This does not allocate: there is room for one more.
+        // This does not allocate: the list has room for one more.
         self.caches.push(CacheSlot { ordinal, cache });
         self.caches[position..].rotate_right(1);
         Ok(position)
@@ -481,7 +481,7 @@ impl HelpRow {
     }
 }
 
-/// The address of bytes, for C code that reads them; NULL if there are none.
+/// The address of bytes, for C code that reads them; NULL for no bytes.
 fn start_of(bytes: &[u8]) -> AtomicPtr<u8> {
     AtomicPtr::new(if bytes.is_empty() {
         ptr::null_mut()
@@ -534,7 +534,7 @@ pub(crate) mod testing {
         (dispatch, ext, any_agent(token, ext).expect("it was registered"))
     }
 
-    /// A stream, of which these bytes were read before a PDU was asked for.
+    /// A stream; these bytes were read from it before a PDU was asked for.
     pub(crate) fn ahead(token: &mut Token, loop_state: &LoopState, bytes: &[u8]) -> UnixStream {
         let (stream, _) = UnixStream::pair().expect("a socket");
         let mut receiver = Receiver::new();

@@ -1,11 +1,11 @@
-//! A name in an open directory, found without following links that other users may have put there.
+//! A name in an open directory, found without following links that other users may have made.
 //!
-//! Agents run as root, and many directories that they write to belong to PCP's user. Whoever may
-//! write to such a directory can put a symbolic link there, which leads root to any file of the
-//! system. So a process of root follows a link only where root alone can have put it: in a
-//! directory that belongs to root and that others cannot write to, or, where the sticky bit guards
-//! names, a link that belongs to root. Another link is refused with `EACCES`. A descriptor holds
-//! what was found, so that it cannot be exchanged afterwards.
+//! Agents run as root, and many directories that they write to belong to PCP's user. A user who may
+//! write to such a directory can put a symbolic link into it that leads root to any file of the
+//! system. So a process of root follows a link only if root alone can have made it: in a directory
+//! that belongs to root and that others cannot write to, or, where the sticky bit guards names, a
+//! link that belongs to root. Any other link is refused with `EACCES`. A descriptor holds the
+//! directory or file that was found, so nobody can exchange it afterwards.
 //!
 //! Other users follow all links, as the system does.
 
@@ -36,14 +36,14 @@ pub(crate) const PATH_MAX: usize = 4096;
 /// The mode bit of a directory in which only owners remove and rename names.
 const STICKY: u32 = 0o1000;
 
-/// What the way to a file and its replacement ask of its status: a sixth of [`Stat`], since a save
-/// has several of them on a stack that may be small.
+/// The part of a file's status that the way to the file and its replacement need: a sixth of
+/// [`Stat`], since a save has several of them on a stack that may be small.
 #[derive(Clone, Copy, Debug)]
 pub struct Status {
     /// Type and permissions, `st_mode`.
     pub mode: u32,
-    /// Whether it has several names (`st_nlink`). One that another process has replaced meanwhile
-    /// has none.
+    /// True if it has several names (`st_nlink`). A file that another process has replaced
+    /// meanwhile has none.
     pub has_several_names: bool,
     /// The owner, `st_uid`.
     pub user: u32,
@@ -190,12 +190,12 @@ impl<D: AsFd> DirEntry<D> {
     /// Reads a regular file of at most `limit` bytes, whatever its length is said to be.
     ///
     /// # Errors
-    /// As [`DirEntry::file`]; `EFBIG` if there is more, `ENOMEM`.
+    /// As [`DirEntry::file`]; `EFBIG` if the file is longer, `ENOMEM`.
     pub fn content(&self, limit: usize) -> io::Result<Vec<u8>> {
         let mut file = self.read()?;
         let mut content = Vec::new();
         let expected = usize::try_from(fstat(&file)?.st_size).unwrap_or(0).min(limit);
-        // One more, so that the end is seen without more memory.
+        // One byte more, so that the end of the file is seen without more memory.
         let reserve = |content: &mut Vec<u8>, count: usize| content.try_reserve(count).map_err(|_| Error::ENOMEM);
         reserve(&mut content, expected + 1)?;
         loop {
@@ -316,7 +316,7 @@ impl<D: AsFd> DirEntry<D> {
         Ok(renameat(from, name, &to.directory, to.name.c_str())?)
     }
 
-    /// Makes a directory, unless something is there.
+    /// Makes a directory, unless the name exists.
     ///
     /// # Errors
     /// What the system says.
@@ -338,7 +338,7 @@ fn check_regular(status: &Status) -> io::Result<()> {
     }
 }
 
-/// Where a walk has ended: the entry and, if it is to be known, the status of what has the name.
+/// The end of a walk: the entry and, if it was asked for, the status of the file that has the name.
 type WalkEnd = (DirEntry, Option<Status>);
 
 /// Goes along a path and follows the links that may be followed.
@@ -357,11 +357,11 @@ fn walk(path: &FilePath, follow_last: bool) -> io::Result<WalkEnd> {
     Err(Errno::LOOP.into())
 }
 
-/// How far [`go`] has come.
+/// A step of [`go`].
 enum Step {
     End(WalkEnd),
-    /// A link: the directory that it is in, and the path from there on: the link's target with the
-    /// rest of the path after it.
+    /// A link: its directory, and the path from that directory on, which is the link's target
+    /// followed by the rest of the path.
     Link(OwnedFd, Vec<u8>),
 }
 

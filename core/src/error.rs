@@ -63,7 +63,7 @@ codes! {
     PERMISSION = -12387;
     /// Try again later.
     AGAIN = -12389;
-    /// The client's connection is gone: an end of context.
+    /// The client's connection was closed: an end of context.
     NOTCONN = -12391;
     /// Unknown or illegal type.
     TYPE = -12397;

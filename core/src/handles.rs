@@ -4,7 +4,7 @@
 use crate::error::{Error, Result};
 
 /// A table of values by slot. A new value gets the lowest free slot, and the slot is free again
-/// once the value has gone (HELP-10, HELP-12, EVENT-12, QUEUE-1, QUEUE-20). The table never
+/// once the value was taken out (HELP-10, HELP-12, EVENT-12, QUEUE-1, QUEUE-20). The table never
 /// shrinks.
 #[derive(Debug)]
 pub struct Handles<T> {
@@ -29,13 +29,13 @@ impl<T> Handles<T> {
         }
     }
 
-    /// The number of slots, free ones included; 0 if there never was a value.
+    /// The number of slots, free ones included; 0 if the table never had a value.
     #[must_use]
     pub fn slots(&self) -> usize {
         self.slots.len()
     }
 
-    /// The lowest free slot, with room for its value, which [`Handles::put`] puts there.
+    /// The lowest free slot, with room for its value, which [`Handles::put`] stores.
     ///
     /// # Errors
     /// `-ENOMEM` when memory or the handles of C, which are `int`s, run out.
@@ -112,7 +112,7 @@ mod tests {
         for expected in 0..4 {
             assert_eq!(handles.vacant(), Ok(expected));
             assert_eq!(handles.vacant(), Ok(expected));
-            // So that putting a value there cannot fail.
+            // So storing a value cannot fail.
             assert!(handles.slots.capacity() > expected);
             handles.put(expected, expected);
         }

@@ -2,8 +2,8 @@
 //! domains, profiles, labels, help texts, event queues, name spaces.
 //!
 //! Nothing here knows C or needs an installed PCP. The C library (crate `pcp-pmda`) and agents in
-//! Rust (crate `pmda`) are built on it. The numbers behind sentences (CACHE-10, WIRE-51 …) are
-//! those of facts in `docs/spec`, which the tests cite.
+//! Rust (crate `pmda`) are built on it. The numbers after sentences (CACHE-10, WIRE-51 …) are those
+//! of facts in `docs/spec`, which the tests cite.
 
 #![forbid(unsafe_code)]
 #![cfg_attr(not(test), deny(clippy::disallowed_macros, clippy::disallowed_methods))]

@@ -86,7 +86,7 @@ impl Line {
         line
     }
 
-    /// Adds text. What there is no memory for is left out.
+    /// Adds text. Without memory the rest of the text is left out.
     pub fn show(&mut self, text: fmt::Arguments<'_>) {
         let _ = self.write_fmt(text);
     }
@@ -192,8 +192,8 @@ impl Write for Line {
     }
 }
 
-/// A text of others, which need not be UTF-8, as it is: its first [`TEXT_MAX`] bytes, and how many
-/// more there are.
+/// A text of others, which need not be UTF-8, as it is: its first [`TEXT_MAX`] bytes, and the
+/// number of the other bytes.
 #[derive(Clone, Copy)]
 pub struct Bytes<'t>(pub &'t [u8]);
 
@@ -244,8 +244,8 @@ impl Display for Missing {
     }
 }
 
-/// The beginning of a text, of at most `limit` bytes, and the number of bytes behind it. No character
-/// is cut in two.
+/// The beginning of a text, of at most `limit` bytes, and the number of bytes after it. No
+/// character is cut in two.
 fn split(text: &[u8], limit: usize) -> (&[u8], usize) {
     if text.len() <= limit {
         return (text, 0);
@@ -383,7 +383,7 @@ mod tests {
                 Ok(kept + "... (1 byte more)")
             );
         }
-        // What is no UTF-8 is cut anywhere.
+        // Bytes that are not UTF-8 are cut anywhere.
         assert_eq!(shown(&[0x80; TEXT_MAX + 9])[..TEXT_MAX], [0x80; TEXT_MAX]);
     }
 
@@ -409,7 +409,7 @@ mod tests {
         }
     }
 
-    /// A line may be longer than its own buffer, and has a NUL behind it in any case.
+    /// A line may be longer than its own buffer, and ends with a NUL in any case.
     #[test]
     fn lines_grow() {
         for length in [0, 1, LINE_SIZE - 2, LINE_SIZE - 1, LINE_SIZE, LINE_SIZE + 1, 5000] {

@@ -28,7 +28,7 @@ pub fn joined(parts: &[&[u8]]) -> Result<Vec<u8>> {
 pub struct FilePath(Box<[u8]>);
 
 impl FilePath {
-    /// The path of all parts, with `end` behind them, which has at most 80 bytes.
+    /// The path of all parts, followed by `end`, which has at most 80 bytes.
     ///
     /// # Errors
     /// `-ENOMEM`; `-EINVAL` for a NUL in it.
@@ -82,7 +82,7 @@ impl TryFrom<&Path> for FilePath {
 mod tests {
     use super::*;
 
-    /// The last component begins behind the last slash, and a NUL is refused (CACHE-72).
+    /// The last component begins after the last slash, and a NUL is refused (CACHE-72).
     #[test]
     fn parts() {
         let path = |path: &[u8]| FilePath::new(&[path], format_args!("7"));

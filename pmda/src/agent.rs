@@ -25,8 +25,8 @@ pub trait Agent: Sized + 'static {
     /// wait; `--notready` on the command line in pmcd.conf has the same effect as true.
     const NOT_READY: bool = false;
     /// True for an agent that needs the rights of root, such as one that reads as its clients
-    /// ([`Agent::end`]): a daemon that root has started stays root, unless there is `-U`. Otherwise
-    /// it becomes `$PCP_USER`.
+    /// ([`Agent::end`]): a daemon that root has started stays root, unless it has the option `-U`.
+    /// Otherwise it becomes `$PCP_USER`.
     const STAYS_ROOT: bool = false;
     /// Options of its own, beside those that each agent has. One with the long name of a standard
     /// option replaces it: it may have another letter, or, as `debug`, no argument.
@@ -54,10 +54,10 @@ pub trait Agent: Sized + 'static {
     /// The reason why it cannot run; it ends then.
     fn start(env: &Env) -> Result<Self>;
 
-    /// Declares the metrics that are always there. What an option or a file of configuration names
-    /// can be among them: [`Metrics::env`] leads to it, and [`Metrics::problem`] says what is wrong
-    /// with it. Called before [`Agent::start`], and by `--check` and `--write`, which start no
-    /// agent.
+    /// Declares the metrics that always exist. Metrics that an option or a file of configuration
+    /// names can be among them: [`Metrics::env`] leads to the file, and [`Metrics::problem`]
+    /// reports a fault of the file. Called before [`Agent::start`], and by `--check` and `--write`,
+    /// which start no agent.
     fn metrics(m: &mut Metrics<Self>);
 
     /// Called once for each request that needs current values or names, before anything is
@@ -82,13 +82,13 @@ pub trait Agent: Sized + 'static {
         let _ = (request, outcome);
     }
 
-    /// Declares and removes metrics that come and go: before a request for values or names, or for
-    /// something that is not there, and again after clusters were read for it, so that what a
-    /// [refresh](Metrics::refresh) has found has its names in the same request
+    /// Declares and removes metrics at run time. It is called before a request for values or names,
+    /// or about something that does not exist, and again after clusters were read for the request,
+    /// so metrics that a [refresh](Metrics::refresh) has found have their names in the same request
     /// ([`Request::has_read`] tells these calls apart). Clients are told when names have changed.
     ///
     /// # Errors
-    /// They are logged, once. The request goes on with what is declared by then.
+    /// They are logged, once. The request goes on with the metrics that are declared by then.
     fn dynamic(&mut self, m: &mut Metrics<Self>, request: &Request<'_>) -> Result<()> {
         let _ = (m, request);
         Ok(())

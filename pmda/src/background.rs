@@ -143,8 +143,8 @@ impl<T: Send + Sync + 'static> Background<T> {
     /// The value that was read last, with its age.
     ///
     /// # Errors
-    /// If there is none, or it is too old: the error of the last reading, if that has failed, else
-    /// `PM_ERR_AGAIN`.
+    /// Without a value, or if it is too old: the error of the last reading, if that has failed,
+    /// else `PM_ERR_AGAIN`.
     pub fn get(&self) -> Result<Reading<T>> {
         let state = self.shared.state.lock();
         match &state.last {
@@ -180,7 +180,7 @@ mod tests {
     use super::*;
     use crate::logger::capture::Lines;
 
-    /// What was read is there until it is too old; errors and panics do not end the reading.
+    /// A value stays until it is too old; errors and panics do not end the reading.
     #[test]
     fn reading() {
         let count = Arc::new(AtomicU32::new(0));

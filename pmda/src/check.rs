@@ -9,10 +9,10 @@ use crate::metrics::help_parts;
 use crate::pmns::cannot_write;
 use crate::{Agent, Env, Metrics, problems};
 
-/// Maximum length of the one-line text: PCP's tools print it behind the name.
+/// Maximum length of the one-line text: PCP's tools print it after the name.
 const LINE_MAX: usize = 120;
 
-/// What is wrong with declarations, in words.
+/// The problems of declarations, in words.
 #[derive(Default, PartialEq, Eq, Debug)]
 pub(crate) struct Findings {
     /// The number of metrics that are declared.
@@ -21,11 +21,11 @@ pub(crate) struct Findings {
     pub errors: Vec<String>,
     /// People miss something, or tools do not show it well.
     warnings: Vec<String>,
-    /// Other agents have the domain in the PCP that is installed.
+    /// Other agents that have the domain in the installed PCP.
     pub others: Vec<String>,
 }
 
-/// Prints what is wrong, one a line, and fails if there are errors.
+/// Prints the problems, one a line, and fails if one of them is an error.
 pub(crate) fn check<A: Agent>(env: &Env) -> ExitCode {
     let findings = findings::<A>(env);
     for line in &findings.errors {
@@ -44,7 +44,7 @@ pub(crate) fn check<A: Agent>(env: &Env) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// What is wrong with an agent's declarations, and with its domain in an installed PCP.
+/// The problems of an agent's declarations, and of its domain in an installed PCP.
 pub(crate) fn findings<A: Agent>(env: &Env) -> Findings {
     let env = env.clone().with_root(A::root(env)).without_files();
     let metrics = Metrics::of(&env, A::metrics);
@@ -77,7 +77,7 @@ fn other_agents(name: &str, domain: u32) -> Vec<String> {
         (configuration, configured as fn(&str) -> Option<(&str, &str)>),
         (numbers, defined),
     ] {
-        // Without PCP there is no file, and no other agent.
+        // Without PCP the file is missing, and the host has no other agent.
         let text = std::fs::read_to_string(&path).unwrap_or_default();
         let other = text
             .lines()

@@ -98,8 +98,8 @@ impl Client {
         self.container.as_deref()
     }
 
-    /// Sets an attribute. An empty value removes it, and so does one that is not a number where
-    /// there should be one. Other attributes are ignored.
+    /// Sets an attribute. An empty value removes it, and so does a value that should be a number
+    /// and is none. Other attributes are ignored.
     pub(crate) fn set(&mut self, key: i32, value: &[u8]) {
         let value = value.split(|byte| *byte == 0).next().unwrap_or_default();
         let text = || (!value.is_empty()).then(|| String::from_utf8_lossy(value).into_owned());

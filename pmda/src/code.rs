@@ -135,7 +135,7 @@ macro_rules! all_codes {
             INDOM_LOG = -12379, "PM_ERR_INDOM_LOG";
             /// The archive does not have the instance.
             INST_LOG = -12380, "PM_ERR_INST_LOG";
-            /// No profile has come.
+            /// No profile was sent.
             NOPROFILE = -12381, "PM_ERR_NOPROFILE";
             /// No agent for this metric.
             NOAGENT = -12386, "PM_ERR_NOAGENT";
@@ -147,7 +147,7 @@ macro_rules! all_codes {
             AGAIN = -12389, "PM_ERR_AGAIN";
             /// Connected already.
             ISCONN = -12390, "PM_ERR_ISCONN";
-            /// The client's connection is gone.
+            /// The client's connection was closed.
             NOTCONN = -12391, "PM_ERR_NOTCONN";
             /// A port is missing.
             NEEDPORT = -12392, "PM_ERR_NEEDPORT";

@@ -24,8 +24,8 @@ pub trait Context<T> {
     /// Adds a text in front of what the error says.
     ///
     /// # Errors
-    /// The error, with its code as `?` would make it, and the text; `PM_ERR_VALUE` for a value that
-    /// is not there.
+    /// The error, with its code as `?` would make it, and the text; `PM_ERR_VALUE` for a missing
+    /// value.
     fn context(self, text: impl Display) -> Result<T>;
 
     /// As [`Context::context`], with a text that is made in case of an error.

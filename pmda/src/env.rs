@@ -1,4 +1,4 @@
-//! Where an agent runs, and with what options.
+//! The environment of an agent: its options and settings, and the event sources that wake it.
 
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
@@ -175,7 +175,7 @@ impl Env {
     }
 
     /// A setting of PCP, such as `PCP_LOG_DIR`: from the environment, else from `pcp.conf`
-    /// (pmGetOptionalConfig(3)). In a harness there is only a `pcp.conf` in the folder of the test.
+    /// (pmGetOptionalConfig(3)). A harness reads only a `pcp.conf` in the folder of the test.
     #[must_use]
     pub fn setting(&self, name: &str) -> Option<String> {
         if self.is_installed {
@@ -211,7 +211,7 @@ impl Env {
         Tail::new(&self.reactor, path.as_ref())
     }
 
-    /// What wakes the agent.
+    /// The event sources that wake the agent.
     pub(crate) fn reactor(&self) -> &Reactor {
         &self.reactor
     }

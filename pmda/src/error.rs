@@ -62,7 +62,7 @@ pub struct Error {
 /// The result of a function that may fail, as a rule with an [`Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// What is known of an error beside its code.
+/// The parts of an error beside its code.
 #[derive(Clone, Default)]
 struct Note {
     text: String,
@@ -105,8 +105,8 @@ impl Error {
         self.code
     }
 
-    /// The same error with a text for the log, such as the file and the line that it is about. It
-    /// comes in front of the text that the error has.
+    /// The same error with a text for the log, such as the file and the line that it is about. The
+    /// new text stands in front of the old one.
     #[must_use]
     pub fn text(mut self, text: impl fmt::Display) -> Error {
         let note = self.note.get_or_insert_default();
@@ -117,10 +117,11 @@ impl Error {
         self
     }
 
-    /// The same error, of which the log has something already: the crate adds no line for it.
+    /// The same error, for an error that the agent has logged itself: the crate adds no line for
+    /// it.
     ///
     /// Otherwise each error that reaches a client is logged, once, with what it is about. Only
-    /// `PM_ERR_AGAIN` without a text is not: it tells that there is nothing yet.
+    /// `PM_ERR_AGAIN` without a text is not logged: it means that there is no value yet.
     #[must_use]
     pub fn logged(mut self) -> Error {
         self.note.get_or_insert_default().is_logged = true;
@@ -380,7 +381,7 @@ mod tests {
         assert_eq!(sender.send(1).map_err(Error::from), Err(Error::EPIPE));
     }
 
-    /// What a box has in it keeps its code, however deep it is.
+    /// An error in a box keeps its code, however deep it is.
     #[test]
     fn errors_in_boxes() {
         #[derive(Debug)]
@@ -415,7 +416,8 @@ mod tests {
         }
     }
 
-    /// An error of which the log knows, or that tells that there is nothing yet, is no line of it.
+    /// An error that was logged before, or that means that there is no value yet, has no line in
+    /// the log.
     #[test]
     fn for_the_log() {
         assert!(Error::VALUE.is_for_the_log() && Error::AGAIN.text("why").is_for_the_log());

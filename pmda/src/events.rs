@@ -101,13 +101,13 @@ impl EventFlags {
         self.0 & others.0 == others.0
     }
 
-    /// These and the others: as `|`, also in constants.
+    /// The union with other flags: as `|`, also in constants.
     #[must_use]
     pub const fn and(self, others: EventFlags) -> EventFlags {
         EventFlags(self.0 | others.0)
     }
 
-    /// Those of a record that was sent.
+    /// The flags of a record that was sent.
     pub(crate) fn of(word: u32) -> EventFlags {
         EventFlags(word & 0x1f)
     }
@@ -155,7 +155,7 @@ pub struct Events<const HIGHRES: bool = false> {
 /// The records. After an error they are not changed any more: the first error is the result, as half
 /// an array has no meaning.
 struct Records {
-    /// Without memory there is no array.
+    /// The array, or `-ENOMEM`.
     array: core::Result<EventArray>,
     /// The first error of a change.
     failure: Option<core::Error>,
@@ -214,9 +214,9 @@ impl<const HIGHRES: bool> Events<HIGHRES> {
         self.count += 1;
     }
 
-    /// Adds a record that `show` fills, if the value is not too large with that record, and
-    /// [`Events::missed`] has room behind it. Otherwise, or after an error of `show`, the records are
-    /// as before.
+    /// Adds a record that `show` fills, if the value is not too large with that record, and still
+    /// has room for [`Events::missed`]. Otherwise, or after an error of `show`, the records are as
+    /// before.
     ///
     /// # Errors
     /// `PM_ERR_TOOBIG` for a record without room; that of `show`.
@@ -249,7 +249,7 @@ impl<const HIGHRES: bool> Events<HIGHRES> {
         self.count
     }
 
-    /// Returns whether there are none.
+    /// Returns whether it has no records.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.count == 0

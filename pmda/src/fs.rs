@@ -59,7 +59,7 @@ pub fn read_dir(path: impl AsRef<Path>) -> Result<impl Iterator<Item = Result<Di
     Ok(entries.map(move |entry| at(&path, entry)))
 }
 
-/// What the system knows of a file, links followed.
+/// The system's data about a file; links are followed.
 ///
 /// # Errors
 /// That of the system, with the path.

@@ -1,6 +1,6 @@
-//! Mistakes of an agent. A panic costs what the agent was called for, and one line in the log: while
-//! calls for the same thing go on to panic at the same place, there is no other line.
-//! Error codes that pmcd would take for others are changed.
+//! Mistakes of an agent. A panic fails the call of the agent, and has one line in the log: as long
+//! as calls for the same thing panic at the same place, no other line follows. Error codes that
+//! pmcd would misunderstand are changed.
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -16,8 +16,8 @@ use pmda_core::log::Bytes;
 use crate::{Code, Error, Result};
 
 thread_local! {
-    /// The last panic. It has no destructor, so that it is there until the very end of a thread: a
-    /// host may call when other objects of the thread have been destroyed.
+    /// The last panic. It has no destructor, so it exists until the very end of a thread: a host
+    /// may call when other objects of the thread have been destroyed.
     static PANIC: ManuallyDrop<Cell<Option<Panic>>> = const { ManuallyDrop::new(Cell::new(None)) };
     static THREAD: Thread = const {
         Thread { number: Cell::new(0), serving: Cell::new(false), has_notes: Cell::new(false) }
@@ -40,8 +40,8 @@ const CALLS: usize = 10_000;
 
 /// The panics of a thread's agent that later calls have to know.
 struct Notes {
-    /// What the agent was called for when it panicked, with the places in its source: from the
-    /// first panic until such a call returns.
+    /// The calls of the agent that have panicked, with the places in its source: from the first
+    /// panic until such a call returns.
     logged: BTreeMap<String, BTreeSet<String>>,
     /// The first panic of a part of the present call, for its line.
     part: Option<Panic>,
@@ -167,7 +167,7 @@ pub(crate) fn serve<R>(work: impl FnOnce(ThreadNumber) -> Result<R>) -> Result<R
     })
 }
 
-/// What the log says of a call of the agent that has panicked, or has returned after it had.
+/// The log's words for a call of the agent that has panicked, and for one that has returned again.
 const PANICKED: &str = "the agent has panicked";
 
 /// Calls the agent, within [`serve`]. A panic is logged with `what` the agent was called for, by

@@ -44,12 +44,12 @@ struct LabelEntry {
     flags: u8,
 }
 
-/// What has become of labels that were given to something.
+/// The outcome of giving labels to a thing.
 #[derive(PartialEq, Eq, Debug)]
 pub(crate) struct Given {
-    /// The labels are others than before.
+    /// True if the labels have changed.
     pub(crate) is_changed: bool,
-    /// What is wrong with one of them, in words; it is left out.
+    /// The problem of a label that is left out, in words.
     pub(crate) problem: Option<String>,
 }
 
@@ -286,8 +286,8 @@ impl Labels {
         }));
     }
 
-    /// Sets a label, in place of the one with this name; `optional` as in [`Labels::optional`].
-    /// Nothing changes if there is a problem.
+    /// Sets a label, in place of the one with this name; `optional` as in [`Labels::optional`]. A
+    /// label with a problem changes nothing.
     pub(crate) fn give(&mut self, name: &str, value: LabelValue, optional: bool) -> Given {
         let mut labels = self.clone();
         let is_below = |other: &str| {

@@ -3,10 +3,9 @@
 //! An agent is a type that implements [`Agent`]: it declares its metrics once, with
 //! [`struct@Metrics`] or by `#[derive(Metrics)]`, and reads their values on request. [`run()`]
 //! makes a daemon of it, [`export_dso!`] a shared object, and [`testing::Harness`] asks it in tests
-//! as pmcd does. To build, run or test an agent takes no PCP, no headers, no C compiler and no
-//! `unsafe`. The guide,
-//! `docs/RUST-AGENTS.md` of the repository, leads from an empty folder to `pminfo`, and has a table
-//! for those who come from C, Perl or Python.
+//! as pmcd does. Building, running or testing an agent needs no PCP, no headers, no C compiler and
+//! no `unsafe`. The guide, `docs/RUST-AGENTS.md` of the repository, leads from an empty folder to
+//! `pminfo`, and names the counterpart of each function of C, Perl and Python.
 //!
 //! ```no_run
 //! #![forbid(unsafe_code)]
@@ -43,15 +42,16 @@
 //!
 //! # What a request does
 //!
-//! For a request for values [`Agent::begin`] is called once, then [`Agent::dynamic`], which
-//! declares and removes metrics that come and go, then the functions of [`Metrics::refresh`] of the
-//! clusters that it needs, and last the functions of the metrics. What fails, or panics, costs what
-//! it was asked for: a cluster, a metric, a store, a set of labels. A panic is one line in the log.
+//! For a request for values the crate calls [`Agent::begin`] once, then [`Agent::dynamic`], which
+//! declares and removes metrics at run time, then the functions of [`Metrics::refresh`] of the
+//! clusters that the request needs, and last the functions of the metrics. A function that fails,
+//! or panics, costs only its own part of the reply: a cluster, a metric, a store, a set of labels.
+//! A panic is one line in the log.
 //!
 //! # What may take long
 //!
-//! pmcd ends an agent that does not answer within some seconds. What may take longer, or hang, is
-//! read by a [`Background`] thread, or the agent has a [`DEADLINE`](Agent::DEADLINE), after which
+//! pmcd ends an agent that does not answer within some seconds. Data that may take longer, or hang,
+//! belong in a [`Background`] thread; or the agent has a [`DEADLINE`](Agent::DEADLINE), after which
 //! its clients are told to try again.
 //!
 //! # Decisions

@@ -73,7 +73,8 @@ fn create(file: &Path) -> io::Result<File> {
     }
     let entry = DirEntry::at(file)?;
     match entry.replace(0o666) {
-        // Others than root may have a file of their own in a directory that they cannot write to.
+        // Users other than root may have a file of their own in a directory that they cannot write
+        // to.
         Err(error) if error.kind() == ErrorKind::PermissionDenied && !geteuid().is_root() => {
             DirEntry::target_at(file)?.overwrite(0o666)
         }

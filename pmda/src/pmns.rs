@@ -67,8 +67,8 @@ pub(crate) fn tree<S>(metrics: &Metrics<S>, agent: &str) -> Node {
     tree
 }
 
-/// The reason why there are no files for these names, which PCP has in a name space of its own.
-/// `--check` warns of it.
+/// The reason why these names get no files: PCP has them in a name space of its own. `--check`
+/// warns of it.
 pub(crate) fn cannot_write<S>(metrics: &Metrics<S>) -> Option<String> {
     let root = metrics.root();
     if root.contains('.') {

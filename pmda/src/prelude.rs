@@ -1,4 +1,4 @@
-//! What an agent needs: `use pmda::prelude::*;`.
+//! The items that an agent needs: `use pmda::prelude::*;`.
 
 pub use crate::fs;
 pub use crate::unit::{BYTE, COUNT, EBYTE, GBYTE, HOUR, KBYTE, MBYTE, MIN, MSEC, NSEC, PBYTE, SEC, TBYTE, USEC, Unit};

@@ -19,7 +19,7 @@ pub(crate) struct Profile {
 pub(crate) enum Selection<'p> {
     All,
     None,
-    /// Those that this selects.
+    /// The instances that this profile selects.
     Some(&'p Compiled),
 }
 

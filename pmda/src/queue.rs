@@ -57,7 +57,7 @@ struct Losses {
     told: Option<Instant>,
 }
 
-/// More clients than will ever come, and few enough to add those that are there.
+/// More clients than a queue will ever have, and few enough to add the present ones.
 const ALWAYS_ONE_MORE: u32 = 1 << 31;
 
 /// The least time between two lines about lost events.
@@ -133,15 +133,15 @@ impl<P> Queue<P> {
     }
 
     /// A queue whose events stay until `limit` is reached, whether all clients have seen them or
-    /// not: the first fetch of each client gets those that are there, and how many have gone. It is
-    /// for a queue that comes while clients ask already, such as that of a new process: with
-    /// [`Queue::new`] a client would miss what happens before its next fetch.
+    /// not: the first fetch of each client gets the events of the queue, and the number of those
+    /// that were dropped. It is for a queue that is made while clients fetch already, such as that
+    /// of a new process: with [`Queue::new`] a client would miss the events before its next fetch.
     #[must_use]
     pub fn with_history(limit: usize) -> Queue<P> {
         Queue::expecting(ALWAYS_ONE_MORE, limit)
     }
 
-    /// A queue that keeps its events for as many clients to come.
+    /// A queue that keeps its events for this number of future clients.
     fn expecting(clients: u32, limit: usize) -> Queue<P> {
         let mut queues = Queues::new();
         // Cannot fail: it is the only queue of its table, has a limit, and needs no array.
@@ -251,8 +251,7 @@ impl<P> Queue<P> {
         }
     }
 
-    /// Writes the events that a client has not seen yet, if there are any: as many as one value may
-    /// have.
+    /// Writes the events that a client has not seen yet: as many as one value may have.
     fn write<const HIGHRES: bool>(
         &mut self,
         client: &Client,
@@ -326,7 +325,7 @@ impl<P> Queue<P> {
 /// Adds the record of an event, if it passes the filter of the client.
 ///
 /// # Errors
-/// `PM_ERR_TOOBIG` if there is no room for it; `PM_ERR_GENERIC` for a panic.
+/// `PM_ERR_TOOBIG` if the value has no room for it; `PM_ERR_GENERIC` for a panic.
 fn show_if_seen<P, const HIGHRES: bool>(
     event: &P,
     time: SystemTime,

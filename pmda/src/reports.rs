@@ -15,8 +15,8 @@ const LINES_OF_ONE: usize = 8;
 const LINES: usize = 1000;
 const PERIOD: Duration = Duration::from_secs(3600);
 
-/// The lines that the log has. What is not logged for want of room, or as it is there already, is
-/// logged at level `debug`.
+/// The lines that the log has. A line that the log has already, or has no room for, is logged at
+/// level `debug`.
 #[derive(Default)]
 pub(crate) struct Reports {
     hasher: RandomState,
@@ -69,13 +69,13 @@ impl Reports {
     }
 }
 
-/// What becomes of a line.
+/// The way in which a line is logged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Note {
     New,
     /// The last one of its thing, or of all.
     Last,
-    /// The log has it, or no room.
+    /// Not, since the log has the line already, or no room.
     None,
 }
 

@@ -8,7 +8,7 @@ use pmda_core::ident::MetricId;
 use crate::Client;
 use crate::profile::{Profile, Selection};
 
-/// What a request is for.
+/// The purpose of a request.
 #[non_exhaustive]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Why {
@@ -31,7 +31,7 @@ pub struct Request<'r> {
     instances: WantedInstances<'r>,
     clock: &'r Clock,
     has_read: bool,
-    /// What is read for it serves other requests, too.
+    /// True if the data that are read for it serve other requests, too.
     is_shared: bool,
 }
 
@@ -130,7 +130,7 @@ impl<'r> Request<'r> {
         self.has_read
     }
 
-    /// What it is for.
+    /// The purpose of the request.
     #[must_use]
     pub fn why(&self) -> Why {
         self.why

@@ -124,7 +124,7 @@ pub trait Value {
     /// Adds the value to the reply, or nothing.
     ///
     /// # Errors
-    /// The reason why there is no value. `PM_ERR_TYPE` if a value that is passed on is not of
+    /// The reason why the metric has no value. `PM_ERR_TYPE` if a value that is passed on is not of
     /// `TYPE`, as all values of a metric have one form; `-E2BIG` for more than one value;
     /// `PM_ERR_TOOBIG` for one of 16 MiB or more; `-ENOMEM`.
     fn write(self, out: &mut Encoder<'_>) -> Result<()>;

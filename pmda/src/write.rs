@@ -33,7 +33,7 @@ pub(crate) fn write<A: Agent>(directory: &Path, env: &Env) -> ExitCode {
         }
     };
     let one = |WrittenFile { name, text, mode }| -> io::Result<()> {
-        // Root may be told to write to another user's directory: no link there is followed.
+        // Root may be told to write to another user's directory: no link in it is followed.
         let entry = entry(&directory.join(&name))?;
         if mode == SCRIPT {
             keep_changed(&entry, &text)?;
@@ -311,7 +311,8 @@ mod tests {
         }
     }
 
-    /// What `--check` refuses is not written: a file without one of the metrics would hide the mistake.
+    /// For an agent that `--check` refuses no file is written: a file without one of the metrics would hide the
+    /// mistake.
     #[test]
     fn what_is_wrong_is_not_written() {
         let directory = tempfile::tempdir().expect("a directory");

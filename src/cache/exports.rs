@@ -41,8 +41,8 @@ unsafe fn give(
 /// `PMDA_CACHE_CULL`).
 ///
 /// # Returns
-/// The id of the instance; `PM_ERR_INST` if it is not there and not to be added, `-EINVAL` if only
-/// its short name is known, or for other flags, `PM_ERR_GENERIC` without a name or a free id,
+/// The id of the instance; `PM_ERR_INST` if it does not exist and is not to be added, `-EINVAL` if
+/// only its short name is known, or for other flags, `PM_ERR_GENERIC` without a name or a free id,
 /// `PM_ERR_INDOM` for `PM_INDOM_NULL`.
 ///
 /// # Safety

@@ -28,13 +28,13 @@ use pmda_core::ident::InDom;
 use pmda_core::log::Whole;
 use pmda_core::path::FilePath;
 
-/// Works on the cache of a domain, if there is one.
+/// Works on the cache of a domain, if the cache exists.
 pub(crate) fn peek<R>(token: &mut Token, indom: InDom, work: impl FnOnce(&mut Cache<Private>) -> R) -> Option<R> {
     let globals = state::peek(token)?;
     Some(work(globals.caches.find(indom)?))
 }
 
-/// Works on the cache of a domain. It is made if there is none (CACHE-5). The work writes no
+/// Works on the cache of a domain, which is made if it does not exist (CACHE-5). The work writes no
 /// messages.
 ///
 /// # Errors
@@ -74,7 +74,7 @@ fn count(number: usize) -> c_int {
     c_int::try_from(number).unwrap_or(c_int::MAX)
 }
 
-/// A cache as text, with its hash chains if `chains`; empty if there is none.
+/// A cache as text, with its hash chains if `chains`; empty if the cache does not exist.
 pub(crate) fn dump(token: &mut Token, indom: InDom, chains: bool) -> Vec<u8> {
     peek(token, indom, |cache| cache.dump(chains)).unwrap_or_default()
 }
@@ -91,8 +91,8 @@ pub(crate) fn dump_all(token: &mut Token, chains: bool, write: impl Fn(&mut Toke
     }
 }
 
-/// The next active instance of a walk over a cache, or -1 at its end. It makes the cache if there
-/// is none (CACHE-5).
+/// The next active instance of a walk over a cache, or -1 at its end. The cache is made if it does
+/// not exist (CACHE-5).
 ///
 /// # Errors
 /// `PM_ERR_INDOM` for `PM_INDOM_NULL`, `-ENOMEM`.
@@ -122,7 +122,7 @@ pub(crate) fn persist(token: &mut Token, indom: InDom, op: c_int) -> Result<c_in
             });
         }
     };
-    // Nothing is touched, not even the directory, when there is nothing to write (CACHE-70).
+    // If nothing has to be written, nothing is touched, not even the directory (CACHE-70).
     if !is_due(token, indom, when)? {
         return Ok(0);
     }
@@ -386,7 +386,7 @@ pub(crate) struct InstancesAhead {
     len: usize,
     /// The number that the next read asks for.
     batch: usize,
-    /// The position of the walk behind the instance that was returned last.
+    /// The position of the walk: after the instance that was returned last.
     after: Position,
     /// The domain that they were read from; and the list, if only instances of a list were read.
     source: Option<(InDom, Option<ListKey>)>,
@@ -414,7 +414,7 @@ impl InstancesAhead {
         (self.next, self.len, self.batch) = (0, 0, AHEAD);
     }
 
-    /// The next active instance of a walk, which goes on behind it.
+    /// The next active instance of a walk, which goes on after this instance.
     #[inline(always)]
     pub(crate) fn next(&mut self, token: &mut Token, walk: &InstanceWalk, indom: InDom) -> Option<i32> {
         match self.next_read(walk, indom, None) {
@@ -442,7 +442,7 @@ impl InstancesAhead {
         Some(self.give(walk, entry))
     }
 
-    /// Has the walk go on behind an instance.
+    /// Lets the walk go on after an instance.
     #[inline(always)]
     fn give(&mut self, walk: &InstanceWalk, entry: WalkEntry) -> i32 {
         self.after = entry.next;
@@ -518,7 +518,7 @@ pub(crate) fn find_name(token: &mut Token, indom: InDom, name: &[u8]) -> Option<
     })?
 }
 
-/// Calls `use_it` with the name of an active instance. The lock is held meanwhile.
+/// Calls `use_it` with the name of an active instance, while the lock is held.
 ///
 /// # Errors
 /// `PM_ERR_INST` if there is no such instance; errors of `use_it`.

@@ -77,8 +77,8 @@ fn rebuild(ext: Ext<'_>, registrations: CallbacksIter) -> Guarded<()> {
     Ok(())
 }
 
-/// Asks all registrations for their counts (DYN-20). If there are any, makes the table, and has
-/// each registration update its tree once more and fill in its copies.
+/// Asks all registrations for their counts (DYN-20). If a count is above 0, makes the table; each
+/// registration then updates its tree once more and fills in its copies.
 ///
 /// # Errors
 /// Those of [`guarded`]; `-ENOMEM`.
@@ -122,8 +122,8 @@ fn fill(table: &mut NewTable, ext: Ext<'_>, registrations: CallbacksIter) -> Gua
 /// # Safety
 /// `prefix` is NULL or a C string; `metrics` is NULL or has `nmetrics` entries that are never
 /// freed. The callbacks may be called for as long as the process runs, and do what their types say:
-/// `update` stores NULL or a tree at the place that it gets, which stays valid for as long as it is
-/// there.
+/// `update` stores NULL or a tree at the place that it gets; the tree stays valid for as long as it
+/// is stored there.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn pmdaDynamicPMNS(
     prefix: Option<CText<'_>>,
@@ -299,9 +299,9 @@ pub unsafe extern "C-unwind" fn pmdaDynamicLookupText(
     unsafe { text(ext.as_ptr(), pmid, r#type, buf.as_ptr()) }
 }
 
-/// Makes a new metric table for an agent: the metrics of the first registration, and behind them
-/// the copies that the registrations ask for. The table belongs to the library, which frees it when
-/// the agent gets another one.
+/// Makes a new metric table for an agent: the metrics of the first registration, followed by the
+/// copies that the registrations ask for. The table belongs to the library, which frees it when the
+/// agent gets another one.
 ///
 /// # Safety
 /// `pmda` is NULL or valid; what was registered, and the trees that the callbacks give, are valid.

@@ -68,7 +68,7 @@ impl CallbacksIter {
     }
 }
 
-/// What a lookup searches the trees for.
+/// The key of a lookup in the trees.
 #[derive(Clone, Copy)]
 pub(crate) enum LookupKey<'call> {
     /// A name; `None`, for a NULL name, is found in no tree.
@@ -93,8 +93,8 @@ fn search(token: &mut Token, mut registrations: CallbacksIter, key: LookupKey<'_
     }
 }
 
-/// A metric table that is being made: the metrics of the first registration, and behind them the
-/// copies that all registrations ask for.
+/// A metric table that is being made: the metrics of the first registration, followed by the copies
+/// that all registrations ask for.
 pub(crate) struct NewTable {
     /// The metrics of the first registration, which are in the table in any case.
     fixed: Lasting<pmdaMetric>,
@@ -157,9 +157,9 @@ impl NewTable {
         counts.map_or(0, |counts| counts.trees)
     }
 
-    /// Gives the agent the table that was made; or the fixed entries alone, if there are no copies
-    /// or no memory. Returns the agent's old table if it was made here: nobody uses it any more,
-    /// and the caller frees it (N-17).
+    /// Gives the agent the table that was made or, without copies or memory, the fixed entries
+    /// alone. Returns the agent's old table if it was made here: nobody uses it any more, and the
+    /// caller frees it (N-17).
     pub(crate) fn finish(&mut self, token: &mut Token, ext: Ext<'_>, is_filled: bool) -> Option<MadeTable> {
         let table = self.table.take().filter(|_| is_filled);
         let table = table.and_then(|mut table| {
@@ -180,7 +180,7 @@ impl NewTable {
 }
 
 /// The copies of one registration's metrics: all copies of one metric, then those of the next
-/// (DYN-21). Metrics of which the tree has no name are left out.
+/// (DYN-21). Metrics without a name in the tree are left out.
 pub(crate) struct Copies {
     from: &'static Callbacks,
     /// The place of the metric in the registered table.
@@ -253,7 +253,7 @@ pub(crate) fn rehash(token: &mut Token, ext: Ext<'_>, lasting: Lasting<pmdaMetri
     }
     let name = Shown(ext.name());
     if built.is_err() {
-        // Only a table with entries fails, so there is a first one.
+        // Only a table with entries fails, so the table has a first entry.
         let pmid = table.entry(0).map_or(MetricId::NULL, Metric::pmid);
         log::notify!(
             token,

@@ -76,22 +76,22 @@ pub(crate) struct Fetch<'call> {
     /// A metric in our frame, in place of one that is not in the agent's table (FETCH-21).
     spare: Metric<'call>,
     current: Current,
-    /// The result of `pmdaFetch`, once there is no more call to be made.
+    /// The result of `pmdaFetch`, once no more call is due.
     pub(crate) outcome: Result<()>,
 }
 
-/// What a fetch does next.
+/// The next action of a fetch.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
-    /// It asks for the value of an instance.
+    /// Ask for the value of an instance.
     Value,
-    /// It asks for the description of a metric that is not in the table.
+    /// Ask for the description of a metric that is not in the table.
     Describe,
-    /// It goes on with the next metric.
+    /// Go on with the next metric.
     Metric,
-    /// The list is at its end: it hands the result over.
+    /// Hand the result over: the list is at its end.
     Finish,
-    /// It has failed.
+    /// End without a result: the fetch has failed.
     End,
 }
 
@@ -197,7 +197,7 @@ impl<'call> Fetch<'call> {
         self.pending
     }
 
-    /// The metric of the list whose turn it is; `None` at the end.
+    /// The next metric of the list; `None` at the end.
     #[inline(always)]
     fn wanted(&self) -> Option<MetricId> {
         self.list.get(self.output.filled()).map(MetricId)
@@ -229,8 +229,8 @@ impl<'call> Fetch<'call> {
         self.open(token, wanted, self.spare)
     }
 
-    /// Goes on with the description that the `desc` method has stored. Its PMID tells whether there
-    /// is one; the result of the method is ignored (F-13).
+    /// Goes on with the description that the `desc` method has stored. Its PMID tells whether the
+    /// method has stored one; the result of the method is ignored (F-13).
     #[cold]
     fn described(&mut self, token: &mut Token) -> Next {
         self.open(token, self.wanted().unwrap_or(MetricId::NULL), self.spare)
@@ -277,7 +277,7 @@ impl<'call> Fetch<'call> {
     }
 
     /// Starts the value set of a metric with instances. One pass over the instances is enough:
-    /// their number is estimated, and the set grows if there are more (FETCH-31).
+    /// their number is estimated, and the set grows if the estimate was too low (FETCH-31).
     fn open_instances(&mut self, token: &mut Token, wanted: MetricId, indom: InDom) -> Next {
         let mut ordinal = Ordinal::Any;
         if log::debug(Debug::Indom) {
@@ -301,7 +301,8 @@ impl<'call> Fetch<'call> {
         self.next_instance(token)
     }
 
-    /// Makes a pass over the instances for debug output. Returns whether there are any.
+    /// Makes a pass over the instances for debug output. Returns whether the pass has found an
+    /// instance.
     #[cold]
     fn shown_pass(&mut self, token: &mut Token, indom: InDom) -> bool {
         iterate::start(token, self.agent, indom, self.ext);
@@ -345,7 +346,7 @@ impl<'call> Fetch<'call> {
     /// Notes that a value could not be stored.
     ///
     /// # Errors
-    /// `-ENOMEM` when the set could not grow: it is gone then, with its values (F-6).
+    /// `-ENOMEM` when the set could not grow: then it was freed with its values (F-6).
     #[cold]
     fn not_stored(&mut self, token: &mut Token, error: Error) -> Result<()> {
         if !self.output.is_open() {
@@ -382,7 +383,7 @@ impl<'call> Fetch<'call> {
         Ok(())
     }
 
-    /// Goes on up to the next call. Returns whether there is one.
+    /// Goes on up to the next call. Returns false at the end of the fetch, without a call.
     #[inline(always)]
     fn step(&mut self, token: &mut Token, next: Next) -> bool {
         let next = if next == Next::Metric {
@@ -432,12 +433,12 @@ impl<'call> Fetch<'call> {
         Next::End
     }
 
-    /// Goes to the first call. Returns whether there is one.
+    /// Goes on to the first call. Returns false if the fetch makes no call.
     pub(crate) fn start(&mut self, token: &mut Token) -> bool {
         self.step(token, Next::Metric)
     }
 
-    /// Goes on with the answer to the last call. Returns whether there is another one.
+    /// Goes on with the answer to the last call. Returns whether another call is due.
     #[inline(always)]
     pub(crate) fn resume(&mut self, token: &mut Token, answer: FetchAnswer) -> bool {
         let next = match answer {

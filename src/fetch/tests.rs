@@ -20,7 +20,7 @@ const EMPTY: u32 = 250 << 22 | 2;
 /// The instances of a metric, with their numbers.
 type Values<'values> = &'values [(c_int, u32)];
 
-/// The tests make the answers themselves, so a callback only has to be there.
+/// The tests make the answers themselves, so the agent only needs some callback.
 extern "C-unwind" fn callback(_: *mut pmdaMetric, _: c_uint, _: *mut pmAtomValue) -> c_int {
     unreachable!("a step calls nothing")
 }
@@ -74,13 +74,13 @@ impl Scene {
         assert_eq!((pending.metric.pmid(), pending.inst), (MetricId(pmid), inst));
     }
 
-    /// Answers with a number. Returns whether there is another call.
+    /// Answers with a number. Returns whether another call is due.
     fn value(&mut self, token: &mut Token, value: u32) -> bool {
         self.fetch
             .resume(token, FetchAnswer::Value(number(value, PMDA_FETCH_STATIC)))
     }
 
-    /// Answers that there is no value. Returns whether there is another call.
+    /// Answers that the instance has no value. Returns whether another call is due.
     fn nothing(&mut self, token: &mut Token, returned: c_int) -> bool {
         self.fetch.resume(token, FetchAnswer::Value(number(0, returned)))
     }

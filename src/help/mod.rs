@@ -19,8 +19,8 @@ use pmda_core::log::Journal;
 /// # Errors
 /// Those of [`Database::open`]; `-ENOMEM`.
 pub(crate) fn open(token: &mut Token, name: &[u8]) -> Result<c_int> {
-    // An open that fails leaves an empty slot behind if it needed a new one, and so a table for
-    // `chkhelp` (HELP-11).
+    // An open that fails leaves its empty slot if it needed a new one, and so a table for `chkhelp`
+    // (HELP-11).
     state::lock(token)?.help.get_or_make(Databases::new)?.reserve()?;
     let mut journal = Journal::new();
     let base = token.apart(|| keeping_errno(|| Database::open(name, &mut journal)));

@@ -60,7 +60,7 @@ impl InstanceCursor {
 /// Returns whether a lookup of each of `listed` instances is less work than an examination of all
 /// instances of a cached domain.
 fn is_less(token: &mut Token, listed: usize, indom: InDom) -> bool {
-    // It fits: the number arrived as an int.
+    // The number fits, since it arrived as an int.
     listed <= FEW_INSTANCES || cache::active_count(token, indom) > Some(listed as c_int)
 }
 
@@ -122,8 +122,8 @@ fn trace_start(token: &mut Token, ext: Ext<'_>, indom: InDom) {
 /// The body of `__pmdaNextInst` (INST-40, INST-41).
 #[inline(always)]
 pub(crate) fn next(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>, cursor: &mut InstanceCursor) -> Option<i32> {
-    // Most steps are of a domain of which all instances are selected: they are done here without a
-    // call. All that the agent may have changed since the last step is read all the same.
+    // Most steps are of a domain whose instances are all selected: these steps are done here
+    // without a call. Everything that the agent may have changed since the last step is still read.
     let ordinal = ext.ordinal();
     let Some(idp) = ext.walked().filter(|_| ordinal >= 0) else {
         return step(token, agent, ext, cursor);
@@ -290,7 +290,7 @@ pub(crate) fn estimate(token: &mut Token, agent: &AgentRecord, ext: Ext<'_>) -> 
 pub(crate) enum Selection<'call> {
     All,
     Nothing,
-    /// Those that a list includes, or does not exclude: see [`with_list`].
+    /// The instances that a list includes, or does not exclude: see [`with_list`].
     Listed(ProfileElement<'call>),
 }
 
@@ -307,21 +307,21 @@ pub(crate) fn current<'call>(agent: &AgentRecord, ext: Ext<'call>, indom: InDom)
     }
 }
 
-/// Forgets what is known of the lists in the agent's profile. It is called when an iteration
-/// starts, and for each profile that arrives: later there may be another list at the same place,
-/// which nothing else tells from the old one.
+/// Forgets the compiled lists of the agent's profile. It is called when an iteration starts, and
+/// for each profile that arrives: a later profile may have another list at the same address, and
+/// nothing else tells that list from the old one.
 pub(crate) fn forget(agent: &AgentRecord) {
     agent.forgotten.fetch_add(1, Ordering::Relaxed);
 }
 
-/// Calls `use_it` with the compiled form of a list; with `None` if there is no memory for it.
+/// Calls `use_it` with the compiled form of a list; without memory with `None`.
 pub(crate) fn with_list<R>(
     token: &mut Token,
     agent: &AgentRecord,
     element: &ProfileElement<'_>,
     use_it: impl FnOnce(&mut Token, Option<&Compiled>) -> R,
 ) -> R {
-    // It is taken out meanwhile, as `use_it` needs the token.
+    // The compiled list is taken out meanwhile, as `use_it` needs the token.
     let mut compiled = std::mem::take(&mut *agent.list.lock(token));
     let form = compiled.get_or_make(CompiledList::default).ok();
     let result = use_it(token, form.and_then(|list| list.of(element)));

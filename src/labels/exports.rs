@@ -1,5 +1,5 @@
-//! Labels: `pmdaLabel`, `pmdaAddLabelFlags`, and what is behind `pmdaAddLabels` and `pmdaAddNotes`
-//! of `capi/shim.c`.
+//! Labels: `pmdaLabel`, `pmdaAddLabelFlags`, and the function that `pmdaAddLabels` and
+//! `pmdaAddNotes` of `capi/shim.c` call.
 
 #![allow(unsafe_code)]
 

@@ -27,8 +27,8 @@ use pmda_core::labels::{self, ParsedText};
 use pmda_core::log::{Bytes, Level};
 use pmda_core::path::joined;
 
-/// Adds the labels of a JSON text to the set that is there, or as a new one (LABEL-36, LABEL-37),
-/// and logs an error (LABEL-39). Returns the number of labels in the set afterwards.
+/// Adds the labels of a JSON text to the caller's set, or makes a new one (LABEL-36, LABEL-37), and
+/// logs an error (LABEL-39). Returns the number of labels in the set afterwards.
 ///
 /// # Errors
 /// `-EINVAL` for bad JSON or a bad name, `-E2BIG` for too many labels or bytes, `-ENOMEM`
@@ -137,7 +137,7 @@ pub(crate) struct LabelCall {
     pub(crate) set: *mut pmLabelSet,
 }
 
-/// What the callback of a [`LabelCall`] has returned.
+/// The result of the callback of a [`LabelCall`].
 pub(crate) struct LabelAnswer<'call> {
     /// The number of labels, or an error.
     pub(crate) status: c_int,
@@ -149,7 +149,7 @@ pub(crate) struct LabelAnswer<'call> {
 pub(crate) type Begun<'call> = std::result::Result<InstanceLabels<'call>, Result<c_int>>;
 
 /// The labels of the instances that the profile selects, one set each (LABEL-14 to LABEL-19). If
-/// the walk finds no instance, there is no array (L-2).
+/// the walk finds no instance, no array is made (L-2).
 pub(crate) struct InstanceLabels<'call> {
     ext: Ext<'call>,
     agent: &'static AgentRecord,
@@ -271,8 +271,8 @@ impl<'call> InstanceLabels<'call> {
         settle(set, inst, status);
     }
 
-    /// Takes over the answer to the last call, and returns the next call. At the end there is none,
-    /// and the array was stored for the caller.
+    /// Takes over the answer to the last call, and returns the next call. At the end it returns
+    /// none, and the array was stored for the caller.
     ///
     /// # Errors
     /// `-ENOMEM`; the array was freed.
@@ -292,9 +292,9 @@ impl<'call> InstanceLabels<'call> {
     }
 }
 
-/// Takes over the labels that a callback has stored, and returns their number or an error. If it
-/// has stored a set of its own in place of ours, the labels are copied: such a set stays the
-/// callback's, since it need not come from malloc (L-4).
+/// Takes over the labels that a callback has stored, and returns their number or an error. If the
+/// callback has stored a set of its own in place of ours, the labels are copied: such a set stays
+/// the callback's, since it need not come from malloc (L-4).
 fn filled(set: &mut LabelSet, LabelAnswer { status, replacement }: LabelAnswer<'_>) -> c_int {
     let Some(replacement) = replacement else {
         return status;
@@ -369,7 +369,7 @@ mod tests {
     const DISKS: InDom = InDom(250 << 22 | 1);
     const EMPTY: InDom = InDom(250 << 22 | 2);
 
-    /// The tests make the answers themselves, so a callback only has to be there.
+    /// The tests make the answers themselves, so the agent only needs some callback.
     extern "C-unwind" fn callback(_: pmInDom, _: c_uint, _: *mut *mut pmLabelSet) -> c_int {
         unreachable!("a step calls nothing")
     }
@@ -546,7 +546,7 @@ mod tests {
         });
     }
 
-    /// If the domain has become empty before the walk, there is no array (L-2).
+    /// If the domain has become empty before the walk, no array is made (L-2).
     #[test]
     fn start_of_a_domain_that_has_become_empty_ends() {
         step(|token| {

@@ -1,7 +1,8 @@
 //! PDUs from pmcd, read by read, and PDUs to pmcd, write by write.
 //!
-//! `exports.rs` makes the reads and writes themselves, between the steps here: a thread that is
-//! cancelled while it waits leaves there, and nothing is locked or dropped then.
+//! `exports.rs` makes the reads and writes themselves, between the steps of this module: a thread
+//! that is cancelled while it waits ends in `exports.rs`, where nothing is locked and nothing has
+//! to be dropped.
 
 use std::ffi::c_int;
 use std::os::fd::RawFd;
@@ -66,9 +67,9 @@ impl Incoming {
     }
 
     /// Begins to receive a PDU from a descriptor. Only sockets and pipes without a name are read
-    /// ahead: an agent may close a FIFO or a file and open it again, and has to find there what it
-    /// has not been given. The kind of file is asked for once for each descriptor, as that takes as
-    /// long as a read.
+    /// ahead: an agent may close a FIFO or a file and open it again, and has to find in it the
+    /// bytes that it was not given. The kind of file is asked for once for each descriptor, as that
+    /// takes as long as a read.
     pub(crate) fn begin(&mut self, token: &mut Token, fd: c_int, mode: ReadMode) {
         if self.fd != fd {
             (self.fd, self.nameless) = (fd, None);
@@ -99,7 +100,7 @@ impl Incoming {
     /// The place and size of the next read; `None` when the PDU is complete.
     ///
     /// # Errors
-    /// Why there is no PDU.
+    /// The reason why no PDU was received.
     fn go_on(
         &mut self,
         token: &mut Token,
@@ -129,7 +130,7 @@ impl Incoming {
     /// The PDU that was received.
     ///
     /// # Errors
-    /// Why there is none; the details are logged (MAIN-32).
+    /// The reason why no PDU was received; the details are logged (MAIN-32).
     pub(crate) fn take(&mut self, token: &mut Token) -> std::result::Result<Pdu, Failure> {
         let outcome = self.outcome.take().unwrap_or(Err(Failure::NoMemory));
         outcome.inspect_err(|failure| log_failure(token, self.fd, *failure))
@@ -165,7 +166,7 @@ pub(crate) enum SendPurpose {
 
 /// A call that a send has to make next.
 pub(crate) enum WriteStep {
-    /// Write these bytes to a descriptor. They stay there until the next step.
+    /// Write these bytes to a descriptor. They stay at this address until the next step.
     Write(c_int, *const u8, usize),
     /// Wait until a descriptor can be written to.
     Wait(c_int),
@@ -255,7 +256,8 @@ impl Outgoing {
     /// The error for an error number of a write.
     fn broken(&self, code: c_int) -> Error {
         match code {
-            // For an inet socket the error says only that the peer has gone (WIRE-24).
+            // For an inet socket the error says only that the peer has closed the connection
+            // (WIRE-24).
             libc::EPIPE | libc::ECONNRESET if libpcp::is_ipc_socket(self.fd) => Error::IPC,
             _ => Error::os(code),
         }
@@ -350,8 +352,8 @@ mod tests {
         Box::leak(Box::new(LoopState::new()))
     }
 
-    /// PDUs that were read ahead need no read, and come in their order; then the stream is read
-    /// (MAIN-53).
+    /// PDUs that were read ahead need no read, and are returned in their order; then the stream is
+    /// read (MAIN-53).
     #[test]
     fn read_ahead_is_taken_first() {
         step(|token| {
@@ -370,8 +372,8 @@ mod tests {
         });
     }
 
-    /// A part of a PDU asks for exactly the rest when nothing is to be read ahead, again after an
-    /// interruption, and as much as there is room for otherwise (WIRE-20).
+    /// After a part of a PDU, the next read is for exactly the rest if nothing is to be read ahead,
+    /// also after an interruption, and otherwise for as much as the buffer has room for (WIRE-20).
     #[test]
     fn part_of_a_pdu_asks_for_the_rest() {
         step(|token| {
@@ -416,7 +418,7 @@ mod tests {
         });
     }
 
-    /// What was read ahead of a PDU that is none is kept for the next receipt (WIRE-12).
+    /// The bytes that were read after a faulty PDU are kept for the next receipt (WIRE-12).
     #[test]
     fn failed_pdu_leaves_the_next_one() {
         step(|token| {
@@ -434,7 +436,7 @@ mod tests {
         });
     }
 
-    /// The length in bytes of the write that comes next, and its offset from the first one's.
+    /// The length of the next write in bytes, and its offset from the first write.
     fn write(step: Option<WriteStep>, start: *const u8) -> Option<(usize, usize)> {
         match step? {
             WriteStep::Write(7, first, size) => Some((first.addr() - start.addr(), size)),

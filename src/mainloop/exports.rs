@@ -44,7 +44,7 @@ pub unsafe extern "C-unwind" fn pmdaMain(dispatch: Option<Dispatch<'_>>) {
     }
 }
 
-/// Reads one PDU and serves it. No byte behind the PDU is read, since the agent may wait on the
+/// Reads one PDU and serves it. No byte after the PDU is read, since the agent may wait on the
 /// descriptor.
 ///
 /// # Returns
@@ -83,7 +83,7 @@ fn serve(dispatch: Option<Dispatch<'_>>, once: bool) -> c_int {
     };
     loop {
         if let Err(end) = serve_next(&mut main) {
-            // A panic there was logged.
+            // A panic in this step was logged.
             let _ = guarded(|token| main.let_go(token));
             return end;
         }
@@ -158,7 +158,7 @@ pub(crate) fn receive(incoming: &mut Incoming) -> Guarded<()> {
     Ok(())
 }
 
-/// Writes the PDU that is to be sent, if there is one.
+/// Writes the PDU that is to be sent, if any.
 ///
 /// # Errors
 /// Those of [`guarded`].
@@ -279,8 +279,8 @@ fn has_own_fetch(agent: Agent<'_>) -> bool {
 /// FETCH: fetches values. Returns them, for the result callback.
 ///
 /// If no code of the agent sees the result, it is in an arena, which saves 20,000 calls of malloc
-/// and free for 10,000 values of 64 bits. Then it is gone when it has been encoded, and nothing is
-/// returned.
+/// and free for 10,000 values of 64 bits. Such a result is freed when it has been encoded, and
+/// nothing is returned.
 ///
 /// # Errors
 /// As [`profile`].

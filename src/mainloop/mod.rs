@@ -159,7 +159,7 @@ impl<'call> MainLoop<'call> {
         let agent = self.agent;
         let callbacks = agent.ext.check_callback().is_some() || agent.ext.done_callback().is_some();
         // An agent with such callbacks, or one that has asked for the descriptor, may itself wait
-        // until there is more input: bytes that were read ahead would never arrive for it.
+        // for more input: bytes that were read ahead would never arrive for it.
         let mode = if self.once || callbacks || agent.loop_state.is_watched() {
             ReadMode::Exact
         } else {
@@ -298,8 +298,8 @@ impl<'call> MainLoop<'call> {
     }
 
     /// ERROR from pmcd: the end of a context, or something unexpected, which is logged (MAIN-12,
-    /// MAIN-23). For the end of a context it returns the agent's callback, if there is one, and the
-    /// context.
+    /// MAIN-23). For the end of a context it returns the agent's callback, if the agent has one,
+    /// and the context.
     fn notice(&self, token: &mut Token) -> Option<(EndContext, c_int)> {
         let agent = self.agent;
         let code = self.find(token, |_, _, pdu| decode::error(pdu)).ok()?;

@@ -21,8 +21,8 @@ use pmda_core::error::{Error, Result};
 use pmda_core::ident::MetricId;
 use pmda_core::log::Level;
 
-/// Stores the profile in the extension, for the fetches to come: the default method for profiles.
-/// The profile stays the caller's (FETCH-100).
+/// Stores the profile in the extension, for later fetches: the default method for profiles. The
+/// profile stays the caller's (FETCH-100).
 ///
 /// # Returns
 /// 0; `-EINVAL` when `pmda` is NULL; `-ENOMEM`.

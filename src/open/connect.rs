@@ -34,12 +34,12 @@ const NO_HANDSHAKE: c_int = -1;
 /// The state of the connection to pmcd.
 #[derive(Clone, Copy)]
 pub(crate) enum Connection {
-    /// It is open, with these descriptors for input and output.
+    /// The connection is open, with these descriptors for input and output.
     Open(c_int, c_int),
     /// pmcd will connect to this listening socket.
     Awaited(RawFd),
-    /// It cannot be opened. The process ends then: an agent without pmcd is of no use, and its
-    /// users expect it (CONN-2 to CONN-4).
+    /// The connection cannot be opened, and the process ends: an agent without pmcd is of no use,
+    /// and its users expect the end (CONN-2 to CONN-4).
     Impossible,
 }
 
@@ -144,10 +144,10 @@ impl Connect<'_> {
         }
     }
 
-    /// The port number: that of the service that is the socket name, or the agent's own.
+    /// The port number: that of the service with the socket's name, or the agent's own.
     ///
     /// # Errors
-    /// The error number, if there is no such service.
+    /// The error number, if no such service exists.
     fn port(&self) -> Result<c_int, c_int> {
         match self.ext.sockname() {
             Some(service) => socket::service_port(service.c_str()),
@@ -264,8 +264,8 @@ impl Connect<'_> {
                 self.log_exchange_failure(token, pdu.header.kind);
                 return Ok(0);
             }
-            // Nothing can be read. The C library takes that for the end of the stream, and the
-            // agent runs on.
+            // The descriptor cannot be read. The C library takes that for the end of the stream,
+            // and the agent runs on.
             Err(failure) if failure.code() == Error::EOF => {
                 self.log_exchange_failure(token, Kind(0));
                 return Ok(0);
@@ -309,7 +309,7 @@ impl Connect<'_> {
     }
 }
 
-/// Logs why there is no connection to pmcd.
+/// Logs why the agent has no connection to pmcd.
 fn give_up(journal: &mut Journal, why: fmt::Arguments<'_>) -> Connection {
     journal.notify(Level::Crit, why);
     Connection::Impossible
@@ -352,14 +352,14 @@ mod tests {
         (dispatch, ext)
     }
 
-    /// Such an agent, which connects by this kind of connection.
+    /// An agent that connects by this kind of connection.
     fn connecting(token: &mut Token, io: u32) -> (Dispatch<'static>, Ext<'static>, Connect<'static>) {
         let (dispatch, ext) = may_connect(token);
         ext.set_io(io);
         (dispatch, ext, Connect::new(token, dispatch).expect("it may connect"))
     }
 
-    /// One that awaits pmcd at a Unix socket in a directory of the test, and the listener's
+    /// An agent that awaits pmcd at a Unix socket in a directory of the test, and the listener's
     /// descriptor.
     fn awaiting(token: &mut Token, directory: &tempfile::TempDir) -> (Connect<'static>, RawFd) {
         let (_, ext, mut connect) = connecting(token, UNIX);
@@ -375,8 +375,8 @@ mod tests {
         tempfile::tempdir().expect("a directory")
     }
 
-    /// A connection on which our credentials were sent, and its stream, of which these bytes were
-    /// read before.
+    /// A connection on which our credentials were sent, and its stream; these bytes were read from
+    /// it before.
     fn sent(token: &mut Token, bytes: &[u8]) -> (Dispatch<'static>, Ext<'static>, Connect<'static>, UnixStream) {
         let (dispatch, ext, mut connect) = connecting(token, UNIX);
         let stream = if bytes.is_empty() {
@@ -390,7 +390,7 @@ mod tests {
         (dispatch, ext, connect, stream)
     }
 
-    /// Such a connection after pmcd has sent these bytes.
+    /// A connection after pmcd has sent these bytes.
     fn received(token: &mut Token, bytes: &[u8]) -> (Dispatch<'static>, Ext<'static>) {
         let (dispatch, ext, mut connect, _stream) = sent(token, bytes);
         assert!(connect.incoming.next(token, None).is_none());

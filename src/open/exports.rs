@@ -307,7 +307,7 @@ pub unsafe extern "C" fn pmdaSetLabelCallBack(dispatch: Option<Dispatch<'_>>, ca
     guard(|token| set_callback(token, dispatch, "label", Interface::has_labels, set));
 }
 
-/// Adds `PMDA_EXT_*` flags to an agent; there is no way to take one away (INIT-47).
+/// Adds `PMDA_EXT_*` flags to an agent; no function takes a flag away (INIT-47).
 ///
 /// # Safety
 /// `dispatch` is NULL or a dispatch table that `pmdaDaemon` or `pmdaDSO` has set up.

@@ -186,15 +186,15 @@ pub unsafe extern "C" fn pmdaEventClients(avp: Out<'_, pmAtomValue>) -> c_int {
     guard(|token| store(avp.member(), with(token, |queues, _| Ok(queues.clients()))?))
 }
 
-/// Installs a filter for a client and a queue, and grants access; the filter before it is released
+/// Installs a filter for a client and a queue, and grants access; an earlier filter is released
 /// (QUEUE-25). A NULL filter clears it.
 ///
 /// # Returns
 /// 0; `-EINVAL` for an unknown client or queue, or a filter without `apply` (E-12).
 ///
 /// # Safety
-/// `apply` and `release` may be called with `filter` until it is replaced or the client or queue
-/// has gone.
+/// `apply` and `release` may be called with `filter` until the filter is replaced, or the client or
+/// queue is removed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaEventSetFilter(
     context: c_int,
@@ -275,7 +275,7 @@ fn show_all(fetch: &mut QueueFetch, decoder: Function<pmdaEventDecodeCallBack>, 
     Ok(fetch.status.into_c())
 }
 
-/// The step between two calls. Returns whether there is another one.
+/// The step between two calls. Returns whether another call is due.
 ///
 /// # Errors
 /// Those of [`guarded`].

@@ -43,7 +43,7 @@ fn with<R>(
         queues.journal = Some(Journal::new());
     }
     let outcome = work(queues, arrays);
-    // Mostly there is none: `take` would write into it all the same.
+    // Mostly there is no journal, and `take` would write `None` all the same.
     if queues.journal.is_none() {
         return outcome;
     }
@@ -146,12 +146,12 @@ pub(crate) struct Release {
     client: Option<(c_int, Ending)>,
     /// True if queues that were shut down may have lost their last client.
     reaps: bool,
-    /// The filters of a queue that has gone.
+    /// The filters of a removed queue.
     leftovers: NoDropCell<Leftovers<Filter>>,
 }
 
 impl Release {
-    /// The release of a filter that was replaced, if there was one.
+    /// The release of the filter that was replaced, if any.
     fn new(replaced: Option<Filter>) -> Release {
         Release {
             replaced,
@@ -197,7 +197,7 @@ impl Release {
         }
     }
 
-    /// Frees the event array of a queue that has gone, and keeps its filters for release.
+    /// Frees the event array of a removed queue, and keeps its filters for release.
     fn clean_up(&mut self, token: &mut Token, leftovers: Leftovers<Filter>) {
         // The agent may have released the array already: its handle is a small number, which it can
         // guess.
@@ -271,14 +271,14 @@ impl QueueFetch {
         }
     }
 
-    /// Ends the fetch after a decoder has failed. Returns false: there is no call to be made.
+    /// Ends the fetch after a decoder has failed. Returns false: no call is due.
     #[cold]
     fn break_off(&mut self, queues: &mut Queues<EventBlock, Filter>, arrays: &mut EventArrays, error: Error) -> bool {
         queues.break_off(&mut self.session);
         self.outcome(arrays, Err(error))
     }
 
-    /// Returns true if there is a call to be made about the event that is shown.
+    /// Returns whether a call is due about the event that is shown.
     #[inline(always)]
     fn outcome(&mut self, arrays: &mut EventArrays, status: Result<()>) -> bool {
         match self.session.state {
@@ -310,7 +310,7 @@ impl QueueFetch {
         false
     }
 
-    /// Starts the fetch. Returns whether there is a call to be made.
+    /// Starts the fetch. Returns whether a call is due.
     #[inline(always)]
     pub(crate) fn start(&mut self, token: &mut Token) -> bool {
         let first = with(token, |queues, arrays| {
@@ -327,7 +327,7 @@ impl QueueFetch {
         })
     }
 
-    /// Goes on with the answer to the last call. Returns whether there is another one.
+    /// Goes on with the answer to the last call. Returns whether another call is due.
     #[inline(always)]
     pub(crate) fn resume(&mut self, token: &mut Token, answer: c_int) -> bool {
         let next = with(token, |queues, arrays| {

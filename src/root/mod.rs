@@ -147,7 +147,7 @@ pub(crate) enum RootAnswer<'call> {
     Started(Out<'call, c_int>, [Out<'call, c_int>; 2]),
     /// The exit status of a process. The process is the outcome (ROOT-38).
     Ended(Out<'call, c_int>),
-    /// Nothing but that the answer has come (ROOT-39).
+    /// The answer says nothing but that it has arrived (ROOT-39).
     Terminated,
     /// Version and features of a server, which introduces itself without a request.
     Introduced(Out<'call, c_int>, Out<'call, c_int>),
@@ -228,8 +228,9 @@ fn close(token: &mut Token, descriptors: [RawFd; 2]) {
     token.apart(|| descriptors.into_iter().for_each(socket::close));
 }
 
-/// Stores a name and a NUL in a buffer, if there is one, and returns the length of the name. An
-/// empty name is no error for a buffer of size 0; otherwise it becomes an empty string.
+/// Stores a name and a NUL in a buffer, unless the buffer is NULL, and returns the length of the
+/// name. An empty name is no error for a buffer of size 0; otherwise it becomes an empty string
+///
 ///
 /// # Errors
 /// `-E2BIG` when the buffer is too small.
@@ -276,8 +277,8 @@ impl Connecting {
     /// Opens the socket. Returns it, and the address to connect it to.
     ///
     /// # Errors
-    /// The negated errno, which is logged, if there is no socket; `-EPERM` for a path that is too
-    /// long.
+    /// The negated errno, which is logged, if the socket cannot be opened; `-EPERM` for a path that
+    /// is too long.
     pub(crate) fn open(&mut self, token: &mut Token) -> Result<(RawFd, Address)> {
         let opened = socket::open();
         let socket = opened.inspect_err(|error| {

@@ -111,7 +111,8 @@ impl Lock {
                 return false;
             } else if state & CONTENDED != 0 || self.exchange(state, state | CONTENDED) {
                 self.ask_kernel(libc::FUTEX_WAIT, (state | CONTENDED) as u32);
-                // Others may still sleep, so the next to free it wakes one of them.
+                // Other threads may still sleep, so the next holder wakes one of them when it frees
+                // the lock.
                 taken = me | CONTENDED;
             }
         }

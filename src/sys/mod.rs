@@ -145,10 +145,10 @@ extern "C" fn seed() {
     }
 }
 
-// The files behind an agent's descriptors. They are never closed here (CONN-9).
+// The files that an agent's descriptors lead to. They are never closed here (CONN-9).
 
-/// The identity of the file behind a descriptor. It tells a pipe or socket from another one that
-/// got the same descriptor after a close; a duplicate of a descriptor has the same identity.
+/// The identity of the file that a descriptor leads to. It tells a pipe or socket from another one
+/// that got the same descriptor after a close; a duplicate of a descriptor has the same identity.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct StreamId {
     device: libc::dev_t,
@@ -156,7 +156,7 @@ pub(crate) struct StreamId {
 }
 
 impl StreamId {
-    /// The file behind a descriptor; `None` if the descriptor is not open.
+    /// The file that a descriptor leads to; `None` if the descriptor is not open.
     pub(crate) fn of(fd: RawFd) -> Option<StreamId> {
         let mut status = MaybeUninit::<libc::stat64>::uninit();
         // SAFETY: there is room for the structure, which is filled in when the call succeeds.
@@ -168,9 +168,9 @@ impl StreamId {
     }
 }
 
-/// Returns whether a descriptor is a socket or a pipe without a name: data that wait in one are
-/// gone when it is closed, and another one has another [`StreamId`]. A FIFO or a file may be opened
-/// again.
+/// Returns whether a descriptor is a socket or a pipe without a name: data that wait in it are lost
+/// when it is closed, and another socket or pipe has another [`StreamId`]. A FIFO or a file may be
+/// opened again.
 pub(crate) fn is_nameless(fd: RawFd) -> bool {
     // From linux/magic.h.
     const PIPEFS_MAGIC: i128 = 0x5049_5045;

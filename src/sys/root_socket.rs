@@ -1,7 +1,7 @@
 //! The socket to pmdaroot: one message for each call, and descriptors that travel beside messages.
 //!
 //! The functions that may wait ([`connect`], [`send`], [`receive`]) are called between steps, and
-//! own nothing. So a thread that is cancelled in one of them leaves nothing behind.
+//! own nothing. So a thread that is cancelled in one of them leaks nothing.
 
 use std::ffi::c_int;
 use std::os::fd::RawFd;
@@ -46,7 +46,7 @@ pub(crate) fn connect(fd: RawFd, address: &Address) -> Result<usize> {
 }
 
 /// Sends a message in one piece, with two descriptors unless one of them is negative (ROOT-10,
-/// ROOT-24). A peer that has gone is an error, not a signal.
+/// ROOT-24). A peer that has closed the socket is an error, not a signal.
 ///
 /// # Errors
 /// `-EPERM`, that is -1, whatever the cause.
@@ -64,10 +64,10 @@ pub(crate) unsafe fn send(fd: RawFd, message: *const u8, len: usize, descriptors
     usize::try_from(sent).map_err(|_| FAILED)
 }
 
-/// Receives the bytes that are there, `size` at most (ROOT-11). With descriptors, it receives a
-/// message and the two descriptors beside it. If there are fewer or more, or the kernel has cut
-/// some off, all are closed (ROOT-25, R-7). An interruption does not end the wait: otherwise the
-/// next request would read this answer.
+/// Receives the bytes that have arrived, `size` at most (ROOT-11). With descriptors, it receives a
+/// message and the two descriptors that come with the message. If there are fewer or more, or the
+/// kernel has cut some off, all are closed (ROOT-25, R-7). An interruption does not end the wait:
+/// otherwise the next request would read this answer.
 ///
 /// # Safety
 /// `buffer` is writable for `size` bytes.
@@ -244,7 +244,7 @@ impl Address {
     }
 }
 
-/// Opens a socket, close-on-exec, of which libpcp knows. It is not connected yet (ROOT-33).
+/// Opens a close-on-exec socket that libpcp knows. It is not connected yet (ROOT-33).
 ///
 /// # Errors
 /// The negated errno.

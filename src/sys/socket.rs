@@ -110,11 +110,11 @@ fn last() -> c_int {
     io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
-/// The port of a service, in the byte order of the network: the C library uses that as if it were
-/// in host order (CONN-3, MAIN-50).
+/// The port of a service, in the byte order of the network: the C library uses this number as if it
+/// were in host order (CONN-3, MAIN-50).
 ///
 /// # Errors
-/// The error number, which may be 0, if there is no such service.
+/// The error number, which may be 0, if no such service exists.
 pub(crate) fn service_port(name: &CStr) -> Result<c_int, c_int> {
     // SAFETY: errno is this thread's own, and the name is a C string. The entry, if any, stays
     // valid until the next call of the function, and is read at once.
@@ -175,7 +175,8 @@ impl SocketFailure {
         }
     }
 
-    /// There is no path for a socket in the file system: the C library passes NULL to `unlink`.
+    /// The agent has no path for a socket in the file system: the C library passes NULL to
+    /// `unlink`.
     pub(crate) fn without_path() -> SocketFailure {
         SocketFailure {
             step: "unlink",
@@ -205,7 +206,8 @@ impl SocketFailure {
     }
 }
 
-/// Opens a socket that listens in the file system. Its path stays there afterwards (CONN-4).
+/// Opens a socket that listens in the file system. Its path stays in the file system afterwards
+/// (CONN-4).
 ///
 /// # Errors
 /// The step that has failed.
@@ -337,7 +339,7 @@ fn let_group_in(file: &OwnedFd) -> Result<(), Errno> {
     rustix::fs::chmod(path.c_str(), Mode::from_raw_mode(0o660))
 }
 
-/// The user that PCP runs as (`PCP_USER`), and its group. If there is no such user, a warning is
+/// The user that PCP runs as (`PCP_USER`), and its group. If the user does not exist, a warning is
 /// logged.
 fn owner(journal: &mut Journal) -> Option<(libc::uid_t, libc::gid_t)> {
     let name = libpcp::optional_config(c"PCP_USER").and_then(|mut name| {

@@ -127,7 +127,7 @@ macro_rules! view {
             ///
             /// # Safety
             #[doc = $contract]
-            /// That holds for `'call`.
+            /// The contract holds for `'call`.
             #[allow(dead_code, reason = "some come from C alone, as arguments")]
             pub(crate) unsafe fn new(pointer: *mut $structure) -> Option<$name<'call>> {
                 std::ptr::NonNull::new(pointer).map(|pointer| $name(pointer, std::marker::PhantomData))
@@ -164,7 +164,7 @@ macro_rules! view {
                 ///
                 /// # Safety
                 /// With this value the structure still fulfils the contract of the view, for as
-                /// long as the value is there.
+                /// long as the structure has the value.
                 pub unsafe fn $put(self, value: $put_type) {
                     // SAFETY: the structure is valid for writes and no reference to the field
                     // exists, as for `fields`. The caller answers for the value.
@@ -253,7 +253,7 @@ impl<'call> CText<'call> {
             .ok_or(Error::ENOMEM)
     }
 
-    /// The text behind a pointer; `None` for NULL.
+    /// The text that a pointer leads to; `None` for NULL.
     ///
     /// # Safety
     /// `text` is NULL or a NUL terminated string. It stays so, unchanged, while [`CText::bytes`] of
@@ -461,7 +461,7 @@ impl<'call> Out<'call, pmAtomValue> {
 }
 
 impl Out<'_, c_int> {
-    /// Adds to the number that is there, if C wants it.
+    /// Adds to the number that C has stored, if C wants it.
     pub(crate) fn add(self, number: c_int) {
         if !self.0.is_null() {
             // SAFETY: not NULL, hence valid for a write by the contract of `new`, and for a read as

@@ -9,7 +9,7 @@ use crate::view::types::{pmAtomValue, pmValueBlock};
 use pmda_core::error::{Error, Result};
 
 view! {
-    /// An atom. The type that comes with it tells which member C has filled in.
+    /// An atom. The type that is passed with it tells which member C has filled in.
     Parameter of pmAtomValue, contract
     "`pointer` is NULL, or points to the member for its type: a string is NULL or terminated, a value block NULL or as \
      long as it says."
@@ -103,7 +103,7 @@ impl<'call> CBytes<'call> {
     }
 }
 
-/// A text that C gives with a length. It ends there, or at a NUL before.
+/// A text that C passes with a length. It ends at that length, or at an earlier NUL.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct CField<'call> {
     start: *const c_char,
@@ -210,7 +210,7 @@ impl<'call> CBuffer<'call> {
         unsafe { std::slice::from_raw_parts(start, len) }
     }
 
-    /// Stores bytes at an offset, if there is a buffer.
+    /// Stores bytes at an offset, unless the buffer is NULL.
     ///
     /// # Panics
     /// When they do not fit.
@@ -228,7 +228,7 @@ impl<'call> CBuffer<'call> {
     /// Stores a text and a NUL.
     ///
     /// # Errors
-    /// `-E2BIG` when they do not fit, or there is no buffer.
+    /// `-E2BIG` when they do not fit, or the buffer is NULL.
     pub(crate) fn write_text(self, text: &[u8]) -> Result<()> {
         match self.raw_parts() {
             Ok((_, size)) if size > text.len() => {

@@ -36,7 +36,7 @@ pub(crate) struct NewEvent<'call> {
 }
 
 impl<'call> NewEvent<'call> {
-    /// The event behind two pointers. Nothing is read yet.
+    /// The event that two pointers lead to. Nothing is read yet.
     ///
     /// # Safety
     /// `data` is NULL or readable for `size` bytes, `when` is NULL or points to a `struct timeval`,
@@ -56,7 +56,7 @@ impl<'call> NewEvent<'call> {
     }
 }
 
-/// The time and data of one event, at an address that does not change, with a NUL behind the data
+/// The time and data of one event, at an address that does not change, with a NUL after the data
 /// (QUEUE-12).
 ///
 /// The agent's decoders and filters get the address, and may write to both (QUEUE-31). So Rust
@@ -155,7 +155,7 @@ impl EventView {
         self.start.as_ptr().wrapping_byte_add(DATA).cast()
     }
 
-    /// The beginning of the data, of which there are `size` bytes, for debug output.
+    /// The beginning of the data, which have `size` bytes, for debug output.
     pub(crate) fn excerpt(self, size: usize) -> Excerpt {
         Excerpt::new(size, |buffer| {
             let len = buffer.len().min(size);

@@ -44,7 +44,7 @@ type TextArray<'call> = Array<'call, Option<CText<'call>>>;
 /// for.
 pub(crate) struct InstanceList {
     list: Instances<'static>,
-    /// The number of instances for which those of its lists that are there have room.
+    /// The number of instances for which its lists have room (a list may be missing).
     capacity: usize,
 }
 
@@ -99,8 +99,8 @@ impl InstanceList {
         Ok(list)
     }
 
-    /// A list without instances, from lists with room for `capacity` elements; `None` for one that
-    /// is not there.
+    /// A list without instances, from lists with room for `capacity` elements; `None` for a list
+    /// that is missing.
     ///
     /// # Errors
     /// `-ENOMEM`.
@@ -126,10 +126,10 @@ impl InstanceList {
         })
     }
 
-    /// Adds an instance to those lists that are there.
+    /// Adds an instance to the lists that are not missing.
     ///
     /// # Errors
-    /// `-ENOMEM`, also if there is no room for it; the list is as before.
+    /// `-ENOMEM`, also without room for the instance; the list is as before.
     fn push(&mut self, inst: c_int, name: &[u8]) -> Result<()> {
         let (list, position) = (self.list, self.list.count() as usize);
         let count = c_int::try_from(position + 1).map_err(|_| Error::ENOMEM)?;

@@ -106,7 +106,7 @@ impl<F> Callback for Option<F> {
     type Function = F;
 }
 
-/// The function behind a callback type of C, which `view/types.rs` declares.
+/// The function of a callback type of C, which `view/types.rs` declares.
 pub(crate) type Function<C> = <C as Callback>::Function;
 
 /// Runs when a PDU has arrived.
@@ -172,8 +172,8 @@ impl Dispatch<'_> {
         Interface(self.comm().interface.into())
     }
 
-    /// Stores the methods that this interface version has. Nothing behind them is touched: the
-    /// structure may end there (INIT-1).
+    /// Stores the methods that this interface version has. Nothing after them is touched: the
+    /// structure may end with them (INIT-1).
     pub(crate) fn set_methods(self, methods: &pmdaInterface, interface: Interface) {
         self.set_profile(methods.profile);
         self.set_fetch(methods.fetch);
@@ -309,7 +309,7 @@ view! {
         direct [set_direct]: e_direct as c_int;
         /// The agent's domain.
         domain [set_domain]: e_domain as c_int;
-        /// Handle of the help database, negative when there is none.
+        /// Handle of the help database, negative for none.
         help [set_help]: e_help as c_int;
         /// The client context of the request.
         context [set_context]: e_context as c_int;
@@ -417,8 +417,8 @@ pub(crate) struct ExtTexts<'call> {
     pub(crate) helptext: Option<CText<'call>>,
 }
 
-/// Makes an extension that is zero but for its texts. It is never freed. The texts are behind it in
-/// the same block: so an agent that stores others in their place leaks nothing.
+/// Makes an extension that is zero but for its texts. It is never freed. The texts follow it in the
+/// same block, so an agent that stores other texts in their place leaks nothing.
 ///
 /// # Errors
 /// `-ENOMEM`.

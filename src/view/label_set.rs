@@ -20,8 +20,8 @@ use pmda_core::constants::{PM_IN_NULL, PM_LABEL_COMPOUND};
 use pmda_core::error::{Error, Result};
 use pmda_core::labels::{self, JsonLabels, Label, Span};
 
-/// A label set in C's memory. Only its owner changes it, which frees what it points to, and no code
-/// of C runs meanwhile: so there are references to it, and labels borrow it.
+/// A label set in C's memory. Only its owner changes it and frees its blocks, and no code of C runs
+/// meanwhile. So Rust may have references to it, and labels borrow it.
 ///
 /// ```
 /// # use pcp_pmda::view::label_set::LabelSet;
@@ -44,7 +44,7 @@ use pmda_core::labels::{self, JsonLabels, Label, Span};
 pub struct LabelSet(pmLabelSet);
 
 impl LabelSet {
-    /// The set behind a pointer; `None` for NULL.
+    /// The set that a pointer leads to; `None` for NULL.
     ///
     /// # Safety
     /// `set` is NULL, or points to a label set that nobody changes during `'s`. Its text and its
@@ -55,7 +55,7 @@ impl LabelSet {
         unsafe { set.cast::<LabelSet>().as_ref() }
     }
 
-    /// The set behind a pointer, to be changed; `None` for NULL.
+    /// The set that a pointer leads to, to be changed; `None` for NULL.
     ///
     /// # Safety
     /// As [`LabelSet::shared`]. Text, array and hash are blocks from malloc, which may be freed and
@@ -307,7 +307,7 @@ impl<'call> LabelSets<'call> {
         Ok(count)
     }
 
-    /// Stores the labels that are configured for the host, where there are none so far (LABEL-26).
+    /// Stores the labels that are configured for the host, in place of NULL (LABEL-26).
     ///
     /// # Errors
     /// Those of libpcp.
@@ -317,7 +317,7 @@ impl<'call> LabelSets<'call> {
         status
     }
 
-    /// Stores the label of an agent's domain, where there are none so far (LABEL-25).
+    /// Stores the label of an agent's domain, in place of NULL (LABEL-25).
     ///
     /// # Errors
     /// Those of libpcp.

@@ -37,10 +37,11 @@ use pmda_core::table_index::{SHORT, Table};
 /// a view is made anew after each call into C.
 ///
 /// The compiler keeps a view within the call that it came by (`'call`), and not within the step. A
-/// lifetime of the step would borrow the step's `Token`, which each log line and each lock wants for
-/// itself. So it is for the machines between calls to keep none of an agent's tables: what they keep
-/// are the arguments of the call, which stay as long as it runs, and addresses that are handed back
-/// to the agent's callbacks and not followed (F-14).
+/// lifetime of the step would borrow the step's `Token`, which each log line and each lock needs
+/// for itself. So the structures that live between calls must not keep any of an agent's tables,
+/// and the compiler does not check that. They keep the arguments of the call, which stay as long as
+/// the call runs, and addresses that are handed back to the agent's callbacks and not followed
+/// (F-14).
 #[derive(Clone, Copy, Debug)]
 pub struct Array<'call, T> {
     first: *mut T,
@@ -83,7 +84,7 @@ impl<T: Copy> Array<'_, T> {
         self.count as usize
     }
 
-    /// Returns whether there are no elements.
+    /// Returns whether the array has no elements.
     pub const fn is_empty(self) -> bool {
         self.len() == 0
     }
@@ -126,7 +127,7 @@ impl<T: Copy> Array<'_, T> {
         unsafe { slice(self.first, self.count) }
     }
 
-    /// The element at an index, or `None` behind the end.
+    /// The element at an index, or `None` beyond the end.
     pub fn get(self, index: usize) -> Option<T> {
         self.entries().get(index).map(Cell::get)
     }
@@ -246,7 +247,7 @@ impl<T: Copy> CVec<T> {
         Ok(address)
     }
 
-    /// The element behind the last one, not written yet, in a larger block if the present one is full.
+    /// The element after the last one, not written yet, in a larger block if the present one is full.
     ///
     /// # Errors
     /// `-ENOMEM`; the array is as it was.
@@ -279,7 +280,7 @@ impl<T: Copy> CVec<T> {
     }
 }
 
-/// Types of C of which any bytes are a value.
+/// Types of C for which any bytes are a value.
 ///
 /// # Safety
 /// A value has no parts but integers, raw pointers, functions that may be NULL, and unions and
@@ -337,7 +338,7 @@ impl<T> Block<T> {
     /// memory" only.
     ///
     /// # Errors
-    /// `-ENOMEM` when there is no memory, or the size does not fit.
+    /// `-ENOMEM` without memory, or when the size does not fit.
     pub(crate) fn zeroed(count: usize) -> Result<Block<T>> {
         // calloc refuses a product that does not fit.
         let start = calloc(count.max(1), size_of::<T>().max(1));
@@ -377,7 +378,7 @@ impl<T> Block<T> {
         Ok(block)
     }
 
-    /// Writes a value to the start of the block. What was there is not dropped.
+    /// Writes a value to the start of the block. The old value is not dropped.
     pub(crate) fn put(&mut self, value: T) -> &mut T {
         const { assert!(align_of::<T>() <= ALIGNMENT) };
         // SAFETY: the block has room for one element at least, nobody else has it, and its
@@ -408,7 +409,7 @@ impl<T> Drop for Block<T> {
     }
 }
 
-/// A copy of `text` with a NUL behind it, in a block of its own.
+/// A copy of `text` and a NUL, in a block of its own.
 ///
 /// # Errors
 /// `-ENOMEM`.

@@ -1,10 +1,10 @@
 //! Typed views of C's structures, arguments and memory.
 //!
-//! Each view has one unsafe constructor, whose contract is what C has to ensure, and safe functions
-//! that copy fields out. Agents rewrite their structures at any time, so there is no reference to
-//! one of them. Exceptions are structures that only their owner changes, while no code of C runs:
-//! label sets (`label_set`), nodes of a name space (`sys/libpcp/pmns`), and the
-//! bytes of texts and lists.
+//! Each view has one unsafe constructor, whose contract says what C has to ensure, and safe
+//! functions that copy fields out. Agents rewrite their structures at any time, so Rust has no
+//! reference to any of them. Exceptions are structures that only their owner changes, while no code
+//! of C runs: label sets (`label_set`), nodes of a name space (`sys/libpcp/pmns`), and the bytes of
+//! texts and lists.
 //!
 //! This module and `sys` are no crate of their own, although cargo would then keep the order between
 //! them and the rest: some 370 items would have to be public, cbindgen reads the headers from one

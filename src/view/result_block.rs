@@ -150,7 +150,7 @@ pub(crate) struct CResult<'call> {
     out: Out<'call, *mut pmdaResult>,
     memory: ResultMemory<'call>,
     block: ResultBlock,
-    /// The number of value sets that there will be.
+    /// The number of value sets that the result will have.
     sets: usize,
     /// The number of finished value sets.
     filled: usize,
@@ -204,7 +204,7 @@ impl<'call> CResult<'call> {
         }
     }
 
-    /// Stores the set under construction, or NULL when it has gone.
+    /// Stores the set under construction, or NULL if it was freed.
     #[inline(always)]
     fn put(&self) {
         // SAFETY: `at` returns a place in the block, which this fetch alone has.
@@ -214,7 +214,7 @@ impl<'call> CResult<'call> {
     /// Starts the set of a metric with about `values` values, all of one encoding.
     ///
     /// # Errors
-    /// `-ENOMEM`; there is no set then.
+    /// `-ENOMEM`; then no set is under construction.
     #[inline(always)]
     pub(crate) fn open(&mut self, pmid: MetricId, values: usize, encoding: Encoding) -> Result<()> {
         self.set = ValueSetBuilder::new(&mut self.memory, pmid, values, encoding)?;
@@ -226,7 +226,7 @@ impl<'call> CResult<'call> {
     ///
     /// # Errors
     /// The error of the value, or `-ENOMEM` for its block (FETCH-53): the set is as before.
-    /// `-ENOMEM` if the set cannot grow: it is gone, with its values (F-6), and
+    /// `-ENOMEM` if the set cannot grow: then it was freed with its values (F-6), and
     /// [`CResult::is_open`] is false.
     #[inline(always)]
     pub(crate) fn add(&mut self, kind: c_int, inst: c_int, atom: &Atom) -> Result<()> {
@@ -243,7 +243,7 @@ impl<'call> CResult<'call> {
     /// Makes room for more values in the set under construction, which may move it.
     ///
     /// # Errors
-    /// `-ENOMEM`; the set is gone then, with its values (F-6).
+    /// `-ENOMEM`; then the set was freed with its values (F-6).
     #[cold]
     fn grow(&mut self) -> Result<()> {
         let grown = self.set.grow(&mut self.memory);
@@ -257,7 +257,7 @@ impl<'call> CResult<'call> {
         self.filled
     }
 
-    /// Returns whether there is a set under construction.
+    /// Returns whether a set is under construction.
     pub(crate) fn is_open(&self) -> bool {
         self.set.is_open()
     }
@@ -312,7 +312,7 @@ const FIRST_VALUES: usize = 16;
 /// A value set under construction, in a block of its own. It has no destructor, since a callback
 /// may leave by `longjmp`.
 struct ValueSetBuilder {
-    /// The set, or NULL if there is none. It may move when a value is added.
+    /// The set, or NULL. It may move when a value is added.
     start: *mut pmValueSet,
     /// The number of values that fit into the block.
     capacity: usize,
@@ -365,12 +365,12 @@ impl ValueSetBuilder {
         size.and_then(|size| size.checked_add(SET_HEADER)).ok_or(Error::ENOMEM)
     }
 
-    /// Returns whether there is a set.
+    /// Returns whether the set exists.
     fn is_open(&self) -> bool {
         !self.start.is_null()
     }
 
-    /// Returns whether there is no room for one more value.
+    /// Returns whether the set has no room for one more value.
     #[inline(always)]
     fn is_full(&self) -> bool {
         self.tally.count() >= self.capacity
@@ -379,7 +379,7 @@ impl ValueSetBuilder {
     /// Makes room for twice as many values, or for the first ones.
     ///
     /// # Errors
-    /// `-ENOMEM`; the set is gone then, with its values (F-6).
+    /// `-ENOMEM`; then the set was freed with its values (F-6).
     #[cold]
     fn grow(&mut self, memory: &mut ResultMemory<'_>) -> Result<()> {
         let capacity = self.capacity.saturating_mul(2).max(FIRST_VALUES);
@@ -398,7 +398,7 @@ impl ValueSetBuilder {
     /// Moves the set into a block with room for `capacity` values, and returns its address.
     ///
     /// # Errors
-    /// `-ENOMEM`, also if there is no set; the old block is as it was.
+    /// `-ENOMEM`, also without a set; the old block is as it was.
     fn moved(&self, memory: &mut ResultMemory<'_>, capacity: usize) -> Result<*mut pmValueSet> {
         if self.start.is_null() {
             return Err(Error::ENOMEM);
@@ -437,7 +437,7 @@ impl ValueSetBuilder {
         self.tally.stored();
     }
 
-    /// Ends the set with its `numval`, and returns it; NULL when there is none.
+    /// Ends the set with its `numval`, and returns it; NULL without a set.
     #[inline(always)]
     fn close(&mut self) -> *mut pmValueSet {
         let start = std::mem::replace(&mut self.start, ptr::null_mut());
@@ -544,7 +544,7 @@ impl Arena {
         self.chunks.try_reserve(1).map_err(|_| Error::ENOMEM)?;
         chunk.try_reserve_exact(words.max(next)).map_err(|_| Error::ENOMEM)?;
         let start = chunk.as_mut_ptr();
-        // This does not allocate: there is room for one more.
+        // This does not allocate: the list has room for one more.
         self.chunks.push(chunk);
         self.used = words;
         Ok(start.cast())

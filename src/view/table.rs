@@ -117,7 +117,7 @@ impl<'call> MetricTable<'call> {
 }
 
 view! {
-    /// One classic instance domain of an agent's table; or our node that stands for a cached one
+    /// One classic instance domain of an agent's table; or our node that stands for a cached domain
     /// during a walk.
     Indom of pmdaIndom, contract "`pointer` is NULL or points to an instance domain with its instances."
     fields {
@@ -177,8 +177,8 @@ impl IndomNode {
     /// The node in the form that `e_idp` leads to.
     #[inline(always)]
     pub(crate) fn view(&'static self) -> Indom<'static> {
-        // It fulfils the contract of `Indom::new`: the layout is that of the structure, as is
-        // asserted above; the node is static, and has no instances.
+        // The node fulfils the contract of `Indom::new`: its layout is that of the structure, as is
+        // asserted above; it is static, and has no instances.
         Indom(ptr::NonNull::from(self).cast(), PhantomData)
     }
 
@@ -302,7 +302,7 @@ pub(crate) struct ListKey {
 }
 
 impl<'call> Profile<'call> {
-    /// The element for a domain: the first one, if there are several.
+    /// The element for a domain: the first one, if the profile has several.
     pub(crate) fn element(self, indom: InDom, forgotten: u32) -> Option<ProfileElement<'call>> {
         let elements = self.elements();
         let mut elements = elements.entries().iter().map(Cell::get);

@@ -121,7 +121,7 @@ pub struct pmdaExt {
     pub e_nmetrics: c_int,
     /// Number of classic instance domains.
     pub e_nindoms: c_int,
-    /// Handle of the help database, negative when there is none.
+    /// Handle of the help database, negative for none.
     pub e_help: c_int,
     /// The profile received last.
     pub e_prof: *mut pmProfile,
@@ -173,7 +173,7 @@ pub type pmdaUpdatePMNS = Option<unsafe extern "C-unwind" fn(*mut pmdaExt, *mut 
 pub type pmdaUpdateText = Option<unsafe extern "C-unwind" fn(*mut pmdaExt, pmID, c_int, *mut *mut c_char) -> c_int>;
 /// Fills in the second metric, a copy of the first one with the given number (DYN-21).
 pub type pmdaUpdateMetric = Option<unsafe extern "C-unwind" fn(*mut pmdaMetric, *mut pmdaMetric, c_int)>;
-/// Tells how many metrics there are to copy, and how many copies of each (DYN-20).
+/// Tells how many metrics are to be copied, and how many copies of each (DYN-20).
 pub type pmdaCountMetrics = Option<unsafe extern "C-unwind" fn(*mut c_int, *mut c_int)>;
 
 /// Makes records of an event: array, data, size, time, cookie.

@@ -157,7 +157,7 @@ impl Atom {
 pub(crate) struct ValueBlock<'b>(NonNull<pmValueBlock>, PhantomData<&'b pmValueBlock>);
 
 impl<'b> ValueBlock<'b> {
-    /// The block behind a pointer; `None` for NULL.
+    /// The block that a pointer leads to; `None` for NULL.
     ///
     /// # Safety
     /// `block` is NULL, or a value block that is as long as its header says and stays unchanged for

@@ -209,7 +209,7 @@ fn result(store: StoreRequest<'_>) -> Result<Block<u64>> {
     let result: &mut pmdaResult = pieces.item(start, 0);
     result.timestamp.tv_sec = store.sec.into();
     result.timestamp.tv_usec = store.usec.into();
-    // It fits: it arrived as an int.
+    // The number fits, since it arrived as an int.
     result.numpmid = store.metrics as i32;
     for (index, set) in store.sets().enumerate() {
         let head = plan.add(set_size(set.numval)?)?;

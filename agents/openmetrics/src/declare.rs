@@ -145,7 +145,7 @@ impl OpenMetrics {
             if let Some(metric) = source.metric(index).filter(|metric| metric.is_shown) {
                 let is_declared = declare(m, metric, index, cluster, &source_name);
                 if !forgets {
-                    // It is declared once, and the declaration has the text.
+                    // A metric is declared once, and the declaration keeps the help text.
                     metric.help = String::new();
                 }
                 if !is_declared {

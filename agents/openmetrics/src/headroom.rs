@@ -36,7 +36,7 @@ pub fn has_for_document(length: usize) -> bool {
     length.saturating_mul(FORMS) < HEADROOM / 4 || has(length.saturating_mul(FORMS))
 }
 
-/// What a new thread may need, in bytes: glibc's allocator sets so many addresses aside for it.
+/// The bytes that a new thread may need: glibc's allocator sets aside this many addresses for it.
 const THREAD: usize = 64 << 20;
 
 /// Returns true if there is memory for so many new threads. A thread that has none ends the process.

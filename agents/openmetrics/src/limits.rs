@@ -1,4 +1,4 @@
-//! What the agent bounds, so that no source costs more than its own values.
+//! The limits that keep a source from costing more than its own values.
 
 use std::time::Duration;
 
@@ -48,13 +48,13 @@ pub const FRESH: Duration = Duration::from_secs(60);
 /// The most connections at a time, if the limit of descriptors allows them.
 pub const CONNECTIONS: usize = 4 * SOURCES as usize;
 
-/// What may come from the network before the head of a reply is complete, in bytes.
+/// The bytes that may arrive from the network before the head of a reply is complete.
 pub const HEAD: usize = 256 << 10;
 
-/// What may come behind the head, in bytes, beside so many bytes for each of the body: a body in
-/// pieces of a byte has lengths and ends around each, and TLS more than that.
+/// The bytes that may arrive after the head, beyond [`WIRE_BYTES`] for each byte of the body: a
+/// body in pieces of one byte has a length and a line end around each piece, and TLS adds more.
 pub const BESIDE_BODY: usize = 1 << 20;
-/// As above: the bytes for each of the body.
+/// The bytes that may arrive for each byte of the body.
 pub const WIRE_BYTES: usize = 32;
 
 /// The most pieces in which a document comes, beside one for each so many bytes of it: each piece is

@@ -1,4 +1,4 @@
-//! What proves who asks: passwords, tokens, the values of headers.
+//! Secrets that prove who asks: passwords, tokens, the values of headers.
 
 /// A text that goes to its server, and nowhere else: it can be neither printed nor logged, and
 /// nothing that has one derives `Debug`.

@@ -88,7 +88,7 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// A folder; the files of a sorted one come in the order of their paths, which gives sources
+    /// A folder. The files of a sorted folder are in the order of their paths, which gives sources
     /// the same numbers on each host.
     #[must_use]
     pub fn new(path: &Path, is_sorted: bool) -> Folder {

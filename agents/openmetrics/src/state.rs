@@ -113,12 +113,12 @@ impl OpenMetrics {
             nothing: Indom::new(),
             changes: Changes::default(),
         };
-        // It is the first name, or there already.
+        // `CONTROL` is the first name, or has its number already.
         let _ = agent.clusters.number(CONTROL);
         agent.show_sources();
         agent.look(Instant::now());
         let all: Vec<u32> = agent.sources.keys().copied().collect();
-        // Those that take longer are fetched on in the background.
+        // The fetches of slower sources go on in the background.
         agent.fetch(&all, Instant::now(), timeout, false);
         log::info!("Ready to process requests");
         Ok(agent)
@@ -138,7 +138,7 @@ impl OpenMetrics {
                 .collect(),
             _ => Vec::new(),
         };
-        // Where nothing is forgotten, only a source without metrics may have new names.
+        // If nothing is ever forgotten, only a source without metrics may have new names.
         let is_due = |source: &Source| {
             let age = source.fetched.map(|fetched| now.saturating_duration_since(fetched));
             !source.is_gone
@@ -187,8 +187,8 @@ impl OpenMetrics {
         log::info!("{}.{CONTROL}.debug: set to {}", self.root, u32::from(is_debug));
     }
 
-    /// Takes over new sources and those that have moved, come back or gone, if a folder has
-    /// changed since the last look. Files count at most each [`LOOK`].
+    /// Takes over sources that are new, have moved, were removed or exist again, if a folder has
+    /// changed since the last look. Changed files are looked for at most once in [`LOOK`].
     fn look(&mut self, now: Instant) {
         let with_files = self
             .looked
@@ -249,8 +249,8 @@ impl OpenMetrics {
         self.changes.sources.push(cluster);
     }
 
-    /// Gives the control metrics an instance for each source there ever was, with a status if it is
-    /// there now, and saves the numbers of sources.
+    /// Gives the control metrics an instance for each source that has ever existed, with a status
+    /// if the source exists now, and saves the numbers of sources.
     fn show_sources(&mut self) {
         self.clusters.save();
         for (cluster, name) in self.clusters.names() {
@@ -305,9 +305,9 @@ impl OpenMetrics {
         }
     }
 
-    /// Fetches sources side by side, and takes their documents as they come. It waits so long for
-    /// those that usually come in time. A document that comes late belongs to the next request for
-    /// values (`is_for_values`), whatever is asked in between.
+    /// Fetches sources side by side, and takes their documents as they come. It waits up to `limit`
+    /// for sources that are usually in time. A late document belongs to the next request for values
+    /// (`is_for_values`), whatever is requested in between.
     fn fetch(&mut self, clusters: &[u32], now: Instant, limit: Duration, is_for_values: bool) {
         let begun = Instant::now();
         let may_take = || begun.elapsed() < limits::TAKES;
@@ -332,7 +332,7 @@ impl OpenMetrics {
                     log::debug!("fetch of source {} (cluster {cluster}): {target}", source.name);
                     self.fetcher.begin(cluster, target, source.config.timeout);
                     let waits = if source.is_late {
-                        // It is stuck, or is back: then the answer comes soon.
+                        // The source is stuck, or it works again, and then its answer arrives soon.
                         limit.min(self.fetcher.patience(cluster))
                     } else if !source.is_slow || source.document_is_old(now) {
                         limit
@@ -481,7 +481,7 @@ impl OpenMetrics {
             Err(failure) => {
                 let text = failed(source, &failure.reason);
                 log::debug!("{text}");
-                // What this host has to put right is said once.
+                // A fault that has to be mended on this host is logged once.
                 let is_here = failure.reason.contains(DENIED)
                     || failure.reason.contains(headroom::NO_MEMORY)
                     || is_about_a_file(&failure.reason);

@@ -199,7 +199,7 @@ fn what_goes_is_forgotten_until_it_comes_back() {
     assert_eq!(of_source(&mut pmcd), all);
 
     host.page("a", "y 3\n");
-    // It is asked for its names again when they are old enough, and for its values at once.
+    // The source is asked for its names again when they are old enough, and for its values at once.
     assert_eq!(of_source(&mut pmcd), all);
     pmcd.advance(Duration::from_secs(11));
     assert_eq!(of_source(&mut pmcd), all[1..]);
@@ -220,7 +220,7 @@ fn what_goes_is_forgotten_until_it_comes_back() {
     fs::rename(&url, host.at("a.url")).expect("its own");
     assert!(of_source(&mut pmcd).is_empty());
     let calls = pmcd.fetch("openmetrics.control.calls").expect("values");
-    // Those of the agent itself, and of b.
+    // The calls of the agent itself, and of b.
     assert_eq!(calls.instances(), [0, 2]);
     fs::rename(host.at("a.url"), &url).expect("its own");
     assert_eq!(of_source(&mut pmcd), all);
@@ -385,7 +385,7 @@ fn a_source_that_comes_late() {
         Some(1.0)
     );
     assert_eq!(status(&mut pmcd), "success");
-    // That a source cannot be fetched is nothing that this host has to put right.
+    // A source that cannot be fetched is no fault of this host, so the log has no line.
     assert!(!pmcd.log().contains("failed to fetch"), "{}", pmcd.log());
     let calls = pmcd.fetch("openmetrics.control.calls").expect("values");
     assert_eq!(

@@ -35,15 +35,16 @@ const ABANDONED: Duration = Duration::from_secs(600);
 /// write to its directory.
 ///
 /// Nothing is flushed to the disk, since agents save in the middle of fetches. After a crash of the
-/// process the old or the new file is there; after one of the system it depends on the file system.
+/// process the old or the new file exists; after a crash of the system it depends on the file
+/// system.
 ///
 /// # Errors
 /// The system's error. The old file is unchanged, unless it had to be written in place.
 ///
-/// With `kept` the old file gets another name, which is put there. What would have to be written in
-/// place is `EEXIST` then.
+/// With `kept` the old file gets another name, which is stored in `kept`. A file that would have to
+/// be written in place is `EEXIST` then.
 pub(super) fn write(path: &FilePath, content: &[u8], kept: Option<&OnceCell<FilePath>>) -> io::Result<()> {
-    // The file behind a symbolic link is replaced, not the link.
+    // The file that a symbolic link leads to is replaced, not the link.
     let (target, old) = DirEntry::target_status(path)?;
     let in_place = || match kept {
         Some(_) => Err(Errno::EXIST.into()),
@@ -80,8 +81,8 @@ pub(super) fn write(path: &FilePath, content: &[u8], kept: Option<&OnceCell<File
     }
 }
 
-/// Returns whether a file can be replaced: a regular one of which all names show the new content
-/// then, unless another user may have made one of them.
+/// Returns whether a file can be replaced: a regular file whose names all show the new content
+/// afterwards, unless another user may have made one of the names.
 fn is_replaceable(target: &DirEntry, old: &Status) -> io::Result<bool> {
     let is_file = old.file_type() == FileType::RegularFile;
     Ok(is_file && (!old.has_several_names || target.is_exposed()?))
@@ -98,7 +99,7 @@ fn name_buffer() -> io::Result<Vec<u8>> {
 /// Gives the old file another name, if it is to be kept.
 fn keep(target: &DirEntry, kept: Option<&OnceCell<FilePath>>) -> io::Result<()> {
     if let Some(kept) = kept {
-        // It is empty: a snapshot is written once.
+        // `kept` is empty: a snapshot is written once.
         let _ = kept.set(target.keep_aside("unread")?);
     }
     Ok(())
@@ -123,7 +124,7 @@ fn is_temporary(name: &[u8]) -> bool {
 /// Makes a temporary file in the same directory, with its entry. Where it is to replace an old
 /// file, only we may read it until it has the old one's owner and mode.
 fn create_beside(target: &DirEntry, old: bool) -> io::Result<(DirEntry<BorrowedFd<'_>>, File)> {
-    // O_EXCL never follows a link that somebody has put there.
+    // O_EXCL never follows a link that somebody has put in place of the file.
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL;
     let mode = if old { 0o600 } else { 0o666 };
     // The time is part of the name: in a container an agent may have the same process id each time.
@@ -360,8 +361,8 @@ mod tests {
         assert_eq!(names(directory.path()), left);
     }
 
-    /// A process of root follows no link that another user may have put there, neither in place of
-    /// the file nor on the way to it. So it neither writes nor reads another file (DEF-18).
+    /// A process of root follows no link that another user may have made, neither in place of the
+    /// file nor on the way to it. So it neither writes nor reads another file (DEF-18).
     #[test]
     fn links_of_others() {
         if !rustix::process::geteuid().is_root() {
@@ -439,8 +440,8 @@ mod tests {
         assert_eq!(fs::read(&file).expect("there"), b"in place");
     }
 
-    /// What the system does not let us replace is written in place; a full disk, for one, is an
-    /// error (DEF-1).
+    /// A file that the system does not let us replace is written in place; a full disk, for one, is
+    /// an error (DEF-1).
     #[test]
     fn refusals() {
         let refused = |errno: Errno| is_refusal(&io::Error::from(errno));
@@ -473,7 +474,8 @@ mod tests {
         let errno = |path: &Path| write(path, b"x").expect_err("must fail").raw_os_error();
         assert_eq!(errno(&directory.path().join("no/file")), Some(2));
         assert_eq!(errno(directory.path()), Some(21));
-        // What is no file is neither opened nor replaced (DEF-17): a FIFO would wait for a reader.
+        // Anything but a file is neither opened nor replaced (DEF-17): a FIFO would wait for a
+        // reader.
         let pipe = directory.path().join("pipe");
         mknodat(CWD, &pipe, FileType::Fifo, Mode::RWXU, 0).expect("ours");
         assert_eq!(errno(&pipe), Some(22));

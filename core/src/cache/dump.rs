@@ -35,8 +35,8 @@ impl<T> Cache<T> {
 }
 
 impl<T: Copy + Pointer> Cache<T> {
-    /// Returns the dump, with the hash chains if they are wanted. It ends where there is no memory
-    /// for more.
+    /// Returns the dump, with the hash chains if `chains`. Without memory for the rest the dump
+    /// ends early.
     pub fn dump(&self, chains: bool) -> Vec<u8> {
         let mut out = Line::default();
         let dirty = i32::from(self.instances_dirty) + 2 * i32::from(self.stamps_dirty) + 4 * i32::from(self.strings);
@@ -101,7 +101,7 @@ impl<T: Copy + Pointer> Cache<T> {
 
     /// Adds a table: `slots` are those of all entries in the order of the chains, front first.
     fn dump_table(&self, out: &mut Line, title: &str, slots: &[u32], hash: impl Fn(&Entry<T>) -> u32) {
-        // The first slot of each chain, and behind each slot the next one of its chain.
+        // The first slot of each chain, and for each slot the next one of its chain.
         let chains = self.chains();
         let (mut first, mut next) = (Vec::new(), Vec::new());
         if reserve(&mut first, chains as usize).is_err() || reserve(&mut next, slots.len()).is_err() {

@@ -15,14 +15,14 @@ pub enum EntryState {
     Free = 0,
     /// Culled: listed until it is reclaimed, otherwise invisible.
     Empty = 5,
-    /// Known, and there now.
+    /// The instance exists.
     Active = 8,
-    /// Known, but not there now.
+    /// The instance is known, but does not exist at the moment.
     Inactive = 9,
 }
 
 impl EntryState {
-    /// Returns whether there is an instance: an active or an inactive one.
+    /// Returns whether the entry is an instance, active or inactive.
     pub(super) fn is_live(self) -> bool {
         matches!(self, EntryState::Active | EntryState::Inactive)
     }
@@ -87,7 +87,7 @@ impl<T> Entry<T> {
         self.name.bytes()
     }
 
-    /// The whole name with a NUL behind it. It stays at its address until the entry is reclaimed
+    /// The whole name, which ends with a NUL. It stays at its address until the entry is reclaimed
     /// (CACHE-25).
     #[must_use]
     pub fn terminated(&self) -> &[u8] {
@@ -165,7 +165,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// The chunk of a slot, and its offset in there.
+    /// The chunk of a slot, and the slot's offset in the chunk.
     fn chunk_and_offset(slot: u32) -> (usize, usize) {
         ((slot >> CHUNK) as usize, slot as usize % SLOTS)
     }
@@ -193,7 +193,7 @@ impl<T> Slab<T> {
         }
     }
 
-    /// As [`Slab::get`], for a slot that may not be there.
+    /// As [`Slab::get`], for a slot that may not exist.
     pub(super) fn guess(&self, slot: u32) -> Option<&Entry<T>> {
         let (chunk, offset) = Slab::<T>::chunk_and_offset(slot);
         self.chunks.get(chunk)?.get(offset)
@@ -258,7 +258,7 @@ impl<T> Slab<T> {
 /// The longest text, in bytes, that is kept in the value itself.
 const INLINE: usize = 21;
 
-/// The bytes of a name or key with a NUL behind them, so that C can read a name where it is.
+/// The bytes of a name or key, and a NUL after them, so that C can read the name in place.
 #[derive(Debug)]
 pub(super) enum SmallText {
     Inline(u8, [u8; INLINE + 1]),
@@ -330,7 +330,7 @@ pub(super) fn short_name(seed: Seed, name: &[u8], strings: bool) -> ShortName {
         state = seed.mix(state, word);
         rest = tail;
     }
-    // The last bytes, with zeros behind them. After a name of whole words these are eight zeros, as
+    // The last bytes, filled up with zeros. After a name of whole words these are eight zeros, as
     // for a short name that ends with a whole word.
     let word = last(rest);
     let blanks = marks(word, b' ');

@@ -126,7 +126,7 @@ pub(super) fn record(line: &[u8]) -> Option<Record<'_>> {
     })
 }
 
-/// The name behind a key. White space in front of it is skipped; but behind the tab of
+/// The name after a key. White space in front of it is skipped; but after the tab of
 /// [`write_record`] the rest, white space included, is the name.
 fn after_key(rest: &[u8]) -> &[u8] {
     rest.strip_prefix(b"\t").unwrap_or_else(|| skip_space(rest))
@@ -176,8 +176,8 @@ pub(super) fn write_header(out: &mut Vec<u8>, header: FileHeader) -> Result<()> 
 /// the name would be read as a key, or the line as no record at all; the C library reads it
 /// correctly in this way, too (DEF-9).
 ///
-/// A name that begins with white space gets a tab in front, behind a key that may be empty. The C
-/// library never writes such a line. Where it reads one, it skips the white space, as it always
+/// A name that begins with white space gets a tab in front, after a key that may be empty. The C
+/// library never writes such a line; when it reads one, it skips the white space, as it always
 /// does.
 ///
 /// # Errors

@@ -11,7 +11,7 @@ pub const MAXIMUM: u32 = 0x7fff_ffff;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(super) enum Mode {
-    /// One more than the greatest id that there ever was.
+    /// One more than the greatest id that an instance has ever had.
     Monotonic = 0,
     /// The lowest one that no listed entry has.
     Reuse = 1,
@@ -58,9 +58,9 @@ impl Position {
     }
 }
 
-/// The list. Ids mostly ascend, so that an entry comes to its end; one that comes between others
-/// moves those behind it. Of the entries with one id, all but the first are culled, and the newest
-/// comes first (CACHE-44).
+/// The list. Ids mostly ascend, so a new entry mostly goes to the end; an entry that goes between
+/// others moves the later ones. Of the entries with one id, all but the first are culled, and the
+/// newest is the first (CACHE-44).
 #[derive(Debug)]
 pub(super) struct IdList {
     entries: Vec<ListedSlot>,
@@ -69,7 +69,7 @@ pub(super) struct IdList {
     cursor: usize,
 }
 
-/// The cursor of a walk that has ended: entries that come later are not visited.
+/// The cursor of a walk that has ended: entries that are added later are not visited.
 const END: usize = usize::MAX;
 
 impl IdList {
@@ -122,7 +122,7 @@ impl IdList {
         at
     }
 
-    /// The position of the entry at an index; the end if there is none.
+    /// The position of the entry at an index; the end if the index has no entry.
     pub(super) fn position_at<T>(&self, slab: &Slab<T>, at: usize) -> Position {
         let entry = self.get(at);
         entry.map_or(Position::END, |entry| position(entry, slab))
@@ -167,7 +167,7 @@ impl IdList {
         self.move_cursor(0);
     }
 
-    /// Moves the cursor to an index, or to the end if there is no entry.
+    /// Moves the cursor to an index, or to the end if the index has no entry.
     #[inline(always)]
     fn move_cursor(&mut self, at: usize) {
         self.cursor = if at < self.entries.len() { at } else { END };
@@ -230,9 +230,9 @@ mod tests {
         assert!((0..30_000).all(|id| order.find(id) == model.get(&id).copied()));
     }
 
-    /// The cache's own walk keeps its place when entries come: in front of it, where the place
-    /// moves, at the cursor, and behind it. An entry that comes at the cursor is in front of it:
-    /// the walk visits the entry that it has noted (CACHE-35).
+    /// The cache's own walk keeps its place when entries are added: before it, where the place
+    /// moves, at the cursor, and after it. An entry that is added at the cursor is before it: the
+    /// walk visits the entry that it has noted (CACHE-35).
     #[test]
     fn a_walk_keeps_its_place_when_others_come() {
         for (visited, coming, left) in [
@@ -253,7 +253,8 @@ mod tests {
         }
     }
 
-    /// A walk that has reached the end stays there when another entry comes behind it (CACHE-35).
+    /// A walk that has reached the end stays at the end when another entry is added after it
+    /// (CACHE-35).
     #[test]
     fn the_end_is_the_end() {
         for count in [0, 1, 3, 1_000] {

@@ -10,8 +10,8 @@ use crate::index::{Index, Seed};
 /// The keys of slots, and the slots of keys. Without keys it owns no memory.
 #[derive(Debug)]
 pub(super) struct Keys {
-    /// The seed of the hashes, for names as well. Names and keys come from outside of the agent:
-    /// nobody may know which of them collide in a table.
+    /// The seed of the hashes, for names as well. Names and keys have their origin outside of the
+    /// agent: nobody may know which of them collide in a table.
     seed: Seed,
     /// The key of each slot; empty without one.
     cells: Vec<SmallText>,
@@ -101,7 +101,7 @@ impl Keys {
         }
     }
 
-    /// Gives memory back when there is little left in the index.
+    /// Gives memory back when the index has few entries left.
     pub(super) fn shrink(&mut self) {
         let (cells, seed) = (&self.cells, self.seed);
         self.index.shrink(|slot| seed.bytes(bytes(cells, slot)));

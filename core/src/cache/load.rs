@@ -288,7 +288,7 @@ struct FileLines {
 struct FileLine<'l> {
     /// With the newline, if it has one.
     text: &'l [u8],
-    /// True if there is a NUL.
+    /// True if a NUL has cut the line.
     is_cut: bool,
     /// True if it is longer than a line may be; then `text` is only its beginning.
     is_endless: bool,
@@ -305,7 +305,7 @@ impl FileLines {
         self.start = 0;
         let piece = (2 * self.buffer.capacity()).clamp(FIRST_PIECE, PIECE);
         if reserve(&mut self.buffer, piece).is_err() {
-            // What is left is the beginning of a line, which is not to be taken for a line.
+            // The rest is the beginning of a line, and must not be taken for a line.
             self.buffer.clear();
             self.end = Some(Err(Error::ENOMEM.into()));
             return;
@@ -318,7 +318,7 @@ impl FileLines {
         }
     }
 
-    /// The number of newlines in the buffer: about that of the lines to come.
+    /// The number of newlines in the buffer, which is about the number of lines that follow.
     fn count(&self) -> usize {
         self.buffer.iter().filter(|byte| **byte == b'\n').count()
     }
@@ -419,7 +419,7 @@ mod tests {
         assert!(lines_of(&b""[..]).0.is_empty());
     }
 
-    /// A NUL ends a line; the next one begins behind its newline, if that is near.
+    /// A NUL ends a line; the next line begins after the newline, if the newline is near.
     #[test]
     fn nul() {
         let line = |text: &str, is_cut, is_endless| (text.as_bytes().to_vec(), is_cut, is_endless);
@@ -441,7 +441,8 @@ mod tests {
         }
     }
 
-    /// What is behind a NUL is left out up to the newline, also where that is read later (CACHE-90).
+    /// The bytes from a NUL to the newline are left out, also if the newline is read later
+    /// (CACHE-90).
     #[test]
     fn nul_and_more() {
         let text = [&b"x".repeat(40_000)[..], b"\0", &b"y".repeat(5_000), b"\nb\n"].concat();

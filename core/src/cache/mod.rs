@@ -63,9 +63,9 @@ pub struct Cache<T> {
     /// finds nothing.
     oldest: i64,
     indom: InDom,
-    /// The slot that [`Cache::store`] tries first: the one behind that of the instance stored last.
+    /// The slot that [`Cache::store`] tries first: the slot after that of the instance stored last.
     next: u32,
-    /// One more than the greatest id that was ever listed.
+    /// One more than the greatest id that has ever been listed.
     above: u32,
     /// No id below this one is free. Only reclaiming makes ids free.
     lowest: u32,
@@ -85,7 +85,8 @@ pub struct Cache<T> {
     mode: Mode,
     /// True if debug output is wanted (`-Dindom`).
     pub debug: bool,
-    /// True if whole names count, also behind a space (`PMDA_CACHE_STRINGS`).
+    /// True if whole names count, not only their part before the first space
+    /// (`PMDA_CACHE_STRINGS`).
     strings: bool,
     /// True if the agent has set the limit: that of a file does not count.
     limited: bool,
@@ -102,9 +103,9 @@ pub struct Cache<T> {
 /// The number that [`changes`] returns.
 static CHANGES: AtomicU32 = AtomicU32::new(0);
 
-/// Returns a number that changes whenever an instance becomes active or ceases to be, and whenever
-/// an entry is listed or reclaimed: whoever has kept a list of instances compares it to know that
-/// the list is still right. It is one number for all caches behind one lock.
+/// Returns a number that changes whenever an instance becomes active or inactive, and whenever an
+/// entry is listed or reclaimed. A caller that has kept a list of instances compares the number to
+/// know whether the list is still right. All caches behind one lock share the number.
 #[must_use]
 #[inline]
 pub fn changes() -> u32 {
@@ -331,8 +332,8 @@ impl<T: Copy> Cache<T> {
 
     /// Changes the state of all entries that are in state `from`; returns how many.
     fn set_all(&mut self, from: EntryState, to: EntryState) -> usize {
-        // Along the list, not the slots: of these there are as many as there ever were entries at a
-        // time.
+        // Along the list, not the slots: the number of slots is the largest number of entries that
+        // the cache has ever had at a time.
         for listed in self.order.iter() {
             let entry = self.slab.get_mut(listed.slot);
             if entry.state == from {
@@ -422,7 +423,7 @@ impl<T: Copy> Cache<T> {
     /// Makes whole names count, not only their part before the first space (CACHE-24).
     ///
     /// # Errors
-    /// `-E2BIG` when there ever was an instance.
+    /// `-E2BIG` when the cache has ever had an instance.
     pub fn use_strings(&mut self) -> Result<()> {
         if self.inserted > 0 {
             return Err(Error::E2BIG);

@@ -22,13 +22,13 @@ pub enum Write {
     Save,
     /// Anything has changed.
     Sync,
-    /// Nothing need have changed.
+    /// Also if nothing has changed.
     Always,
 }
 
 /// Returns the path of the directory of all cache files, below PCP's variable directory. Its last
 /// component is made if it is missing (CACHE-72, CACHE-73), and the temporary files that killed
-/// agents have left there are removed. A process needs to call this once only: it reads the whole
+/// agents have left in it are removed. A process needs to call this once only: it reads the whole
 /// directory.
 ///
 /// # Errors
@@ -158,7 +158,7 @@ impl<T: Copy + Pointer> Cache<T> {
                 ),
             );
         }
-        // Whatever is there now has been written by this cache.
+        // The file that exists now was written by this cache.
         self.unread &= result.is_err() && snapshot.kept.get().is_none();
         let is_alone = self.saves == snapshot.saves;
         self.saves = self.saves.wrapping_add(1);

@@ -1,5 +1,5 @@
 //! Stores instances, gives them ids, and reclaims culled entries; for agents in Rust, adds
-//! instances whose ids they choose, or of which they want to know whether they are there already.
+//! instances whose ids the agent chooses, and tells whether an instance was known before.
 
 use super::entry::{Entry, EntryState, ShortName, SmallText, equal, reserve, short_name, signed};
 use super::id_list::{ListedSlot, MAXIMUM, Mode};
@@ -28,7 +28,7 @@ impl<T: Copy> Cache<T> {
         self.store_named(flags, name, private)
     }
 
-    /// [`Cache::store`] for the instance behind the one stored last, if it has this name: agents
+    /// [`Cache::store`] for the instance after the one stored last, if it has this name: agents
     /// store their instances in the same order each time, and then no name need be hashed. `None`
     /// if it has another name.
     fn store_next(&mut self, name: &[u8], private: Option<T>) -> Option<i32> {
@@ -106,7 +106,8 @@ impl<T: Copy> Cache<T> {
         }
         let before = (self.mode, self.attempts);
         let id = self.key_id(name, key, key_len)?;
-        // This stays when the insertion fails (CACHE-54), but not when it fails for want of memory.
+        // The mode stays when the insertion fails (CACHE-54), but not when it fails for want of
+        // memory.
         self.mode = Mode::Reuse;
         let result = self.add(Some(id), name, short_name, key, private);
         if result == Err(Error::ENOMEM) {
@@ -242,8 +243,8 @@ impl<T: Copy> Cache<T> {
         Ok(signed(id))
     }
 
-    /// Chooses the id of a new instance (CACHE-40, CACHE-41, CACHE-42). That there is none is
-    /// reported.
+    /// Chooses the id of a new instance (CACHE-40, CACHE-41, CACHE-42). If no id is left, a message
+    /// says so.
     fn free_id(&mut self) -> Result<u32> {
         if self.mode == Mode::Monotonic {
             if self.above <= self.maximum {
@@ -365,7 +366,7 @@ impl<T: Copy> Cache<T> {
         self.empty > 0 && (self.is_growing() || self.is_crowded())
     }
 
-    /// Returns whether there are more culled entries than are kept.
+    /// Returns whether the cache has more culled entries than it keeps.
     fn is_crowded(&self) -> bool {
         self.empty > CULLED_KEPT && self.empty > self.active + self.inactive
     }
@@ -402,7 +403,7 @@ impl<T: Copy> Cache<T> {
 pub enum Added<'c, T> {
     /// No instance had the short name: this is the id of the new one.
     New(i32),
-    /// This instance has the short name. Nothing has changed.
+    /// An instance has the short name already. Nothing has changed.
     Known(&'c Entry<T>),
 }
 

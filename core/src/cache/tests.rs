@@ -180,8 +180,8 @@ fn lines(path: &Path) -> Vec<String> {
     text.lines().skip(1).map(str::to_owned).collect()
 }
 
-/// A save writes what there was when it began. What changes while nothing is locked stays to be
-/// saved (CACHE-70, DEF-1).
+/// A save writes the instances that existed when it began. Changes that are made while nothing is
+/// locked are for the next save (CACHE-70, DEF-1).
 #[test]
 fn changes_meanwhile_stay_dirty() {
     let (_directory, files) = directory();

@@ -51,7 +51,7 @@ impl<C> RegistrationList<C> {
         self.entries.len()
     }
 
-    /// Returns whether there are none.
+    /// Returns whether nothing is registered.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -63,7 +63,7 @@ impl<C> RegistrationList<C> {
         self.entries.get(index).copied()
     }
 
-    /// Returns whether there is a registration of this prefix (N-1).
+    /// Returns whether a registration has this prefix (N-1).
     #[must_use]
     pub fn has(&self, prefix: &[u8]) -> bool {
         self.entries.iter().any(|entry| entry.prefix.as_deref() == Some(prefix))

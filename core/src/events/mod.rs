@@ -181,7 +181,7 @@ impl EventArray {
         }
     }
 
-    /// Takes away what was added behind an end of this array.
+    /// Takes away the records that were added after an end of this array.
     pub fn cut(&mut self, end: End) {
         if end.used <= self.used {
             (self.used, self.parameters) = (end.used, end.parameters);
@@ -189,7 +189,7 @@ impl EventArray {
         }
     }
 
-    /// The number of bytes for which there is room, until the length cannot be said any more.
+    /// The number of bytes that can still be added before the length field of the array is full.
     #[must_use]
     pub fn room(&self) -> usize {
         LIMIT.saturating_sub(self.used as usize)
@@ -222,7 +222,7 @@ impl EventArray {
         if self.parameters == NOWHERE {
             return Err(Error::EINVAL);
         }
-        // They are in front of the number of parameters.
+        // The flags are in front of the number of parameters.
         self.put(self.parameters as usize - 4, [flags]);
         Ok(())
     }
@@ -402,7 +402,7 @@ fn enlarge(bytes: &mut Vec<u8>, size: usize) -> Result<()> {
     Ok(())
 }
 
-/// The number of zeros behind a value, up to a multiple of four.
+/// The number of zeros after a value, up to a multiple of four.
 fn padding(len: usize) -> usize {
     len.wrapping_neg() % 4
 }

@@ -175,7 +175,7 @@ fn lengths_do_not_wrap() {
     assert_eq!(words(&mut array, Form::Low)[1], 1);
 }
 
-/// What was added behind an end is taken away, and what is added then stands in its place.
+/// Records that were added after an end are taken away, and the next record takes their place.
 #[test]
 fn cut_arrays() {
     let parameter = |array: &mut EventArray, word| array.add_parameter(7, 1, ParameterValue::Word(word));
@@ -194,7 +194,7 @@ fn cut_arrays() {
     let later = array.end();
     array.cut(end);
     assert_eq!(array.publish(Form::Low), expected);
-    // An end behind that of the array is none.
+    // An end beyond that of the array has no effect.
     array.cut(later);
     assert_eq!(
         (array.end(), array.publish(Form::Low)),

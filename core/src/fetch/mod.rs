@@ -20,7 +20,7 @@ pub enum FetchStatus {
     Value,
     /// The atom holds a value in memory that is to be freed when the value has been copied.
     ValueToFree,
-    /// There is no value now.
+    /// The metric has no value now.
     NoValue,
 }
 

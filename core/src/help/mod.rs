@@ -152,8 +152,8 @@ impl Database {
         })
     }
 
-    /// Returns the text of an entry, and what follows it up to the end of the pages: the text ends
-    /// at the first NUL, which is always there. `None` when there is no such entry or text.
+    /// Returns the text of an entry, and the bytes that follow it up to the end of the pages: the
+    /// text ends at the first NUL, which always exists. `None` when there is no such entry or text.
     #[must_use]
     #[inline(always)]
     pub fn text_of(&self, entry: HelpKey, kind: HelpKind) -> Option<&[u8]> {
@@ -297,7 +297,7 @@ fn read_index(name: &[u8]) -> Result<Box<[u8]>> {
     read(&file, size, size)
 }
 
-/// Reads the page file, as long as it is now, with a NUL behind it.
+/// Reads the page file, as long as it is now, and adds a NUL.
 fn read_pages(name: &[u8]) -> Result<Box<[u8]>> {
     // The C library maps the file: this is the error of mapping a directory.
     let file = open(name, b".pag").map_err(|error| not_a_file(error, Error::ENODEV))?;
@@ -307,8 +307,8 @@ fn read_pages(name: &[u8]) -> Result<Box<[u8]>> {
     }
 }
 
-/// Reads the first `size` bytes of a file; behind them come zeros up to `total` bytes. A file with
-/// a hole is refused: newhelp leaves none, and it would take memory that the file does not take on
+/// Reads the first `size` bytes of a file, and fills up with zeros to `total` bytes. A file with a
+/// hole is refused: newhelp leaves none, and it would take memory that the file does not take on
 /// the disk (HELP-34).
 fn read(file: &File, size: usize, total: usize) -> Result<Box<[u8]>> {
     match rustix::fs::seek(file, SeekFrom::Hole(0)) {

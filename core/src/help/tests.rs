@@ -266,7 +266,7 @@ fn no_regular_files() {
     assert_eq!(open_in(directory.path()).err(), Some(Error::EINVAL));
 }
 
-/// Root follows no link that another user may have put there (DEF-18).
+/// Root follows no link that another user may have made (DEF-18).
 #[test]
 fn links_of_others() {
     if !rustix::process::geteuid().is_root() {

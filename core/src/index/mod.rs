@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 
 /// A cell that was never used: a search ends here.
 const EMPTY: u32 = u32::MAX;
-/// A cell that was emptied: a search goes on behind it.
+/// A cell that was emptied: a search goes on with the next cell.
 const GONE: u32 = u32::MAX - 1;
 
 /// The number of cells of the smallest table.
@@ -69,8 +69,8 @@ impl Index {
         self.cells.len()
     }
 
-    /// The number of cells that may be in use: three quarters. So a search for an entry that is not
-    /// there looks at eight cells, which mostly lie in one cache line.
+    /// The number of cells that may be in use: three quarters. So a search that finds nothing looks
+    /// at eight cells, which mostly lie in one cache line.
     fn limit(cells: usize) -> usize {
         cells - cells / 4
     }
@@ -162,8 +162,8 @@ impl Index {
         } else {
             self.cells.len()
         };
-        // There is room to spare: otherwise each slot that comes when another goes would need a new
-        // table.
+        // The table has room to spare: otherwise each slot that is added when another one is
+        // removed would need a new table.
         while Index::limit(cells).saturating_sub(Index::limit(cells) / 8) < wanted {
             cells = Index::next(cells).ok_or(Error::ENOMEM)?;
         }
@@ -221,7 +221,7 @@ impl Index {
     }
 
     /// Inserts a slot, for which [`Index::reserve`] has made room, or replaces the slot with the
-    /// same hash that `same` accepts. Returns whether there was such a one.
+    /// same hash that `same` accepts. Returns whether a slot was replaced.
     pub fn insert(&mut self, hash: u32, slot: u32, same: impl FnMut(u32) -> bool) -> bool {
         debug_assert!(self.fits(slot) && (self.used as usize) < self.cells.len());
         let hit = self.search(hash, same);
@@ -234,7 +234,7 @@ impl Index {
         hit.is_ok()
     }
 
-    /// Removes a slot; returns whether it was there.
+    /// Removes a slot; returns whether the table had it.
     pub fn remove(&mut self, hash: u32, slot: u32) -> bool {
         let Ok((at, _)) = self.search(hash, |other| other == slot) else {
             return false;
@@ -282,8 +282,8 @@ impl Index {
     }
 }
 
-/// The secret start of hashes. Names and numbers come from outside; who does not know the seed
-/// cannot choose them so that they collide in a table.
+/// The secret start of hashes. Names and numbers have their origin outside; without the seed nobody
+/// can choose them so that they collide in a table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seed {
     state: u64,
@@ -395,8 +395,8 @@ pub fn last(bytes: &[u8]) -> u64 {
     }
 }
 
-/// A map from numbers (identifiers, contexts, addresses) to values, which lie one behind the other.
-/// It is for entries that seldom come and go, and are often looked up.
+/// A map from numbers (identifiers, contexts, addresses) to values, which lie one after the other
+/// in memory. It is for entries that are seldom added and removed, and often looked up.
 #[derive(Debug)]
 pub struct Map<V> {
     entries: Vec<(u64, V)>,

@@ -53,7 +53,7 @@ fn grows_and_shrinks() {
 }
 
 /// A new table has room for an eighth more than was asked for, so it is not made anew for each slot
-/// that comes when another goes.
+/// that is added when another one is removed.
 #[test]
 fn room_beside() {
     for wanted in 1..3000 {
@@ -76,7 +76,7 @@ fn small_tables_stay() {
     }
 }
 
-/// One slot comes, one goes, for ever: no search gets longer, and the table no larger.
+/// One slot is added and one removed, for ever: searches get no longer, and the table no larger.
 #[test]
 fn churn_leaves_nothing_behind() {
     let mut index = Index::new();

@@ -26,7 +26,7 @@ pub const MAX_DEPTH: usize = 60;
 /// The spans of a label's name and value in the JSON text of its set (LABEL-1).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
-    /// Offset of the name in bytes, behind its opening quote.
+    /// Offset of the name in bytes, after its opening quote.
     pub name: u16,
     /// Length of the name in bytes, without quotes.
     pub name_len: u8,
@@ -119,7 +119,7 @@ impl JsonLabels {
 
 /// Makes one set of `new` labels and those `old` ones whose names are not among them, sorted by
 /// name. The JSON text is written anew, with full names. Of several labels with one name the first
-/// counts, so that no name is there twice (L-9).
+/// counts, so each name appears once (L-9).
 ///
 /// # Errors
 /// `-E2BIG` for more than 255 labels (L-5) or for a text of 65531 bytes or more (LABEL-31);
@@ -228,7 +228,7 @@ mod tests {
         assert_eq!((empty.json.as_slice(), empty.labels.len()), (&b"{}"[..], 0));
     }
 
-    /// A name that is there twice is there once afterwards (L-9).
+    /// A name that appears twice appears once afterwards (L-9).
     #[test]
     fn duplicates_vanish() {
         let set = merged(

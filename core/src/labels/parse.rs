@@ -118,8 +118,8 @@ fn plain(text: &[u8], flags: u8, leading_letter: bool) -> Result<Option<JsonLabe
     }))
 }
 
-/// A strict reader of JSON. `None` means that the text is not plain, or that there is no memory for
-/// another label. What was read is in `json` and `labels`.
+/// A strict reader of JSON. `None` means that the text is not plain, or that another label has no
+/// memory. The part that was read is in `json` and `labels`.
 struct JsonReader<'a> {
     text: &'a [u8],
     /// The offset of the next byte in bytes.
@@ -150,7 +150,7 @@ impl<'a> JsonReader<'a> {
         })
     }
 
-    /// Reads the whole text: one object, and nothing behind it.
+    /// Reads the whole text: one object, and nothing after it.
     fn object(&mut self, flags: u8, leading_letter: bool) -> Option<()> {
         self.token(b'{')?;
         if self.peek() != Some(b'}') {

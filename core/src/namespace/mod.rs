@@ -136,8 +136,8 @@ const LIMIT: usize = i32::MAX as usize;
 
 /// The receiver of the names of a list.
 pub trait Sink {
-    /// Adds a name of `bytes` bytes. Its parts come from the last one to the first; the sink writes
-    /// the dots between them. `is_branch` says whether names go on below it.
+    /// Adds a name of `bytes` bytes. `parts` has its components from the last one to the first; the
+    /// sink writes the dots between them. `is_branch` is true if the tree has names below it.
     ///
     /// # Errors
     /// `-E2BIG`, `-ENOMEM`.
@@ -316,7 +316,7 @@ pub fn find<'t, N: Node<'t>>(root: N, name: &[u8]) -> Option<N> {
     descend(root, name)
 }
 
-/// A node, and those behind it with the same parent.
+/// A node, and the later nodes with the same parent.
 fn siblings<'t, N: Node<'t>>(first: Option<N>) -> impl Iterator<Item = N> {
     iter::successors(first, |node| node.next())
 }
@@ -345,9 +345,9 @@ fn fit<'t, 'n, N: Node<'t>>(node: N, name: &'n [u8]) -> Option<(N, Option<&'n [u
 /// The place where a new name belongs (TREE-11).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum InsertPoint<'n, N> {
-    /// The name is there already: this node.
+    /// The name exists already: this node.
     Taken(N),
-    /// Below this node, with the rest of the name, which is to be put there.
+    /// Below this node, with the rest of the name.
     Below(N, &'n [u8]),
 }
 
@@ -367,7 +367,7 @@ pub fn insert_point<'t, 'n, N: Node<'t>>(root: N, name: &'n [u8]) -> InsertPoint
     }
 }
 
-/// The first component of a name, and the rest behind its dot.
+/// The first component of a name, and the rest after its dot.
 fn split(name: &[u8]) -> (&[u8], Option<&[u8]>) {
     let mut parts = name.splitn(2, |byte| *byte == b'.');
     (parts.next().unwrap_or_default(), parts.next())

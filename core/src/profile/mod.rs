@@ -39,9 +39,9 @@ pub struct Compiled {
     bits: Vec<u64>,
 }
 
-/// The number of bits up to which there are bits in any case.
+/// The length of a range of instances, in bits, up to which a list always has bits.
 const FEW_BITS: u32 = 1 << 16;
-/// The number of bits for each exception up to which there are bits in larger cases.
+/// In longer ranges: the number of bits for each exception up to which a list has bits.
 const BITS_PER_ID: usize = 256;
 
 impl Compiled {
@@ -126,7 +126,7 @@ impl Compiled {
 
     /// Returns whether an instance is an exception, by its bit.
     fn has_bit(&self, inst: i32) -> bool {
-        // An instance below the first one wraps around to a place behind the last one.
+        // An instance below the first one wraps around to a place after the last one.
         let offset = inst.wrapping_sub(self.first) as u32;
         let word = self.bits.get(offset as usize / 64);
         word.is_some_and(|word| word >> (offset % 64) & 1 != 0)
@@ -226,8 +226,8 @@ mod tests {
         }
     }
 
-    /// There is one bit for each number between the first and the last, and none where those are
-    /// many.
+    /// A list has one bit for each number between the first and the last, and none if these numbers
+    /// are many.
     #[test]
     fn as_few_words_as_can_be() {
         for (last, words) in [(62, 1), (64, 2), (126, 2), (640, 11)] {

@@ -15,7 +15,7 @@ pub(super) const OVERHEAD: usize = 64;
 /// An event that a client sees. Its payload lives until the fetch is done with it.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<V> {
-    /// Where [`Events`] has it.
+    /// Its slot in [`Events`].
     pub(super) slot: u32,
     /// The client's cursor when it was shown.
     pub(super) number: u64,
@@ -42,7 +42,7 @@ pub(super) struct StoredEvent<P> {
 }
 
 impl<P: Payload> StoredEvent<P> {
-    /// The payload, which is there as long as the event has a holder.
+    /// The payload, which exists as long as the event has a holder.
     pub(super) fn payload(&self) -> Option<&P> {
         self.payload.as_ref()
     }
@@ -84,8 +84,8 @@ impl<P: Payload> Events<P> {
         &mut self.slots[slot as usize]
     }
 
-    /// Stores an event that a queue holds; `store` makes its payload, from a used one if there is
-    /// one.
+    /// Stores an event that a queue holds; `store` makes its payload, from a used one if `Events`
+    /// has one.
     ///
     /// # Errors
     /// The error of `store`, `-ENOMEM`; nothing has changed.
@@ -144,7 +144,7 @@ impl<P: Payload> Events<P> {
         }
     }
 
-    /// Shows an event, which the fetch holds from now on. `None` if there is none in the slot.
+    /// Shows an event, which the fetch holds from now on. `None` if the slot has no event.
     #[inline(always)]
     pub(super) fn show(&mut self, slot: u32, number: u64) -> Option<Event<P::EventData>> {
         let event = self.slots.get_mut(slot as usize)?;
@@ -254,7 +254,8 @@ impl Backlog {
         events.store(size, listeners, store)
     }
 
-    /// Makes room for one more event, if there is much, in the place of those that have gone.
+    /// Makes room for one more event: in the place of those that have left the queue, if they are
+    /// many.
     #[cold]
     fn make_room(&mut self) -> Result<()> {
         let first = self.first();
@@ -265,7 +266,7 @@ impl Backlog {
         self.slots.try_reserve(1).map_err(|_| Error::ENOMEM)
     }
 
-    /// Puts an event that [`Backlog::store`] has stored behind all others.
+    /// Adds an event that [`Backlog::store`] has stored after all others.
     #[inline(always)]
     pub(super) fn push(&mut self, slot: u32, size: usize) {
         // Room: `store`.
@@ -285,7 +286,7 @@ impl Backlog {
     }
 
     /// Notes that an active client has seen an event. Returns whether the event has left the queue
-    /// thereby.
+    /// with that.
     #[inline(always)]
     pub(super) fn count_seen<P>(&mut self, number: u64, event: &mut StoredEvent<P>) -> bool {
         if event.owed == 0 {
@@ -298,7 +299,7 @@ impl Backlog {
         event.holders -= 1;
         self.memory -= event.size as u64;
         if number > self.oldest {
-            // Those in front wait for clients to come.
+            // The events before it wait for future clients.
             let (first, index) = (self.first(), self.index(number));
             self.slots.copy_within(first..index, first + 1);
         }
@@ -316,8 +317,7 @@ impl Backlog {
         }
     }
 
-    /// Leaves to a client to come the events that an ended client has not seen: those from `from`
-    /// on.
+    /// Leaves the events that an ended client has not seen, from `from` on, to a future client.
     pub(super) fn abandon<P: Payload>(&self, from: u64, events: &mut Events<P>) {
         let passed = from.saturating_sub(self.oldest);
         for slot in self.slots().skip(passed as usize) {
@@ -360,7 +360,7 @@ impl<F> Queue<F> {
         self.active.saturating_add(self.announced)
     }
 
-    /// Counts an event that has come.
+    /// Counts an event that was added.
     pub(super) fn counts(&mut self, size: usize) {
         self.count = self.count.wrapping_add(1);
         self.bytes = self.bytes.wrapping_add(size as u64);
@@ -410,7 +410,7 @@ pub(super) enum Access {
     Denied,
     /// All events.
     Allowed,
-    /// Those events that the filter lets pass, whether or not access was granted beside it.
+    /// The events that the filter lets pass, whether or not access was granted as well.
     Filtered,
 }
 

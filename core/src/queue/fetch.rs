@@ -37,10 +37,10 @@ pub enum FetchState<V, F> {
 /// The end of a fetch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum End {
-    /// The queue is still there. The number is that of the events that were dropped before the
-    /// client saw them.
+    /// The queue still exists. The number is that of the events that were dropped before the client
+    /// saw them.
     Missed(u64),
-    /// The queue has gone, and its event array with it.
+    /// The queue was removed, and its event array with it.
     Gone,
 }
 
@@ -141,7 +141,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         }
     }
 
-    /// [`Queues::advance`]; `None` when queue or client have gone.
+    /// [`Queues::advance`]; `None` when the queue or the client was removed.
     #[inline(always)]
     fn show_another(&mut self, session: &mut FetchSession<P::EventData, F>) -> Option<()> {
         let (_, queue) = in_use(&mut self.slots, session.handle).ok()?;
@@ -150,13 +150,13 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         step.show_next(session, &mut self.events, &mut self.journal)
     }
 
-    /// The payload of an event that a fetch shows; the fetch holds the event, so it is there.
+    /// The payload of an event that a fetch shows. It exists, since the fetch holds the event.
     pub fn payload(&self, event: &Event<P::EventData>) -> Option<&P> {
         self.events.get(event.slot).payload()
     }
 
     /// Goes on after a filter has judged the event that is shown: any verdict but 0 drops the
-    /// event. Otherwise it is to be decoded, if queue and client are still there.
+    /// event. Otherwise it is to be decoded, if the queue and the client still exist.
     pub fn judged(&mut self, session: &mut FetchSession<P::EventData, F>, verdict: i32) {
         let queue = in_use(&mut self.slots, session.handle);
         let alive = queue.is_ok_and(|(_, queue)| session.reader(&mut queue.readers).is_some());
@@ -185,7 +185,8 @@ impl<P: Payload, F: Copy> Queues<P, F> {
 }
 
 impl<F> Queue<F> {
-    /// Returns what a step of a fetch works on; `None` when the client has gone.
+    /// Returns the reader and the queue that a step of a fetch works on; `None` when the client was
+    /// removed.
     #[inline(always)]
     fn step<V>(&mut self, session: &FetchSession<V, F>) -> Option<FetchStep<'_, F>> {
         Some(FetchStep {
@@ -196,7 +197,7 @@ impl<F> Queue<F> {
     }
 }
 
-/// What a step of a fetch works on: the reader of its client, and the queue.
+/// The data of a step of a fetch: the reader of its client, and the queue.
 struct FetchStep<'q, F> {
     reader: &'q mut QueueReader<F>,
     backlog: &'q mut Backlog,
@@ -229,7 +230,7 @@ impl<F: Copy> FetchStep<'_, F> {
         Some(())
     }
 
-    /// Shows the next event, or ends the fetch; `None` if the event is not there.
+    /// Shows the next event, or ends the fetch; `None` if the event does not exist.
     #[inline(always)]
     fn show_next<P: Payload>(
         &mut self,

@@ -2,9 +2,9 @@
 //!
 //! Each client sees each event at most once, and an active client exactly once unless the memory
 //! limit takes the event away before; then the client is told how many it has missed (E-7). A
-//! client becomes active with its first fetch. What an ended client has not seen stays for the next
-//! client (QUEUE-27). A queue may be created with a number of announced clients: events are kept
-//! for them, and the first clients that fetch are these (E-8).
+//! client becomes active with its first fetch. Events that an ended client has not seen stay for
+//! the next client (QUEUE-27). A queue may be created with a number of announced clients: events
+//! are kept for them, and the first clients that fetch are these (E-8).
 //!
 //! A queue stores payloads of type `P` without looking at them; `F` is a filter. Both belong to the
 //! caller, who also calls decoders, filters and the functions that release them. So nothing here
@@ -12,8 +12,8 @@
 //! each callback. A [`FetchSession`] survives whatever a callback does to queue or client, and the
 //! payload that a callback looks at stays where it is (E-14).
 //!
-//! When memory runs out, a call fails with `-ENOMEM` and has changed nothing (E-17). Whatever gives
-//! something back needs no memory.
+//! When memory runs out, a call fails with `-ENOMEM` and has changed nothing (E-17). Calls that
+//! release something need no memory.
 
 mod backlog;
 mod fetch;
@@ -49,8 +49,8 @@ pub struct Counters {
     pub memory: u64,
 }
 
-/// The rest of a queue that has gone, which the caller has to release: its filters, which this
-/// iterator returns one by one, and its event array.
+/// The rest of a removed queue, which the caller has to release: its filters, which this iterator
+/// returns one by one, and its event array.
 #[derive(Debug)]
 pub struct Leftovers<F> {
     readers: vec::IntoIter<Option<QueueReader<F>>>,
@@ -92,7 +92,7 @@ pub struct Queues<P, F> {
     /// The position in `by_context` of the client that fetched last, where the search for the next one
     /// begins: clients mostly come in turn.
     last: usize,
-    /// The number of queues and readers that there ever were: each gets the next number as its
+    /// The number of queues and readers that were ever made: each gets the next number as its
     /// generation.
     generation: u64,
 }
@@ -204,7 +204,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     }
 
     /// Adds an event of `size` bytes (QUEUE-10). `store` makes its payload if it is to be kept,
-    /// from a used one if there is one. The oldest events are dropped if the limit needs it.
+    /// from a used payload if one is left. The oldest events are dropped if the limit needs it.
     ///
     /// An event that no client listens to, or that is larger than the limit, is dropped, but
     /// counted.
@@ -256,8 +256,8 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         text.into_bytes().ok_or(Error::ENOMEM)
     }
 
-    /// Shuts a queue down: it goes now if it has no clients, otherwise with the last of them
-    /// (QUEUE-40). Returns what the caller has to release if it has gone.
+    /// Shuts a queue down: it is removed now if it has no clients, otherwise with the last of them
+    /// (QUEUE-40). Returns the rest of a removed queue, which the caller has to release.
     ///
     /// # Errors
     /// `-EINVAL` for a handle that is not in use.
@@ -272,7 +272,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     }
 
     /// Takes out one of the queues that were shut down and have no clients any more. The caller
-    /// calls it until there is none.
+    /// calls this function until it returns `None`.
     pub fn reap(&mut self) -> Option<Leftovers<F>> {
         (0..self.slots.slots()).find_map(|slot| self.release(slot))
     }
@@ -323,7 +323,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
     }
 
     /// Ends a client in all queues (QUEUE-26). Each call returns one filter, which the caller
-    /// releases before it calls again; when there is none, the client is gone. Then
+    /// releases before it calls again; `None` means that the client was removed. Then
     /// [`Queues::reap`] returns the queues that have lost their last client.
     pub fn end(&mut self, context: i32, ending: &mut Ending) -> Option<F> {
         let client = self.client(context);
@@ -386,7 +386,7 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         Ok(old)
     }
 
-    /// The reader of a client and a queue, made if there is none.
+    /// The reader of a client and a queue, made if it does not exist.
     ///
     /// # Errors
     /// `-EINVAL` for an unknown client or queue, `-ENOMEM`.

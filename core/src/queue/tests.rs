@@ -237,7 +237,7 @@ fn with_clients<P: Payload>(queues: &mut Queues<P, ()>, name: &[u8], limit: usiz
 }
 
 /// An event that is evicted while fetches show it stays until the last of them is done with it,
-/// also when the queue has gone, and no other event goes with it (E-14).
+/// also when the queue was removed, and no other event is removed with it (E-14).
 #[test]
 fn kept_until_the_last_fetch_is_done() {
     // The memory of so large an event is not kept for others.
@@ -305,8 +305,8 @@ fn memory_of_seen_events() {
     assert_eq!(Rc::strong_count(&event), 1 + KEPT / (SIZE + OVERHEAD));
 }
 
-/// An old event that waits for a client does not make the queue grow by those that others have seen
-/// behind it. The next client gets it, and the new ones (QUEUE-27).
+/// While an old event waits for a client, later events that others have seen do not make the queue
+/// grow. The next client gets the old event, and the new ones (QUEUE-27).
 #[test]
 fn waiting_in_front_of_the_others() {
     let mut queues = Queues::<u64, ()>::new();

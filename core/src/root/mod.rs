@@ -84,8 +84,8 @@ mod at {
     pub(super) const FORCE: usize = 24;
 }
 
-/// The offsets of the two descriptors in a start message: the receiver stores there those that it
-/// has received (ROOT-25).
+/// The offsets of the two descriptors in a start message: the receiver stores the descriptors that
+/// it has received at these offsets (ROOT-25).
 pub const START_DESCRIPTORS: [usize; 2] = [at::INFD, at::OUTFD];
 
 /// The number at an offset; `None` beyond the end.
@@ -94,7 +94,7 @@ fn number(message: &[u8], offset: usize) -> Option<i32> {
     bytes.try_into().ok().map(i32::from_ne_bytes)
 }
 
-/// A message of `size` bytes with a header, and zeros behind it. Sizes are far below 2^31.
+/// A message of `size` bytes: a header, and zeros. Sizes are far below 2^31.
 fn message(size: usize, kind: i32, status: i32) -> Result<Vec<u8>> {
     let mut message = Vec::new();
     message.try_reserve_exact(size).map_err(|_| Error::ENOMEM)?;
@@ -128,7 +128,7 @@ pub fn info(features: i32, status: i32) -> Result<Vec<u8>> {
 }
 
 /// Makes a request or a reply about a container (ROOT-21). The field for the name has `length`
-/// bytes: the name, and zeros behind it. `name` is called when the length was checked.
+/// bytes: the name, filled up with zeros. `name` is called when the length was checked.
 ///
 /// # Errors
 /// `-EINVAL` for a negative length, `-E2BIG` for one beyond the field, `-ENOMEM`; the errors of

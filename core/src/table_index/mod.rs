@@ -26,7 +26,7 @@ pub struct Hashed {
 #[derive(Clone, Copy, Debug)]
 struct Slot {
     pmid: MetricId,
-    /// [`FREE`] if there is no metric in the slot.
+    /// [`FREE`] if the slot has no metric.
     position: u32,
 }
 
@@ -165,8 +165,8 @@ impl HintIndex {
     }
 
     /// Indexes the whole table when searches have cost as much as that costs. Searches that find
-    /// nothing do not count, since an index cannot save them: an entry that is not there is
-    /// searched in the whole table.
+    /// nothing do not count, since an index cannot save them: a missing entry is searched in the
+    /// whole table.
     fn learn(&mut self, position: usize, keys_at: impl Fn(usize, &mut dyn FnMut(u64))) {
         self.effort = self.effort.saturating_add(position + 1);
         if self.effort < self.table.len {
@@ -298,8 +298,8 @@ mod tests {
         })
     }
 
-    /// Whatever the agent does to its table, an entry that is found is there, and one that is there
-    /// is found. Once the index is warm, it takes one look (FETCH-20).
+    /// Whatever the agent does to its table, a search finds exactly the entries that the table has.
+    /// Once the index is warm, a search takes one look (FETCH-20).
     #[test]
     fn checked_before_believed() {
         let mut table: Vec<u32> = (0..1000).collect();

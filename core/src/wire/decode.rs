@@ -1,7 +1,7 @@
 //! Decodes the requests, apart from the store, into values that borrow from the PDU.
 //!
 //! Each function takes a whole PDU, header included, and accepts exactly what PCP 7 accepts
-//! (WIRE-60). A PDU that is refused has no other effect: the stream goes on behind it (WIRE-15).
+//! (WIRE-60). A PDU that is refused has no other effect: the stream goes on after it (WIRE-15).
 
 use super::{HEADER, count, number, padded, word};
 use crate::constants::*;
@@ -24,7 +24,7 @@ fn text(bytes: &[u8]) -> &[u8] {
     bytes.split(|byte| *byte == 0).next().unwrap_or_default()
 }
 
-/// An instance profile: which instances the fetches to come select.
+/// An instance profile: the instances that later fetches select.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Profile<'a> {
     /// State of the domains that are not listed: 0 include, 1 exclude. Another number is passed on
@@ -81,7 +81,7 @@ impl<'a> ProfileEntry<'a> {
     }
 }
 
-/// PROFILE: the instances that the fetches to come select.
+/// PROFILE: the instances that later fetches select.
 ///
 /// # Errors
 /// `PM_ERR_IPC`.

@@ -15,7 +15,7 @@ const ERROR_SIZE: usize = 16;
 #[derive(Default, Debug)]
 pub struct Reply {
     pdu: PduBuilder,
-    /// An ERROR for which there was no memory: it is sent from here.
+    /// An ERROR that found no memory: it is sent from here.
     fallback_error: Option<[u8; ERROR_SIZE]>,
 }
 
@@ -257,7 +257,7 @@ const FIRST: usize = HEADER + 12;
 /// Bytes of an entry in front of its values.
 const HEAD: usize = 12;
 
-/// A RESULT under construction. Entries go to the reply, blocks to a buffer that is put behind the
+/// A RESULT under construction. Entries go to the reply, blocks to a buffer that follows the
 /// entries in the end; until then a value holds the block's offset in that buffer. Nothing is
 /// allocated once the buffers have the size of the agent's largest reply.
 #[derive(Default, Debug)]
@@ -453,7 +453,7 @@ impl ResultBuilder {
         self.close(code.min(0));
     }
 
-    /// Puts the blocks behind the entries, and adds the bytes of these to the blocks' offsets.
+    /// Puts the blocks after the entries, and adds the bytes of the entries to the blocks' offsets.
     ///
     /// # Errors
     /// `PM_ERR_TOOBIG`; `-ENOMEM`.
@@ -518,7 +518,7 @@ fn append(bytes: &mut Vec<u8>, more: &[u8]) -> Result<()> {
     if bytes.capacity() - bytes.len() < more.len() {
         return append_to_full(bytes, more);
     }
-    // Room: there is, as was just seen.
+    // `bytes` has room, as was just seen.
     bytes.extend_from_slice(more);
     Ok(())
 }

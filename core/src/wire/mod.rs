@@ -1,8 +1,8 @@
 //! The protocol between pmcd and an agent: every PDU that an agent receives or sends, as pure
 //! functions over bytes. [`Kind`] has their types, under PCP's names.
 //!
-//! No input is trusted: lengths and counts are checked against the bytes that are there, sums do
-//! not overflow, and no input makes a function panic. Numbers are big-endian on the wire (WIRE-2).
+//! No input is trusted: lengths and counts are checked against the bytes of the PDU, sums do not
+//! overflow, and no input makes a function panic. Numbers are big-endian on the wire (WIRE-2).
 //!
 //! To add a PDU:
 //!
@@ -55,20 +55,20 @@ pub const fn padded(length: usize) -> Option<usize> {
     }
 }
 
-/// The word at byte `offset`; `None` when it is not there.
+/// The word at byte `offset`; `None` beyond the end.
 #[must_use]
 pub fn word(pdu: &[u8], offset: usize) -> Option<u32> {
     let bytes = pdu.get(offset..)?.first_chunk::<4>()?;
     Some(u32::from_be_bytes(*bytes))
 }
 
-/// The word at byte `offset` as a signed number; `None` when it is not there.
+/// The word at byte `offset` as a signed number; `None` beyond the end.
 #[must_use]
 pub fn number(pdu: &[u8], offset: usize) -> Option<i32> {
     word(pdu, offset).map(|word| word as i32)
 }
 
-/// The word at byte `offset` as a count or a length; `None` when it is not there or negative.
+/// The word at byte `offset` as a count or a length; `None` beyond the end, or if it is negative.
 #[must_use]
 pub fn count(pdu: &[u8], offset: usize) -> Option<usize> {
     usize::try_from(number(pdu, offset)?).ok()
@@ -100,7 +100,7 @@ kinds! {
     PDU_ERROR = 0x7000;
     /// Values: a store to an agent, the reply to a fetch from it.
     PDU_RESULT = 0x7001;
-    /// Selects instances for the fetches to come.
+    /// Selects instances for later fetches.
     PDU_PROFILE = 0x7002;
     /// Asks for values.
     PDU_FETCH = 0x7003;
@@ -179,7 +179,7 @@ const KEPT: usize = 1024 * 1024;
 #[derive(Default, Debug)]
 struct PduBuilder {
     bytes: Vec<u8>,
-    /// True if there was no memory for a part of the PDU.
+    /// True if a part of the PDU found no memory.
     cut: bool,
 }
 
@@ -209,7 +209,7 @@ impl PduBuilder {
         self.number(from);
     }
 
-    /// Adds bytes, or notes that there is no memory for them.
+    /// Adds bytes, or notes that they found no memory.
     fn put(&mut self, bytes: &[u8]) {
         if bytes.len() > self.bytes.capacity() - self.bytes.len() {
             self.cut |= self.try_reserve(bytes.len()).is_err();

@@ -25,7 +25,7 @@ const KEPT: usize = 256 * 1024;
 pub enum ReadMode {
     /// No byte, since others read the descriptor, too.
     Exact,
-    /// As many as there are: the caller owns the stream until it ends.
+    /// As many as have arrived: the caller owns the stream until it ends.
     Ahead,
 }
 
@@ -88,7 +88,7 @@ impl Receiver {
         if pdu.is_end() { Err(Failure::End) } else { Ok(pdu) }
     }
 
-    /// The number of bytes that are missing of the header or, behind it, of the PDU.
+    /// The number of bytes that the header lacks or, if the header is complete, the PDU.
     ///
     /// # Errors
     /// As [`Receiver::next`].
@@ -179,7 +179,7 @@ impl Receiver {
     }
 
     /// Skips the bytes of a failed PDU, as far as the C library reads before it gives up: a caller
-    /// that goes on finds the stream behind them (WIRE-12).
+    /// that goes on reads the bytes after them (WIRE-12).
     pub fn abandon(&mut self, failure: Failure) {
         let read = match failure {
             Failure::Length(_) | Failure::TooBig(_) => HEADER,
@@ -201,9 +201,9 @@ impl Receiver {
         }
     }
 
-    /// Makes room behind the held bytes, for `missing` more or for as many as are held: an
-    /// announced length costs memory only in proportion to the bytes that have arrived. Returns
-    /// where the free part of the buffer begins.
+    /// Makes room after the held bytes, for `missing` more or for as many as are held: an announced
+    /// length costs memory only in proportion to the bytes that have arrived. Returns where the
+    /// free part of the buffer begins.
     ///
     /// # Errors
     /// `-ENOMEM`.
@@ -286,20 +286,20 @@ fn count_missing(len: Option<i32>, have: usize) -> usize {
     usize::try_from(len.unwrap_or(0)).unwrap_or(0).saturating_sub(have)
 }
 
-/// The reason why there is no PDU.
+/// The reason why no PDU was received.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Failure {
     /// The stream has ended between two PDUs.
     End,
-    /// The stream cannot be read, and nothing of the header was there.
+    /// The stream cannot be read, and no byte of the header had arrived.
     Unreadable(Error),
-    /// The stream ended, or broke, inside of the length, of which this number of bytes was there.
+    /// The stream ended, or broke, inside of the length: this number of its bytes had arrived.
     NoLength(usize),
     /// A length that no PDU has.
     Length(i32),
     /// A length that is not served.
     TooBig(i32),
-    /// There is no memory for the PDU.
+    /// The PDU found no memory.
     NoMemory,
     /// A type that no PDU has.
     Kind(i32),
@@ -310,7 +310,7 @@ pub enum Failure {
 /// A PDU that ends too early.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ShortRead {
-    /// The number of bytes of the header that were there.
+    /// The number of bytes of the header that had arrived.
     pub have: usize,
     /// The number of bytes that should have followed.
     pub want: usize,

@@ -23,7 +23,7 @@ pub struct StoreRequest<'a> {
 pub struct MetricValues<'a> {
     /// The metric.
     pub metric: MetricId,
-    /// The number of values; an error code or 0 when there are none.
+    /// The number of values; without values an error code or 0.
     pub numval: i32,
     /// The format of the values: `PM_VAL_INSITU`, or another one for blocks.
     pub format: i32,
@@ -144,7 +144,7 @@ fn check(pdu: &[u8]) -> Option<StoreRequest<'_>> {
     let usec = number(pdu, 16)?;
     let metrics = count(pdu, 20)?;
     let mut offset = 24;
-    // The blocks fill the rest exactly: the first one begins there, and their sizes add up.
+    // The blocks fill the rest exactly: the first one begins at its start, and their sizes add up.
     let mut lowest = None;
     let mut total = 0_usize;
     for _ in 0..metrics {

@@ -17,7 +17,7 @@ pub struct Struct {
     pub name: Ident,
     /// Its fields with `#[metric]` or `#[metric(…)]`, in their order.
     pub metrics: Vec<Metric>,
-    /// What is wrong with its fields.
+    /// The mistakes in its fields.
     pub errors: Vec<Error>,
 }
 
@@ -129,7 +129,7 @@ fn ident(tokens: &mut Tokens) -> Result<Ident> {
     }
 }
 
-/// The type of a field, and the comma behind it: commas between `<` and `>` belong to the type.
+/// The type of a field, and the comma after it: commas between `<` and `>` belong to the type.
 fn type_of(tokens: &mut Tokens) -> Vec<TokenTree> {
     let mut type_tokens: Vec<TokenTree> = Vec::new();
     let mut depth = 0_usize;

@@ -55,7 +55,7 @@ fn derive(item: TokenStream, emit: fn(&input::Struct) -> TokenStream) -> TokenSt
         Ok(mut parsed) => {
             let errors = std::mem::take(&mut parsed.errors);
             let errors = errors.into_iter().map(error::Error::into_tokens);
-            // `define` is there in any case: that it is missing would be one more error.
+            // `define` is written in any case: without it the compiler would report one more error.
             errors.chain([emit(&parsed)]).collect()
         }
         Err(error) => error.into_tokens(),

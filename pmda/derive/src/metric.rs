@@ -253,7 +253,7 @@ fn doc_line(tokens: &[TokenTree]) -> Option<String> {
     }
 }
 
-/// The lines without the blank behind `///` and empty lines around the one-line text.
+/// The lines without the blank after `///` and without empty lines around the one-line text.
 fn help(lines: &[String]) -> String {
     let lines: Vec<&str> = lines.iter().flat_map(|line| line.split('\n')).collect();
     let strip = |line: &str| line.strip_prefix(' ').unwrap_or(line).trim_end().to_owned();

@@ -34,7 +34,7 @@ pub(super) struct NotReady {
     stop: UnixStream,
 }
 
-/// What the thread needs and gives back: the connection, and the requests for the session.
+/// The data that the thread needs and gives back: the connection, and the requests for the session.
 struct Kept {
     stream: Stream,
     receiver: Receiver,
@@ -66,7 +66,7 @@ impl NotReady {
         drop(self.stop);
         let mut kept = self.thread.join().expect("the thread does not panic");
         if kept.is_awaited && is_ready {
-            // If pmcd has gone, the next read tells.
+            // If pmcd has closed the connection, the next read says so.
             let _ = kept.tell(PM_ERR_PMDAREADY);
         }
         (kept.stream, kept.receiver, kept.waiting)

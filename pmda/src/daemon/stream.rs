@@ -36,7 +36,7 @@ impl Output {
         }
     }
 
-    /// Sends a reply, if there is one.
+    /// Sends a reply. An empty reply means that the request gets none.
     ///
     /// # Errors
     /// The text that is logged: pmcd has closed the connection, for instance.

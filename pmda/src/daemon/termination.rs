@@ -16,16 +16,16 @@ use crate::logger::{self, reason};
 /// the connection.
 pub(super) const PATIENCE: Duration = Duration::from_secs(5);
 
-/// What the thread that waits for SIGTERM shares with the one that serves requests.
+/// The state that the thread that waits for SIGTERM shares with the thread that serves requests.
 #[derive(Clone)]
 pub(super) struct Termination(Arc<Shared>);
 
 struct Shared {
-    /// SIGTERM has come.
+    /// SIGTERM has arrived.
     is_asked: AtomicBool,
     /// The agent has begun to start, so that it is to be dropped.
     has_agent: AtomicBool,
-    /// Readable when SIGTERM has come.
+    /// Readable when SIGTERM has arrived.
     bell: EventFd,
 }
 
@@ -54,7 +54,7 @@ impl Termination {
             return;
         }
         log::info!("ended by SIGTERM");
-        // Either this thread sees that there is an agent, or that thread sees this.
+        // Either this thread sees that an agent exists, or the agent's thread sees this store.
         self.0.is_asked.store(true, Ordering::SeqCst);
         if self.0.has_agent.load(Ordering::SeqCst) {
             // This cannot fail: the counter is full only after 2^64 rings.
@@ -66,13 +66,13 @@ impl Termination {
         process::exit(0);
     }
 
-    /// Takes note that the agent starts. Returns false if SIGTERM has come before.
+    /// Takes note that the agent starts. Returns false if SIGTERM has arrived before.
     pub(super) fn may_start(&self) -> bool {
         self.0.has_agent.store(true, Ordering::SeqCst);
         !self.is_asked()
     }
 
-    /// Returns whether SIGTERM has come.
+    /// Returns whether SIGTERM has arrived.
     pub(super) fn is_asked(&self) -> bool {
         self.0.is_asked.load(Ordering::SeqCst)
     }
@@ -85,7 +85,7 @@ pub(super) fn end_late() -> ! {
     process::exit(0);
 }
 
-/// The descriptor that can be read when SIGTERM has come.
+/// The descriptor that can be read when SIGTERM has arrived.
 impl AsFd for Termination {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.bell.as_fd()

@@ -13,10 +13,11 @@ pub(super) fn pcp_user() -> String {
 }
 
 /// Becomes the user of `-U`, by default PCP's, with all groups of that user. An agent that was not
-/// started by root keeps its user, unless there is `-U`; likewise one that is to stay root.
+/// started by root keeps its user, unless it has the option `-U`; likewise an agent that is to stay
+/// root.
 ///
 /// # Errors
-/// A line for the log: there is no such user, or the system refuses.
+/// A line for the log: the user does not exist, or the system refuses.
 pub(super) fn become_user(wanted: Option<&str>, stays_root: bool) -> Result<(), String> {
     let now = geteuid();
     let Some(name) = user(wanted, stays_root, now.is_root()) else {

@@ -17,7 +17,8 @@ pub struct Interface {
     pub(super) pmapi_version: u8,
     pub(super) flags: u16,
     pub(super) status: c_int,
-    /// What the host has here is never read: it need not be initialized before the agent writes it.
+    /// The host's methods are never read: they need not be initialized before the agent writes its
+    /// own.
     pub(super) methods: MaybeUninit<Methods>,
 }
 
@@ -176,7 +177,7 @@ pub(super) struct DomainProfile {
     pub(super) instances: *const c_int,
 }
 
-/// `pmDesc`: five words, of which the last is `pmUnits`.
+/// `pmDesc`: five words, the last of which is `pmUnits`.
 pub(super) type Desc = [u32; 5];
 
 /// `pmInResult`.

@@ -69,8 +69,8 @@ impl<A: Agent> Dso<A> {
     }
 }
 
-/// An agent in a host: first its extension, whose address the host has, and behind it what is ours.
-/// It is never freed, as the host may use it for ever.
+/// An agent in a host: first its extension, whose address the host has, and after the extension our
+/// own data. It is never freed, as the host may use it for ever.
 #[repr(C)]
 pub(super) struct Hosted<A: Agent> {
     /// The host writes some of its fields between its calls.
@@ -89,8 +89,8 @@ thread_local! {
     pub(super) static AGENTS: ManuallyDrop<RefCell<Vec<&'static dyn Any>>> = const { ManuallyDrop::new(RefCell::new(Vec::new())) };
 }
 
-/// Returns the place of the agent of this type and domain on this thread, a new one if there is
-/// none. The host calls `ended` for contexts that have ended.
+/// Returns the place of the agent of this type and domain on this thread, which is made if it does
+/// not exist. The host calls `ended` for contexts that have ended.
 pub(super) fn hosted<A: Agent>(domain: c_int, thread: ThreadNumber, ended: extern "C" fn(c_int)) -> &'static Hosted<A> {
     AGENTS.with(|agents| {
         let mut agents = agents.borrow_mut();
@@ -137,10 +137,10 @@ pub(super) fn ask<A: Agent>(
     with::<A>(ext, |dso, client| dso.ask(client, write, read))
 }
 
-/// Calls a function with the agent of this extension and the client that the host has named there.
-/// Returns what it returns, or the status of an error: `PM_ERR_THREAD` on another thread than the
-/// agent's, or if the agent is serving a request; `PM_ERR_NOAGENT` if
-/// another one could not start in its place.
+/// Calls a function with the agent of this extension and the client that the host has named in the
+/// extension. Returns what it returns, or the status of an error: `PM_ERR_THREAD` on another thread
+/// than the agent's, or if the agent is serving a request; `PM_ERR_NOAGENT` if another one could
+/// not start in its place.
 #[inline]
 pub(super) fn with<A: Agent>(ext: GivenExt, call: impl FnOnce(&mut Dso<A>, ClientId) -> Result<c_int>) -> c_int {
     // SAFETY: a host gives NULL, or what `init` has given it together with the methods of the same

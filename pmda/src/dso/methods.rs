@@ -214,7 +214,7 @@ unsafe fn add_values(set: &ValueSet, store: &mut ResultBuilder) -> Result<()> {
                 // SAFETY: the length counts from the first word.
                 let block = unsafe { slice::from_raw_parts(start.cast::<u8>(), length) };
                 store.host_block(value.inst, block).map_err(|error| {
-                    // One that is too short for its type would be refused by a daemon so.
+                    // A daemon refuses a value that is too short for its type in the same way.
                     let is_memory = Error::ENOMEM == error.into();
                     if is_memory { Error::ENOMEM } else { Error::IPC }
                 })?;
@@ -280,7 +280,7 @@ pub(super) extern "C" fn children<A: Agent>(
     ask::<A>(ext, write, |reply| {
         let (names, states) = names_in(&reply)?;
         let count = c_int::try_from(names.len()).map_err(|_| Error::IPC)?;
-        // A host frees lists only if there is something in them.
+        // A host frees only lists that are not empty.
         let is_empty = names.is_empty();
         let mut blocks = Blocks::new();
         let mut of_host = (ptr::null_mut(), ptr::null_mut());

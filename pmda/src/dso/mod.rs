@@ -198,9 +198,9 @@ const fn starts_with(name: &[u8], start: &[u8]) -> bool {
 /// Starts the agent and fills in the interface: the work of the exported function. If the agent
 /// cannot start, `status` has the error.
 ///
-/// None starts on a machine with 32 bits. A result begins with a time, whose length depends there
-/// on how the host's libpcp was built (Debian's i386: PCP 6.0.3 and 6.3.8), and no header of PCP is
-/// read here: the host would take the time for the number of metrics.
+/// No agent starts on a machine with 32 bits. A result begins with a time, whose length depends on
+/// how the host's libpcp was built on such a machine (Debian's i386: PCP 6.0.3 and 6.3.8), and this
+/// crate reads no header of PCP: the host would take the time for the number of metrics.
 #[doc(hidden)]
 pub fn init<A: Agent>(interface: &mut Interface) {
     logger::start(&host(), LevelFilter::Info);
@@ -216,8 +216,9 @@ pub fn init<A: Agent>(interface: &mut Interface) {
     let domain = interface.domain;
     let started = catch_unwind(|| {
         let number = u32::try_from(domain).map_err(|_| Error::EINVAL)?;
-        // A host that opens the object again, as pmcd after SIGHUP, is done with the agent that is
-        // there. It ends first: the new one may need the port or the file that it holds.
+        // A host that opens the object again, as pmcd does after SIGHUP, is done with the old
+        // agent. The old agent ends first, since the new one may need a port or a file that it
+        // holds.
         if let Some(before) = take::<A>(domain) {
             before.session.end();
         }
@@ -310,7 +311,7 @@ mod tests {
         }
     }
 
-    /// Opens an agent. Returns the extension of the one that is there, as a number for other
+    /// Opens an agent. Returns the extension of the agent that exists then, as a number for other
     /// threads, and the status.
     fn open<A: Agent>(domain: c_int) -> (usize, c_int) {
         let mut interface = Interface {
@@ -359,8 +360,8 @@ mod tests {
         fn metrics(_: &mut Metrics<Listening>) {}
     }
 
-    /// The agent that is there ends before the next one starts. If that fails, none is left, and
-    /// the next opening has one again.
+    /// The old agent ends before the next one starts. If that start fails, no agent is left, and
+    /// the next opening starts one again.
     #[test]
     fn one_agent_at_a_time() {
         let (first, status) = open::<Listening>(251);

@@ -14,7 +14,8 @@ pub(super) fn in_memory(function: *const c_void) {
         return;
     }
     // SAFETY: the name is a C string of the dynamic linker, which lives as long as the object. The
-    // object is there, so nothing of it is run: the flag is set, and one more user counted.
+    // object is loaded already, so none of its code is run: the flag is set, and one more user is
+    // counted.
     let handle = unsafe {
         libc::dlopen(
             info.dli_fname,

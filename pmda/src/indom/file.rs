@@ -1,4 +1,4 @@
-//! Persistent instance domains: their file, and the messages of the cache behind each domain.
+//! Persistent instance domains: their file, and the messages of each domain's cache.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -44,8 +44,8 @@ impl<T> Indom<T> {
         }
     }
 
-    /// Numbers all instances anew, after those in the file. Numbers that the agent has chosen stay,
-    /// whatever the file says.
+    /// Numbers all instances again, after those in the file. Numbers that the agent has chosen
+    /// stay, whatever the file says.
     pub(super) fn renumber(&mut self) {
         let (indom, directory) = match &self.file {
             Some(File::At(indom, directory)) => (*indom, Some(directory)),
@@ -139,7 +139,7 @@ impl<T> Indom<T> {
     }
 }
 
-/// Reads the file of a domain, if there is one.
+/// Reads the file of a domain, if the file exists.
 fn load(cache: &mut Cache<Slot>, directory: &FilePath) {
     let loaded = cache.path(directory).and_then(|path| match CacheFile::open(path) {
         Ok(mut file) => loop {

@@ -113,8 +113,8 @@ impl<T> Indom<T> {
         }
     }
 
-    /// A domain whose instances come and go, and keep their numbers over restarts, in a file that
-    /// agents in C read and write as well (`pmdaCache`).
+    /// A domain whose instances change, and keep their numbers over restarts, in a file that agents
+    /// in C read and write as well (`pmdaCache`).
     ///
     /// The file is written once for all updates and changes of a request, before the reply, so that
     /// a crash loses no number that a client has seen; likewise after [`Agent::woken`] and at the
@@ -175,7 +175,7 @@ impl<T> Indom<T> {
         self
     }
 
-    /// Begins an update, in which each instance that is there is to be set. When it ends, the
+    /// Begins an update, in which each existing instance is to be set. When the update ends, the
     /// others become inactive. A persistent domain that was changed is saved with the request: see
     /// [`Indom::persistent`].
     pub fn update(&mut self) -> Update<'_, T> {
@@ -357,8 +357,8 @@ impl<T> Indom<T> {
     }
 
     /// Calls a function with each selected instance that is active, from place `next` of those that
-    /// may be selected. When the function is called, `next` is behind its instance: if it panics,
-    /// the walk can go on there.
+    /// may be selected. When the function is called, `next` is the place after its instance: if the
+    /// function panics, the walk can go on at `next`.
     pub(crate) fn visit(&self, selection: Selection<'_>, next: &mut usize, mut visit: impl FnMut(i32, &T)) {
         match selection {
             Selection::All => self.visit_active(next, |_| true, visit),
@@ -443,7 +443,7 @@ impl<T> Indom<T> {
     fn hide(&mut self, inst: i32, slot: u32) {
         if let Ok(hit) = self.cache.lookup(inst) {
             let name = hit.name().to_vec();
-            // It is in the cache, so this cannot fail.
+            // The instance is in the cache, so this cannot fail.
             let _ = self.cache.store(PMDA_CACHE_HIDE, Some(&name), None);
         }
         self.vacate(slot);

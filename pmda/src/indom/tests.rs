@@ -103,7 +103,7 @@ fn tables() {
         assert_eq!((asked(""), asked(" ")), (Some(2), Some(3)));
         assert_eq!(indom.find("disk"), None);
     }
-    // What has gone is not meant.
+    // An instance that has disappeared is not found by the first word of its name.
     set(&mut indom, &["disk write", "fan 1"]);
     assert_eq!((indom.asked(b"disk"), indom.asked(b"fan")), (Some(1), Some(4)));
     let mut persistent = Indom::persistent().whole_names();
@@ -192,7 +192,7 @@ fn time_stamps() {
     assert_eq!(names(&indom), [(1, "b"), (2, "c"), (3, "d")]);
 }
 
-/// 100,000 jobs, of which 1 % are replaced with each fetch.
+/// 100,000 jobs; each fetch replaces 1 % of them.
 #[derive(Default)]
 struct Many {
     jobs: Indom<u32>,

@@ -79,7 +79,7 @@ impl<'i, T> Update<'i, T> {
     }
 
     /// Keeps the active instance with this number, whose name need not be known: its row stays and
-    /// is returned. `None` if there is none; that changes nothing.
+    /// is returned. Without such an instance returns `None`, and changes nothing.
     ///
     /// An agent that has chosen the numbers of its instances, such as those of processes, uses it
     /// for those that are still there.
@@ -87,7 +87,7 @@ impl<'i, T> Update<'i, T> {
         let expected = self.indom.order.get(self.next).filter(|(next, _)| *next == inst);
         let (position, slot) = match expected {
             Some((_, slot)) => (Ok(self.next), *slot),
-            // It may have come in this update.
+            // The instance may be new in this update.
             None => (
                 self.indom.order.binary_search_by_key(&inst, |(inst, _)| *inst),
                 self.indom.slot(inst)?,
@@ -283,7 +283,7 @@ impl<'i, T> Update<'i, T> {
         self.add(name)
     }
 
-    /// The instance behind the one set last, if it has this name.
+    /// The instance after the one set last, if it has this name.
     fn expected(&self, name: &[u8]) -> Option<(i32, u32)> {
         let (inst, slot) = *self.indom.order.get(self.next)?;
         let hit = self.indom.cache.lookup(inst).ok()?;
@@ -361,7 +361,7 @@ impl<'i, T> Update<'i, T> {
 
     /// Makes an instance with a number that the agent has chosen, or brings one back.
     fn add_at(&mut self, inst: i32, name: &str) -> Result<u32> {
-        // It has come in this update.
+        // The instance is new in this update.
         if let Some(slot) = self.indom.slot(inst) {
             let is_same = self.indom.name_bytes(inst) == Some(name.as_bytes());
             return if is_same { Ok(slot) } else { Err(Error::EEXIST) };
@@ -375,7 +375,7 @@ impl<'i, T> Update<'i, T> {
 
     /// Brings an instance back, or finds it by its short name.
     fn add(&mut self, name: &str) -> Result<(i32, u32)> {
-        // One that is active under its short name has a slot already.
+        // An instance that is active under its short name has a slot already.
         let old_slot = self.indom.find(name).and_then(|inst| self.indom.slot(inst));
         let indom = &mut *self.indom;
         let slot = old_slot.map_or_else(|| indom.next_slot(), Ok)?;

@@ -15,12 +15,12 @@ thread_local! {
 
 static KEPT: Mutex<BTreeMap<u64, Vec<String>>> = Mutex::new(BTreeMap::new());
 
-/// The test that reads what a thread logs, if there is one.
+/// The test that reads the lines of a thread, if any.
 #[derive(Clone, Copy)]
 pub(crate) struct Reader(Option<u64>);
 
 impl Reader {
-    /// That of this thread. A thread that this one starts takes it over.
+    /// The reader of this thread. A thread that this one starts takes it over.
     pub(crate) fn current() -> Reader {
         READER.get()
     }
@@ -72,8 +72,8 @@ impl Drop for Lines {
     }
 }
 
-/// Keeps a message for the tests that look at it: for the one of this thread, or for all if the
-/// agent has started the thread itself. Returns false if there is none.
+/// Keeps a message for the tests that read it: for the test of this thread, or for all tests if the
+/// agent has started the thread itself. Returns false without such a test.
 pub(super) fn keep(severity: &str, message: &fmt::Arguments<'_>) -> bool {
     // A thread may log while its other objects are destroyed.
     let Ok(Reader(reader)) = READER.try_with(Cell::get) else {

@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_long, c_uint};
 
-/// `pmdaResult`, without the pointers to the value sets behind it.
+/// `pmdaResult`, without the pointers to value sets that follow it.
 #[repr(C)]
 pub(crate) struct ResultHead {
     /// `struct timeval` in PCP 6, `struct timespec` in PCP 7.
@@ -11,7 +11,7 @@ pub(crate) struct ResultHead {
     pub(crate) sets: [*const ValueSet; 0],
 }
 
-/// `pmValueSet`, without the values behind it.
+/// `pmValueSet`, without the values that follow it.
 #[repr(C)]
 pub(crate) struct ValueSet {
     pub(crate) pmid: c_uint,

@@ -54,12 +54,12 @@ impl Block {
         Ok(())
     }
 
-    /// The memory behind the first `from` bytes, as items of a type that need not be written yet.
+    /// The memory after the first `from` bytes, as items of a type that need not be written yet.
     #[inline]
     fn items<T>(&mut self, from: usize) -> &mut [MaybeUninit<T>] {
         assert!(align_of::<T>() <= align_of::<u64>() && from % align_of::<T>() == 0 && from <= self.len);
-        // SAFETY: the items lie in the block, behind what was left out, and are aligned as that is;
-        // the block is borrowed as long as they are, and any bytes may be in them.
+        // SAFETY: the items lie in the block, after the bytes that were left out, and are aligned
+        // as those are; the block is borrowed as long as they are, and any bytes may be in them.
         unsafe {
             slice::from_raw_parts_mut(
                 self.start.byte_add(from).cast().as_ptr(),
@@ -68,7 +68,7 @@ impl Block {
         }
     }
 
-    /// Writes items behind the first `from` bytes, as many as fit.
+    /// Writes items after the first `from` bytes, as many as fit.
     fn write<T: Copy>(&mut self, from: usize, items: &[T]) {
         for (target, item) in self.items(from).iter_mut().zip(items) {
             target.write(*item);
@@ -201,7 +201,7 @@ const VALUES: usize = size_of::<ValueSet>();
 
 /// A value set that is being built where its host will read it.
 pub(crate) struct Set {
-    /// The head, and behind it the values.
+    /// The head, and after it the values.
     block: Block,
     /// The number of values.
     len: usize,
@@ -254,8 +254,8 @@ impl Set {
         }
     }
 
-    /// The `numval` of the head, which the host trusts: the number of values that are there.
-    /// Without values it is an error code or 0.
+    /// The `numval` of the head, which the host trusts: the number of values in the block. Without
+    /// values it is an error code or 0.
     #[inline]
     fn numval(&self, without_values: c_int) -> c_int {
         match self.len {
@@ -264,8 +264,8 @@ impl Set {
         }
     }
 
-    /// Adds the set to the blocks, which are reserved for, with this head; its `numval` counts only
-    /// if there are no values. To be called after [`Set::begin`].
+    /// Adds the set to the blocks, whose room was reserved, with this head; its `numval` counts
+    /// only for a set without values. To be called after [`Set::begin`].
     #[inline]
     pub(crate) fn finish(&mut self, mut head: ValueSet, blocks: &mut Blocks) -> *mut c_void {
         head.numval = self.numval(head.numval);

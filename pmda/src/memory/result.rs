@@ -18,7 +18,7 @@ const HEAD: usize = offset_of!(ResultHead, sets) / size_of::<*const ()>();
 /// The word with the number of sets.
 const COUNT: usize = offset_of!(ResultHead, count) / size_of::<*const ()>();
 
-/// A result as the host reads it: words, and behind them pointers to the sets, which become the
+/// A result as the host reads it: words, and after them pointers to the sets, which become the
 /// host's. The words stay ours, and are valid until the next fetch (FETCH-70, FETCH-71).
 pub(crate) struct HostResult {
     words: Vec<*mut c_void>,
@@ -127,7 +127,7 @@ impl HostResult {
         if self.format == PM_VAL_INSITU && !self.set.is_empty() {
             return Err(Error::CONV);
         }
-        // One for this block, and one for the set.
+        // Room for this block, and for the set.
         self.blocks.reserve(2)?;
         let kept = self.blocks.len();
         let pval = self.blocks.block(size, write)?.cast_const().cast();
@@ -139,7 +139,7 @@ impl HostResult {
         Ok(())
     }
 
-    /// Ends the set. `values` is the number of values, or an error code if there are none.
+    /// Ends the set. `values` is the number of values or, without values, an error code.
     #[inline]
     pub(crate) fn close(&mut self, values: i32) {
         let head = ValueSet {

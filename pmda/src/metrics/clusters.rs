@@ -49,7 +49,7 @@ impl<S> Cluster<S> {
         if self.items.len() <= item {
             self.items.resize(item + 1, None);
         }
-        // There are 2^22 numbers of metrics.
+        // Metrics have 2^22 numbers.
         self.items[item] = NonZeroU32::new(slot as u32 + 1);
     }
 
@@ -82,7 +82,7 @@ impl<S> Cluster<S> {
     }
 
     /// Reads what the metrics show, if the fetch with number `fetch` wants one of them, and once
-    /// for it. Returns whether there was something to read.
+    /// for it. Returns whether a function was called.
     pub(crate) fn read_for(
         &mut self,
         fetch: u64,
@@ -159,7 +159,7 @@ impl<S> Clusters<S> {
         self.0.get_mut(number as usize)?.as_deref_mut()
     }
 
-    /// The cluster with a number; a new one if there was none.
+    /// The cluster with a number, which is made if it does not exist.
     pub(super) fn at(&mut self, number: u32) -> &mut Cluster<S> {
         let index = number as usize;
         if self.0.len() <= index {

@@ -13,7 +13,7 @@ use crate::value::{Atom, Encoder, Semantics, Type, Value};
 use crate::{Client, ClientId, Error, Indom, Labels, Result, Unit, guard};
 
 impl<S: 'static> Metrics<S> {
-    /// Declares a metric with one value. The root and a dot come in front of its name.
+    /// Declares a metric with one value. Its full name is the root, a dot and `name`.
     pub fn value<V: Value>(&mut self, name: impl AsRef<str>, value: impl Fn(&S) -> V + 'static) -> Def<'_, S, S> {
         let fetch: Fetch<S> = Box::new(move |state, out, _, _| value(state).write(out));
         self.one(name.as_ref(), V::TYPE, V::UNIT, Some(fetch))
@@ -137,7 +137,7 @@ impl<S: 'static> Metrics<S> {
     ) -> MetricId {
         let domain = self.domain();
         let declared = Rc::new(Cell::new(None));
-        // What `describe` returns may be the declaration, which ends when that is dropped.
+        // `describe` may return the declaration, which ends when it is dropped.
         drop(describe(self.one(name, kind, Unit::NONE, None).tell(&declared)));
         let metric = declared.get();
         metric.map_or(MetricId::NULL, |metric: MetricRef| {
@@ -206,7 +206,7 @@ impl<S: 'static> Metrics<S> {
             let Some(indom) = rows(state) else { return Ok(()) };
             let selection = profile.selection(serial);
             let (mut next, mut failure) = (0, None::<(i32, Error)>);
-            // A row that panics costs its own value, and the walk goes on behind it.
+            // A row that panics costs its own value, and the walk goes on after it.
             while let Err(panic) = guard::part(|| {
                 indom.visit(selection, &mut next, |inst, row| {
                     if let Err(error) = write(row, out.at(inst), client) {
@@ -246,7 +246,7 @@ impl<S: 'static> Metrics<S> {
             let Some(indom) = rows(state) else { return Ok(()) };
             let mut failure = None::<(i32, Error)>;
             for inst in indom.selected(profile.selection(serial))? {
-                // One that panics costs its own value.
+                // An instance that panics costs its own value.
                 let written = guard::part(|| write(state, &rows, inst, out.at(inst), client));
                 let written = written.unwrap_or_else(|panic| Err(panic.of(format_args!("instance {inst}"))));
                 let written = written.and_then(|()| out.failure.take().map_or(Ok(()), Err));
@@ -285,7 +285,7 @@ impl<S: 'static> Metrics<S> {
         Def::new(self, metric, Target::None).wrong(text)
     }
 
-    /// A metric of which nothing else is said yet.
+    /// A metric without any further declaration.
     fn plain(&self, name: &str, kind: Type, unit: Unit, indom: Option<u32>, fetch: Option<Fetch<S>>) -> Box<Metric<S>> {
         Box::new(Metric {
             name: name.into(),
@@ -308,7 +308,7 @@ impl<S: 'static> Metrics<S> {
 }
 
 impl<S, T> Def<'_, S, T> {
-    /// Refuses the types for which there is no [`Atom`].
+    /// Refuses the types that no [`Atom`] has.
     fn check_atom(self, kind: Type) -> Self {
         let other = match kind {
             Type::Event | Type::HighresEvent => "Metrics::events",
@@ -323,7 +323,7 @@ impl<S, T> Def<'_, S, T> {
     }
 }
 
-/// The outcome of a walk over instances, of which the first failure is known.
+/// The outcome of a walk over instances; `failure` is its first one.
 ///
 /// An error of one instance counts only if no other one has a value. But a list that could not grow
 /// is not shown as if it were whole.

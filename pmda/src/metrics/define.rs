@@ -47,7 +47,7 @@ pub struct Def<'m, S, T> {
     metrics: &'m mut Metrics<S>,
     stage: Stage<S>,
     target: Target<S, T>,
-    /// What is wrong with it.
+    /// Its problem, if it has one.
     problem: Option<Problem>,
     /// Gets its number when it is declared.
     number: Option<Rc<Cell<Option<MetricRef>>>>,
@@ -70,8 +70,8 @@ impl<S, T> std::fmt::Debug for Def<'_, S, T> {
 }
 
 impl<S: 'static> Metrics<S> {
-    /// Changes help, unit, semantics or labels of a declared metric. If it is not there any more,
-    /// [`Def::declare`] fails. Its type or instance domain can change only if it is
+    /// Changes help, unit, semantics or labels of a declared metric. If the metric was removed
+    /// meanwhile, [`Def::declare`] fails. Its type or instance domain can change only if it is
     /// [removed](Metrics::remove) and declared anew, which may give it its old number again
     /// ([`Def::item`]).
     pub fn edit(&mut self, metric: &MetricRef) -> Def<'_, S, S> {
@@ -93,7 +93,7 @@ impl<S> Metrics<S> {
     /// Declares a metric that is complete, with this item or the next one.
     ///
     /// # Errors
-    /// What is wrong with it; nothing is declared.
+    /// The metric's problem; nothing is declared.
     fn insert(&mut self, mut metric: Box<Metric<S>>, item: Option<u32>) -> std::result::Result<MetricRef, Problem> {
         let mut earlier: Vec<&str> = Vec::new();
         for name in metric.names() {
@@ -125,7 +125,7 @@ impl<S> Metrics<S> {
     /// Checks the name of a new metric.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The problem of the name.
     fn check_new_name(&self, name: &str) -> std::result::Result<(), Problem> {
         if !is_name(name) {
             return Err(Problem(format!("metric \"{name}\": {NAME_RULE}")));
@@ -234,8 +234,8 @@ impl<'m, S, T> Def<'m, S, T> {
     /// while a drop logs it, or keeps the agent from starting.
     ///
     /// # Errors
-    /// What is wrong with it, in words; it is not declared then, and one that is edited is as it
-    /// was, but for what was right.
+    /// The metric's problem, in words. A new metric is not declared then; an edited one keeps the
+    /// changes that were right.
     pub fn declare(mut self) -> std::result::Result<MetricRef, Problem> {
         self.end()
     }
@@ -287,8 +287,8 @@ impl<'m, S, T> Def<'m, S, T> {
 
     /// Sets its help: the first line is for lists, the rest is the long text.
     ///
-    /// A text that begins with a line break has no line for lists. Of a line break alone both texts
-    /// are there, and empty.
+    /// A text that begins with a line break has no line for lists. With a line break alone both
+    /// texts exist, and are empty.
     pub fn help(self, help: impl AsRef<str>) -> Self {
         self.set(|metric| help.as_ref().clone_into(&mut metric.help))
     }
@@ -390,7 +390,7 @@ impl<S: 'static, T: 'static> Def<'_, S, T> {
 }
 
 /// Declares the metric, and takes note of its problem. If the agent panics while it declares the
-/// metric, there is none.
+/// metric, the metric is not declared.
 impl<S, T> Drop for Def<'_, S, T> {
     fn drop(&mut self) {
         if std::thread::panicking() {

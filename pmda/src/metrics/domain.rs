@@ -22,7 +22,7 @@ use crate::{Error, Indom, LabelValue, Labels, Result, guard};
 /// One more than the greatest serial of an instance domain.
 const SERIALS: u32 = 1 << 22;
 
-/// Finds the rows of an instance domain in the agent's state, unless they are gone.
+/// Finds the rows of an instance domain in the agent's state, unless the agent has removed them.
 pub(super) type Rows<S, T> = Rc<dyn Fn(&mut S) -> Option<&mut Indom<T>>>;
 
 /// Labels of an instance, by its name and row.
@@ -221,8 +221,9 @@ impl<S: 'static> Metrics<S> {
         self.try_indom(serial, help, move |state| Some(rows(state)))
     }
 
-    /// As [`Metrics::indom`], of rows that may be gone while metrics have them, such as those of an
-    /// entry of a map: there are no instances then, and no values.
+    /// As [`Metrics::indom`], for rows that the agent may remove while metrics still use them, such
+    /// as those of an entry of a map: without the rows the domain has no instances, and its metrics
+    /// have no values.
     pub fn try_indom<T: 'static>(
         &mut self,
         serial: u32,
@@ -267,7 +268,7 @@ impl<S: 'static> Metrics<S> {
         self.typed::<T>(serial).map(|_| IndomRef::of(serial))
     }
 
-    /// Removes an instance domain that no metric has. Returns whether it was there.
+    /// Removes an instance domain that no metric has. Returns whether the domain existed.
     pub fn remove_indom(&mut self, serial: u32) -> bool {
         let is_free = |domain: &Domain<S>| domain.users.is_empty();
         self.indoms.get(&serial).is_some_and(is_free) && self.indoms.remove(&serial).is_some()

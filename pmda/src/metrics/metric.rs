@@ -75,7 +75,7 @@ impl MetricRef {
     }
 }
 
-/// What is wrong with a declaration, in words.
+/// The problem of a declaration, in words.
 ///
 /// `?` makes an [`Error`] of it, `-EINVAL` with this text.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -96,7 +96,7 @@ impl From<Problem> for Error {
     }
 }
 
-/// What a name has to be, in words.
+/// The rule for names, in words.
 pub(super) const NAME_RULE: &str =
     "a name is made of parts between dots, each a letter and then letters, digits and underscores";
 

@@ -46,9 +46,10 @@ const LABEL_CHANGE: u32 = 0x08;
 /// The declarations of an agent: its metrics and what belongs to them.
 ///
 /// Metrics are numbered from 0 in their cluster, in the order of their declaration. Archives
-/// remember these numbers, so a metric that goes, or comes in between, must not change those of
-/// others: pin them with [`Def::item`], or keep them in a file ([`Metrics::numbered_by`]).
-/// [`Harness::numbers`](crate::testing::Harness::numbers) shows them, for a test.
+/// remember these numbers, so a metric that is removed, or added between others, must not change
+/// the numbers of the others: pin them with [`Def::item`], or keep them in a file
+/// ([`Metrics::numbered_by`]). [`Harness::numbers`](crate::testing::Harness::numbers) shows them,
+/// for a test.
 pub struct Metrics<S> {
     env: Env,
     table: Table<S>,
@@ -59,7 +60,7 @@ pub struct Metrics<S> {
     unbound: Vec<u32>,
     /// The cluster of the next metric.
     cluster: u32,
-    /// What is wrong with the place of the next metrics, which cannot be declared then.
+    /// The problem of the place of the next metrics, which cannot be declared then.
     misplaced: Option<String>,
     /// The serial of the file with the numbers of the next metrics.
     cache: Option<u32>,
@@ -68,7 +69,7 @@ pub struct Metrics<S> {
     is_dynamic: bool,
     /// Names below which those of metrics come and go.
     dynamic_below: BTreeSet<String>,
-    /// What is wrong with the static declarations.
+    /// The problems of the static declarations.
     problems: Vec<String>,
     /// Problems of later declarations, and errors, that were logged.
     reports: Reports,
@@ -154,8 +155,9 @@ impl<S> Metrics<S> {
         self.labelled(given, "the agent")
     }
 
-    /// Makes what follows part of this cluster, whose metrics are read together. The first cluster
-    /// is 0, the last possible one 4095: behind a greater number no metric can be declared.
+    /// Puts the declarations that follow into this cluster, whose metrics are read together. The
+    /// first cluster is 0, the last possible one 4095: after a greater number no metric can be
+    /// declared.
     pub fn cluster(&mut self, number: u32) -> &mut Self {
         (self.cluster, self.cache, self.misplaced) = (number, None, None);
         if number < CLUSTERS {
@@ -220,8 +222,9 @@ impl<S> Metrics<S> {
     }
 
     /// Keeps the numbers of the cluster's next metrics over restarts of the agent, for metrics that
-    /// come and go: in a file, as those of a persistent instance domain with the serial `cache`,
-    /// which no domain of the agent may have. Numbers of [`Def::item`] are kept there, too.
+    /// are declared at run time. The file is that of a persistent instance domain with the serial
+    /// `cache`, which no domain of the agent may have. The file keeps numbers of [`Def::item`],
+    /// too.
     pub fn numbered_by(&mut self, cache: u32) -> &mut Self {
         if self.indoms.contains_key(&cache) {
             self.cache = None;
@@ -284,8 +287,8 @@ impl<S> Metrics<S> {
             .find(|name| is_below(name))
     }
 
-    /// Removes a metric. Its number is given to another one only if no others are left. Returns
-    /// whether it was there.
+    /// Removes a metric. Its number is given to another metric only if no other number is left.
+    /// Returns whether the metric existed.
     pub fn remove(&mut self, name: &str) -> bool {
         let Some(metric) = self.table.remove(name) else {
             return false;
@@ -310,7 +313,7 @@ impl<S> Metrics<S> {
     /// Removes a cluster: its metrics, refresh functions and labels, and the instance domains that
     /// were declared in it and that no metric of another cluster has. If it is declared anew, its
     /// metrics are numbered from 0 again, apart from [`Metrics::numbered_by`] and [`Def::item`].
-    /// Returns whether it was there.
+    /// Returns whether the cluster existed.
     pub fn drop_cluster(&mut self, number: u32) -> bool {
         let Some(cluster) = self.clusters.take(number) else {
             return false;
@@ -324,7 +327,7 @@ impl<S> Metrics<S> {
         true
     }
 
-    /// Returns whether there is a metric with this name; the root is not part of it.
+    /// Returns whether a metric has this name; the root is not part of `name`.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.table.has(name)
@@ -343,7 +346,7 @@ impl<S> Metrics<S> {
         self.table.len()
     }
 
-    /// Returns whether there are none.
+    /// Returns whether no metric is declared.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -363,9 +366,9 @@ impl<S> Metrics<S> {
         self.changes |= LABEL_CHANGE;
     }
 
-    /// Takes note of something that is wrong with the declarations, or with the file that they come
-    /// from. In [`Agent::metrics`](crate::Agent::metrics) the agent then does not start, and
-    /// `--check` says why; in [`Agent::dynamic`](crate::Agent::dynamic) it is logged, once.
+    /// Reports a fault of the declarations, or of the file that they were made from. In
+    /// [`Agent::metrics`](crate::Agent::metrics) the agent then does not start, and `--check` says
+    /// why; in [`Agent::dynamic`](crate::Agent::dynamic) it is logged, once.
     pub fn problem(&mut self, what: impl Display) {
         let text = what.to_string();
         if !self.started {
@@ -462,8 +465,8 @@ impl<S> Metrics<S> {
         }
     }
 
-    /// The names directly below a full name; none below that of a metric. `None` if there is no
-    /// such name.
+    /// The names directly below a full name; none below that of a metric. `None` if the name does
+    /// not exist.
     pub(crate) fn children<'m>(&'m self, name: &str) -> Option<Vec<Child<'m>>> {
         let children = match self.local(name)? {
             RelativeName::Above => {
@@ -512,7 +515,7 @@ impl<S> Metrics<S> {
 
 /// A full name, as seen from the agent's root.
 enum RelativeName<'n> {
-    /// The root, or above it; above all roots, if there are several.
+    /// The root, or above it; with several roots, above all of them.
     Above,
     /// The name below the root.
     Below(&'n str),

@@ -50,7 +50,7 @@ impl Numbers {
     pub(super) fn number(&mut self, serial: u32, name: &str) -> Result<u32> {
         let cache = self.cache(serial);
         let item = cache.keep(name).or_else(|_| {
-            // Numbers of removed metrics are given to others only when there are no more.
+            // Numbers of removed metrics are given to others only when no other number is left.
             cache.forget_inactive();
             cache.keep(name)
         });

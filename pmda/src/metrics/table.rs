@@ -133,7 +133,7 @@ impl<S> Table<S> {
     }
 
     /// The names directly below `start`, which is empty or ends with a dot. Names below them are
-    /// skipped, however many there are.
+    /// skipped, however many they are.
     pub(super) fn children(&self, start: &str) -> Vec<Child<'_>> {
         let mut children = Vec::new();
         let mut from = Bound::Included(Rc::from(start));
@@ -152,8 +152,8 @@ impl<S> Table<S> {
 
     /// The metric whose name a new one cannot be beside: it is the same, or one is below the other.
     ///
-    /// No character of a name comes before the dot. So a name that this one is below is just in
-    /// front of it in the order, and one that is below it just behind.
+    /// No character of a name sorts before the dot. So in the order of names the name above this
+    /// one is just before it, and a name below it is just after it.
     pub(super) fn clash(&self, name: &str) -> Option<&str> {
         let is_below = |one: &str, other: &str| one.strip_prefix(other).is_some_and(|rest| rest.starts_with('.'));
         let before = self

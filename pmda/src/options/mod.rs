@@ -126,7 +126,7 @@ impl Connection {
     }
 }
 
-/// What the command line asks for.
+/// The action that the command line asks for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Command {
     /// To run as an agent.
@@ -195,7 +195,7 @@ fn standard(standard: &[Opt], own: &[Opt]) -> impl Iterator<Item = Opt> {
     })
 }
 
-/// Reads the arguments, of which the name of the program is not one.
+/// Reads the arguments (the name of the program is not one of them).
 ///
 /// # Errors
 /// The first mistake, in the words of PCP's agents.

@@ -209,7 +209,7 @@ impl Sources {
         }
     }
 
-    /// Counts the intervals that have passed; returns whether there are any.
+    /// Counts the intervals that have passed; returns whether one has.
     fn fire(&mut self) -> bool {
         let now = Instant::now() + self.ahead;
         let mut is_due = false;
@@ -325,9 +325,9 @@ impl fmt::Debug for Timer {
 
 /// A socket or another descriptor that wakes its agent while it can be read, until it is dropped.
 ///
-/// It never blocks (`O_NONBLOCK`): the agent reads until [`io::ErrorKind::WouldBlock`], and drops
-/// what has come to its end, which would wake it for ever. If the agent fails to serve its
-/// descriptors, they rest for a second.
+/// It never blocks (`O_NONBLOCK`): the agent reads until [`io::ErrorKind::WouldBlock`], and drops a
+/// watch whose socket is at its end, since such a socket would wake it for ever. If the agent fails
+/// to serve its descriptors, they rest for a second.
 pub struct Watch<F> {
     source: F,
     registration: Registration,

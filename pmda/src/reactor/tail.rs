@@ -18,7 +18,7 @@ const INTERVAL: Duration = Duration::from_secs(1);
 /// Maximum number of bytes that one call reads, so that pmcd does not wait for long.
 const AT_ONCE: usize = 1 << 20;
 
-/// Maximum length of a line in bytes: a longer one comes in parts.
+/// Maximum length of a line in bytes: a longer line is returned in parts.
 const LONGEST_LINE: usize = 1 << 16;
 
 /// The lines that are added to a file. It wakes its agent each second, to look at the file.
@@ -30,7 +30,7 @@ const LONGEST_LINE: usize = 1 << 16;
 pub struct Tail {
     path: PathBuf,
     open: Option<Open>,
-    /// The start of a line whose end is not there yet.
+    /// The start of a line whose end was not written yet.
     part: Vec<u8>,
     /// A failure was logged, and is not logged each time.
     has_failed: bool,

@@ -13,7 +13,7 @@ fn wakes(reactor: &Reactor, limit: Option<Duration>) -> bool {
     reactor.wait(&[], limit).wakes
 }
 
-/// Without a waker, timer or watch there is nothing to wait for.
+/// Without a waker, timer or watch the reactor has nothing to wait for.
 #[test]
 fn used() {
     let reactor = Reactor::new();

@@ -66,7 +66,7 @@ impl<A: Agent> Handler<A> {
         let (line, text) = help_parts(help);
         let text = match about.kind & PM_TEXT_ONELINE {
             0 => text,
-            // A line break alone says that both are there, and empty.
+            // A line break alone says that both texts exist, and are empty.
             _ if line.is_empty() && !text.is_empty() => return Err(Error::TEXT),
             _ => line,
         };
@@ -169,7 +169,7 @@ impl<A: Agent> Handler<A> {
         self.send_labels(about, &sets)
     }
 
-    /// One set for each selected instance, also where it is empty.
+    /// A set for each selected instance, also an empty one.
     fn instance_labels(&mut self, about: decode::About, from: ClientId) -> Result<()> {
         let client = self.clients.get(from);
         let Ok(serial) = self.state.serial(InDom(about.ident), client) else {

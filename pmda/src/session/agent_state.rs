@@ -155,7 +155,7 @@ impl<A: Agent> AgentState<A> {
     fn declare_dynamic(&mut self, request: &Request<'_>) {
         let (agent, metrics) = (&mut self.agent, &mut self.metrics);
         metrics.begin();
-        // What was declared before an error, or a panic, is there.
+        // Metrics that were declared before an error, or a panic, stay.
         let outcome = guard::call("dynamic", || agent.dynamic(metrics, request));
         let new = metrics.finish();
         if let Err(error) = outcome {
@@ -167,7 +167,7 @@ impl<A: Agent> AgentState<A> {
         }
     }
 
-    /// Lets the agent declare something that a request is about, and that is not there yet.
+    /// Lets the agent declare the thing that a request is about, if it does not exist yet.
     fn declare_missing(&mut self, client: &Client) {
         let clock = self.clock();
         self.declare_dynamic(&names_request(client, &clock));
@@ -265,7 +265,7 @@ impl<A: Agent> AgentState<A> {
         }
     }
 
-    /// Logs an error of something about a metric that there is.
+    /// Logs an error about a declared metric.
     pub(super) fn report_of(&mut self, what: &str, id: MetricId, error: &Error) {
         let metric = self.metrics.numbered(id.cluster(), id.item());
         if let Some(metric) = metric.filter(|_| error.is_for_the_log()) {
@@ -286,7 +286,7 @@ impl<A: Agent> AgentState<A> {
         InDom::new(self.domain, serial)
     }
 
-    /// Returns whether there is such a metric. One that is not there the agent may declare now.
+    /// Returns whether the metric exists. The agent may declare a missing metric now.
     pub(super) fn has(&mut self, id: MetricId, client: &Client) -> bool {
         if id.domain() != self.domain {
             return false;
@@ -298,7 +298,7 @@ impl<A: Agent> AgentState<A> {
         is_there(&self.metrics)
     }
 
-    /// A cluster. One that is not there the agent may declare now.
+    /// A cluster. The agent may declare a missing cluster now.
     pub(super) fn cluster(&mut self, number: u32, client: &Client) -> Option<&Cluster<A>> {
         if self.metrics.clusters.get(number).is_none() {
             self.declare_missing(client);
@@ -306,11 +306,11 @@ impl<A: Agent> AgentState<A> {
         self.metrics.clusters.get(number)
     }
 
-    /// The serial of one of the agent's instance domains. One that is not there the agent may
-    /// declare now.
+    /// The serial of one of the agent's instance domains. The agent may declare a missing domain
+    /// now.
     ///
     /// # Errors
-    /// `PM_ERR_INDOM` if there is none.
+    /// `PM_ERR_INDOM` if the agent has not declared it.
     pub(super) fn serial(&mut self, indom: InDom, client: &Client) -> Result<u32> {
         let serial = indom.serial();
         if indom != self.indom(serial) {
@@ -347,7 +347,7 @@ impl<A: Agent> AgentState<A> {
         })
     }
 
-    /// Reads clusters. As long as one of them can be read, there is something to show.
+    /// Reads clusters. If one of them can be read, the request goes on.
     ///
     /// # Errors
     /// The first one, if none can be read.

@@ -12,7 +12,7 @@ use crate::logger::capture::Reader;
 use crate::reactor::Reactor;
 use crate::{Agent, ClientId, Env, Error, Result};
 
-/// What the agent's thread is told.
+/// A message to the agent's thread.
 enum Message {
     /// A request with its number, to be sent back with the reply.
     Request(u64, Vec<u8>),
@@ -45,7 +45,7 @@ impl AgentThread {
     /// Starts the agent on a thread of its own.
     ///
     /// # Errors
-    /// As [`Handler::start`]; `-ENOMEM`, and those of the system, if there is no thread for it.
+    /// As [`Handler::start`]; `-ENOMEM`, and those of the system, if the thread cannot be started.
     pub(super) fn start<A: Agent>(env: &Env, deadline: Duration) -> Result<AgentThread> {
         let (messages, requests) = channel();
         let (answers, replies) = channel();
@@ -213,7 +213,7 @@ fn after(time: Duration) -> Option<Instant> {
     Instant::now().checked_add(time)
 }
 
-/// The time until `end`: for ever if there is none.
+/// The time until `end`; without an end for ever.
 fn left(end: Option<Instant>) -> Duration {
     end.map_or(Duration::MAX, |end| end.saturating_duration_since(Instant::now()))
 }
@@ -222,7 +222,7 @@ fn is_profile(message: &Message) -> bool {
     matches!(message, Message::Note(pdu) if number(pdu, 4) == Some(Kind::PDU_PROFILE.0))
 }
 
-/// Gives the agent as much time to end as a request has; one that hangs is left behind.
+/// Gives the agent as much time to end as a request has. An agent that hangs is left to itself.
 impl Drop for AgentThread {
     fn drop(&mut self) {
         if self.messages.is_some() {

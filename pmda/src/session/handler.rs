@@ -23,7 +23,7 @@ pub(super) struct Handler<A: Agent> {
     pub(super) reply: ResultBuilder,
     /// The metrics of the last fetch: the memory is used again.
     asked: Vec<MetricId>,
-    /// What wakes the agent.
+    /// The event sources that wake the agent.
     reactor: Reactor,
 }
 
@@ -142,7 +142,7 @@ impl<A: Agent> Handler<A> {
 
     pub(super) fn client_ended(&mut self, client: ClientId) {
         self.clients.end(client);
-        // A failure is logged: nobody is there to be told.
+        // A failure is only logged, as no client waits for an answer.
         let _ = guard::serve(|_| {
             self.state.client_ended(client);
             Ok(())

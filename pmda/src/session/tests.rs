@@ -309,8 +309,8 @@ impl Agent for Wakeable {
     }
 }
 
-/// Nothing wakes an agent that keeps neither its environment nor a waker, timer or watch: then pmcd
-/// alone is waited for.
+/// Nothing wakes an agent that keeps neither its environment nor a waker, timer or watch: then the
+/// daemon waits for pmcd alone.
 #[test]
 fn what_may_wake() -> Result<()> {
     for (options, may_wake) in [(vec![], false), (vec![("waker", "1".to_owned())], true)] {

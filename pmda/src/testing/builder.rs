@@ -1,4 +1,4 @@
-//! How a harness starts its agent.
+//! The options with which a harness starts its agent.
 
 use std::marker::PhantomData;
 use std::path::PathBuf;

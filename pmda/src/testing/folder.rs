@@ -48,7 +48,7 @@ impl Folder {
 impl Drop for Folder {
     fn drop(&mut self) {
         if self.is_own {
-            // What cannot be removed stays.
+            // Files that cannot be removed stay.
             let _ = fs::remove_dir_all(&self.path);
         }
     }

@@ -211,7 +211,7 @@ impl<A: Agent> Harness<A> {
         Ok(reply)
     }
 
-    /// Sends a request, and returns the reply, if there is one.
+    /// Sends a request, and returns the reply; some requests have none.
     fn tell(&mut self, write: impl FnOnce(&mut ClientRequest) -> core::Result<()>) -> Result<Vec<u8>> {
         let mut request = ClientRequest::new();
         write(request.of(self.client.0))?;
@@ -402,7 +402,7 @@ impl<A: Agent> Harness<A> {
         Error::check(decode::error(&self.raw(&store))?).map(drop)
     }
 
-    /// The help of a metric: one line, empty if there is none, and the long text.
+    /// The help of a metric: the one-line text, which may be empty, and the long text.
     ///
     /// # Errors
     /// `PM_ERR_NAME` for an unknown metric; `PM_ERR_TEXT` for one without help.
@@ -433,7 +433,7 @@ impl<A: Agent> Harness<A> {
     /// The labels of a metric as JSON: those of all levels together, without those of instances.
     ///
     /// # Errors
-    /// `PM_ERR_NAME` when there is no metric with this name.
+    /// `PM_ERR_NAME` if no metric has this name.
     pub fn labels(&mut self, name: &str) -> Result<String> {
         let desc = self.desc(name)?;
         let levels = [
@@ -500,7 +500,8 @@ impl<A: Agent> Harness<A> {
     }
 
     /// The metrics with their numbers, one a line: archives remember these, so a test can check
-    /// that they do not change. Of an agent on another thread only those that are always there.
+    /// that they do not change. For an agent on another thread these are only the metrics of
+    /// `Agent::metrics`.
     #[must_use]
     pub fn numbers(&self) -> String {
         let numbers = self.session.as_ref().and_then(Session::numbers);

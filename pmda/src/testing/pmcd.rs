@@ -16,7 +16,7 @@ use super::folder::Folder;
 use crate::env::pcp_setting;
 use crate::{Error, Result};
 
-/// How long pmcd may take to start, and each tool and the end of pmcd.
+/// The time limit for pmcd's start, for each tool, and for pmcd's end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A private pmcd with one agent, for a test of the agent's program with PCP's own tools. It has a
@@ -123,7 +123,7 @@ impl Pmcd {
         run(command, self.folder.path())
     }
 
-    /// What the agent and pmcd have logged so far.
+    /// The lines that the agent and pmcd have logged so far.
     #[must_use]
     pub fn log(&self) -> String {
         let logs = ["agent.log", "pmcd.log", "output"].map(|name| {
@@ -149,7 +149,7 @@ impl Drop for Pmcd {
             return;
         };
         let process = Pid::from_raw(process);
-        // What has ended already cannot be sent a signal.
+        // A process that has ended already cannot get a signal.
         let _ = kill(process, Signal::SIGTERM);
         let end = Instant::now() + PATIENCE;
         while Instant::now() < end && matches!(self.process.try_wait(), Ok(None)) {

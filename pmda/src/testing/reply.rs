@@ -146,7 +146,7 @@ impl Fetched {
         self.values.len()
     }
 
-    /// Returns whether there are none.
+    /// Returns whether the reply has no values.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.values.is_empty()

@@ -80,8 +80,8 @@ impl Unit {
     /// This unit multiplied with another.
     ///
     /// # Panics
-    /// When both have space, time or count, but in different scales, and when a power would be
-    /// outside of -8 to 7. As a constant that is an error of the compiler.
+    /// If both have space, time or count, but in different scales, and if a power would be outside
+    /// of -8 to 7. In a constant the panic is an error of the compiler.
     #[must_use]
     #[track_caller]
     pub const fn times(self, other: Unit) -> Unit {
@@ -257,7 +257,7 @@ mod tests {
         assert_eq!(Unit::counts(-1).word(), 0x0010_0f00);
     }
 
-    /// What is shown can be read again.
+    /// A unit that is shown as text can be read again.
     #[test]
     fn texts() {
         let shown = [

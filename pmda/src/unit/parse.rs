@@ -8,8 +8,8 @@ use crate::{Error, Result};
 impl Unit {
     /// The unit of a text, and the number by which values are to be multiplied to have it, as PCP's
     /// `pmParseUnitsStr` reads it: words for space, time and count, in any order and case, each
-    /// with an optional power behind `^`, and the same again behind a slash. Numbers beside the
-    /// words go into the second part of the result.
+    /// with an optional power after `^`, and the same again after a slash. Numbers beside the words
+    /// go into the second part of the result.
     ///
     /// ```
     /// use pmda::{KBYTE, SEC, Unit};
@@ -99,7 +99,7 @@ fn side(text: &str) -> Result<(Unit, f64)> {
         };
         let (dimension, scale, behind) = word(rest).ok_or_else(unknown)?;
         let (power, behind) = power(behind).ok_or(Error::CONV)?;
-        // What follows a word or a power is separated from it.
+        // The text after a word or a power is separated from it.
         if behind.starts_with(|next| !is_space(next)) || unit.parts[dimension].power != 0 {
             return Err(Error::CONV);
         }
@@ -118,8 +118,8 @@ fn trim(text: &str) -> &str {
     text.trim_start_matches(is_space)
 }
 
-/// The number that a text begins with, and the rest. One that is too large or too small for a
-/// double is an error. `None` if there is no number.
+/// The number that a text begins with, and the rest. A number that is too large or too small for a
+/// double is an error. `None` if the text begins with no number.
 fn number(text: &str) -> Option<(Result<f64>, &str)> {
     let digits = |from: usize| {
         let rest = text.as_bytes().get(from..).unwrap_or_default();
@@ -157,7 +157,7 @@ fn number(text: &str) -> Option<(Result<f64>, &str)> {
     ))
 }
 
-/// The power behind a word, 1 by default.
+/// The power after a word, 1 by default.
 fn power(text: &str) -> Option<(i8, &str)> {
     match text.strip_prefix('^') {
         // Below the slash a power may be greater than a unit can hold: it is subtracted.
@@ -201,7 +201,7 @@ fn exponent(text: &str) -> (i8, &str) {
     let Some(behind) = ten.and_then(|ten| text.get(ten.len()..)) else {
         return (0, text);
     };
-    // As PCP reads it, `count x 10^0` and `count x 10^1` are `count x 10` with a power behind it.
+    // As PCP reads it, `count x 10^0` and `count x 10^1` are `count x 10` followed by a power.
     let power = behind.strip_prefix('^').and_then(|rest| small(rest, MOST));
     power
         .filter(|(power, _)| *power != 0 && *power != 1)

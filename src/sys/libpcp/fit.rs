@@ -1,21 +1,22 @@
-//! Whether the libpcp of this process is the one that the library was built for.
+//! The check that the libpcp of this process is the one that the library was built for.
 //!
-//! A host may get another libpcp under a library that stays: the next generation of PCP has other
-//! structures and another libpcp, and of one generation there are builds with 32 and with 64 bits
-//! of `time_t` on 32-bit machines (Debian's i386: PCP 6.0.3 and 6.3.8). A structure of the other
-//! kind would be misread. So the first call asks, and where the answer is no, none is served: no
-//! step begins (`src/boundary.rs`), and agents get a negative status.
+//! A host may get another libpcp while this library stays: the next generation of PCP has other
+//! structures and another libpcp, and on 32-bit machines one generation has builds with 32 and with
+//! 64 bits of `time_t` (Debian's i386: PCP 6.0.3 and 6.3.8). Structures of another libpcp would be
+//! misread. So the first call makes the check. If libpcp does not fit, no call is served: no step
+//! begins (`src/boundary.rs`), and agents get a negative status.
 //!
-//! PCP 7 still has the libpcp of PCP 6, for programs that were built for it. Such an agent has both
-//! in its process, and so has pmcd with such a shared object. The older one is the agent's own
-//! affair, as with the C library: what counts is that the newest one is that of the build.
+//! PCP 7 still has the libpcp of PCP 6, for programs that were built for PCP 6. An agent of that
+//! kind has both libpcp in its process, and so has a pmcd that loads such a shared object. The
+//! older libpcp is the agent's own affair, as with the C library: the check asks only whether the
+//! newest one is that of the build.
 
 use std::ffi::{CStr, c_int, c_void};
 
 use crate::sys::libpcp::{bindings as pcp, log};
 use crate::sys::lock;
 
-/// What the library was built for. `pcp-pmda-rust fits` looks for this text in the file.
+/// The PCP that the library was built for. `pcp-pmda-rust fits` looks for this text in the file.
 static BUILT: &str = concat!(
     "libpcp_pmda in Rust, built for PCP ",
     env!("LIBPCP_VERSION"),
@@ -64,7 +65,7 @@ fn complain(newest: Option<u32>) {
 /// Returns whether libpcp's `struct timeval` is that of the build: a number of seconds that is not
 /// whole comes back.
 fn time_is_ours() -> bool {
-    /// A time, with as much behind it as the longer kind has.
+    /// A time, padded to the length of the longer kind.
     #[repr(C)]
     struct Time {
         time: pcp::timeval,

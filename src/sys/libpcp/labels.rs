@@ -43,8 +43,8 @@ pub(crate) fn domain(token: &mut Token, domain: c_int, name: &CStr) -> NewSet {
     })
 }
 
-/// The dotted name of a nested label: `name` is the offset of its name in the text. NULL if there is
-/// none.
+/// The dotted name of a nested label: `name` is the offset of its name in the text. NULL for a
+/// label that is not nested.
 ///
 /// # Safety
 /// The hash of the set is NULL or valid, with its nodes.

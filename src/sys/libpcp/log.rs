@@ -170,8 +170,8 @@ fn pass_on(priority: c_int, text: &CStr) {
     unsafe { pcp::pmNotifyErr(priority, c"%s".as_ptr(), text.as_ptr()) };
 }
 
-/// Returns whether there is not even the memory that libpcp needs for a line. Without it
-/// `pmNotifyErr` calls itself to report that, until the stack ends.
+/// Returns whether libpcp cannot even get the memory for a line. Without that memory `pmNotifyErr`
+/// calls itself to report the lack, until the stack ends.
 fn memory_is_short() -> bool {
     /// Bytes: more than libpcp takes for a line.
     const ENOUGH: usize = 16 * 1024;
@@ -198,7 +198,7 @@ fn without_libpcp(token: &mut Token, level: Level, text: &CStr) {
     );
 }
 
-/// Writes debug output to stderr. A failure is ignored: there is no better place to report it.
+/// Writes debug output to stderr. A failure is ignored, as no better place can report it.
 ///
 /// It goes through stdio's stream, as the output of libpcp and agents does: since PCP 7.0 that
 /// stream has a buffer, so lines that bypass it would overtake others. `std::io::stderr` is not
@@ -317,7 +317,7 @@ pub(crate) fn os_text(errno: i32) -> ErrorText {
     })
 }
 
-/// Writes a line to stderr behind the local time with microseconds.
+/// Writes the local time with microseconds, and a line, to stderr.
 fn stamped(token: &mut Token, text: fmt::Arguments<'_>) {
     let now = time();
     let (stamp, micros) = (stamp(now), now.subsec_micros());

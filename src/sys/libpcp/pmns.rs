@@ -25,7 +25,7 @@ pub struct NodeRef<'t> {
 }
 
 impl<'t> NodeRef<'t> {
-    /// The node behind a pointer; `None` for NULL.
+    /// The node that a pointer leads to; `None` for NULL.
     ///
     /// # Safety
     /// `node` is NULL or a node of a tree all of whose links are NULL or valid, and which only this
@@ -62,7 +62,7 @@ impl<'t> NodeRef<'t> {
     /// Makes `child` the first child.
     ///
     /// # Safety
-    /// `child` is a node that links to the first child there was, and as valid as this node.
+    /// `child` is a node that links to the present first child, and as valid as this node.
     pub(crate) unsafe fn put_first(self, child: *mut __pmnsNode) {
         self.change(|node| node.first = child);
     }
@@ -137,12 +137,12 @@ pub(crate) unsafe fn insert(token: &mut Token, tree: *mut __pmnsTree, pmid: Metr
     // SAFETY: a tree of libpcp with a root, as the caller promises, and a C string, which libpcp
     // copies.
     let add = || unsafe { __pmAddPMNSNode(tree, pmid, name.as_ptr()) };
-    // libpcp prints lines under -Dpmns alone. Otherwise the system calls of `disabled` are saved:
-    // there may be thousands of names.
+    // libpcp prints lines under -Dpmns alone. Without it the system calls of `disabled` are saved,
+    // as a tree may have thousands of names.
     Error::check(if debug(Debug::Pmns) { token.apart(add) } else { add() })
 }
 
-/// Logs that there is no memory for `size` bytes. The process goes on.
+/// Logs that `size` bytes cannot be allocated. The process goes on.
 pub(crate) fn no_memory(token: &mut Token, purpose: &CStr, size: usize) {
     // `pmNoMem` prints the text of errno, which malloc has not set when the size was refused before
     // it was called.

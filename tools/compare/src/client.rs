@@ -65,7 +65,8 @@ impl Client {
         self.tell(write)?;
         let mut reply = self.receive()?;
         // Before the values, pmcd says in a positive status which changes it has seen meanwhile:
-        // agents that have come or gone, names (PMCD_AGENT_CHANGE, PMCD_NAMES_CHANGE …) (WIRE-81).
+        // agents that were added or removed, names (PMCD_AGENT_CHANGE, PMCD_NAMES_CHANGE …)
+        // (WIRE-81).
         while expect_kind(&reply, Kind::PDU_ERROR).is_ok() && decode::error(&reply)? > 0 {
             reply = self.receive()?;
         }

@@ -259,7 +259,7 @@ impl Whole<'_> {
         }
     }
 
-    /// One run: a pmcd with the agents that are wanted, all of which are asked.
+    /// One run: starts a pmcd with the chosen agents, and asks each of them.
     fn run(&mut self, library: Library, number: usize) -> Result<(), String> {
         let (path, name) = match library {
             Library::C => (&self.settings.c, "the C library"),
@@ -355,7 +355,7 @@ fn reason(error: Error) -> String {
 
 /// The answer of pmcd about an agent: no error if the agent runs.
 fn status(client: &mut Client, agent: &Agent) -> WireResult<()> {
-    // Whether or not there is such a metric, the agent has to say so.
+    // The agent has to answer, whether or not it has this metric.
     let metric = MetricId::new(agent.domain, 0, 0);
     match client.ask(|request| request.desc(metric), Kind::PDU_DESC) {
         Err(error @ (Error::AGAIN | Error::NOAGENT | Error::IPC | Error::EOF)) => Err(error),

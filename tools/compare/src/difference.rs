@@ -147,7 +147,7 @@ fn of_answers(truth: &[&Answers], ours: &Answers) -> Differences {
             .filter_map(|c| c.get(question))
             .map(String::as_str)
             .collect();
-        // An answer that is gone in one run has moved as well.
+        // An answer that is missing in one run has moved as well.
         let moves = answers.len() < truth.len() || answers.iter().any(|answer| *answer != answers[0]);
         match ours.get(question).map(String::as_str) {
             None if passing.contains(&shape(question)) || is_worse_alone(question) => {}
@@ -169,8 +169,8 @@ fn of_answers(truth: &[&Answers], ours: &Answers) -> Differences {
     differences
 }
 
-/// The counters of the host (those that have gone on between the two runs of the C library) that
-/// ours shows lower than before, or higher than after.
+/// The counters of the host that have grown between the two runs of the C library, and that ours
+/// shows lower than the first run or higher than the second.
 fn of_counters(before: &Survey, ours: &Survey, after: &Survey) -> Differences {
     let mut differences = Differences::new();
     for (counter, (first, last)) in &ours.counters {
@@ -218,9 +218,9 @@ fn shows_the_library(question: &str) -> bool {
     })
 }
 
-/// Returns whether an answer that the C library gives alone is no fault of ours: a counter that
-/// goes back there. Agents show such ones where they have no numbers: pmdalustrecomm sends memory
-/// that it has never written when there is no Lustre.
+/// Returns whether an answer that only the C library gives is no fault of ours: a counter that goes
+/// back with the C library. Agents without numbers show such counters: pmdalustrecomm, on a host
+/// without Lustre, sends memory that it has never written.
 fn is_worse_alone(question: &str) -> bool {
     question.ends_with(" goes back")
 }
@@ -299,7 +299,7 @@ mod tests {
         assert!(round(c(5), c(6), c(7)).is_empty());
         assert_eq!(round(c(5), c(4), c(7)), ["reads as a counter"]);
         assert_eq!(round(c(5), c(9), c(7)), ["reads as a counter"]);
-        // It starts again with each pmcd.
+        // The counter starts again with each pmcd.
         assert!(round(c(9), c(3), c(8)).is_empty());
         // So does the time that a pmcd has taken, even if the second takes as much as the first.
         let own = |value| survey(&[], &[("pmcd.cputime.total of -1", value)]);

@@ -115,7 +115,7 @@ impl Folder {
         let added = added.iter().filter(|line| line.contains(&*self.path.to_string_lossy()));
         let conf: Vec<&str> = kept.iter().chain(added).copied().collect();
         fs::write(self.at("pcp.conf"), conf.join("\n") + "\n")?;
-        // Applications write their values there, and the agent mmv reads them.
+        // Applications write their values to this folder, and the agent mmv reads them.
         if let Some(mmv) = host.setting("PCP_TMP_DIR").map(|tmp| Path::new(tmp).join("mmv")) {
             if mmv.is_dir() {
                 symlink(mmv, self.at("tmp/mmv"))?;
@@ -140,8 +140,8 @@ impl Folder {
             }
         }
         let (from, config) = (theirs.join("config"), self.at("var/config"));
-        // What is there is that user's, who might exchange it for a link to what only root may
-        // read: it is copied with his rights.
+        // The files belong to that user, who might exchange one for a link to a file that only root
+        // may read. So they are copied with that user's rights.
         give(&self.at("var"), user)?;
         as_user(user, || {
             if from.is_dir() {

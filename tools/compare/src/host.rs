@@ -1,4 +1,4 @@
-//! What the host has: the settings of its PCP, and the agents in its `pmcd.conf`.
+//! The host: the settings of its PCP, and the agents in its `pmcd.conf`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -72,10 +72,10 @@ impl Host {
         self.settings.get(name).map(String::as_str)
     }
 
-    /// A setting that is a path.
+    /// A setting whose value is a path.
     ///
     /// # Errors
-    /// When there is none.
+    /// The setting is missing.
     pub fn path(&self, name: &str) -> Result<PathBuf, String> {
         let path = self.setting(name).filter(|path| !path.is_empty());
         path.map(PathBuf::from)

@@ -190,7 +190,7 @@ mod tests {
         names.iter().map(|name| (*name).to_owned()).collect()
     }
 
-    /// One question that is never answered costs its own answer alone.
+    /// A question that is never answered costs only its own answer.
     #[test]
     fn a_question_without_an_answer() {
         let reader =

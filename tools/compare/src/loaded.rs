@@ -79,7 +79,7 @@ fn mapped(pid: i32) -> io::Result<Vec<Mapped>> {
     let mut libraries: Vec<Mapped> = Vec::new();
     let mut maps = BufReader::new(maps.take(MAPS));
     let mut line = Vec::new();
-    // One that ends meanwhile has an error, and no further lines.
+    // A process that ends meanwhile has an error, and no further lines.
     while libraries.len() < LIBRARIES && maps.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
         let next = Mapped::from_line(line.strip_suffix(b"\n").unwrap_or(&line));
         libraries.extend(next.filter(|next| !libraries.iter().any(|other| other.path == next.path)));
@@ -155,8 +155,8 @@ impl Libraries {
     }
 
     /// The lines about a process, by its number, or about a file, by its path: process, library,
-    /// path, name of the program, command, with tabs between. Of a process that has loaded no
-    /// libpcp_pmda there is none.
+    /// path, name of the program, command, with tabs between. A process that has loaded no
+    /// libpcp_pmda has no line.
     pub fn lines(&mut self, subject: &str) -> String {
         let mut lines = String::new();
         let Ok(pid) = subject.parse::<i32>() else {
@@ -217,7 +217,7 @@ impl Libraries {
 fn text(pid: i32, name: &str) -> String {
     let mut bytes = Vec::new();
     let file = File::open(format!("/proc/{pid}/{name}"));
-    // One that has ended has no text.
+    // A process that has ended has no text.
     let _ = file.and_then(|file| file.take(COMMAND_READ).read_to_end(&mut bytes));
     String::from_utf8_lossy(&bytes).into_owned()
 }

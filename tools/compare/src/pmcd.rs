@@ -134,8 +134,8 @@ impl<'a> Pmcd<'a> {
         content(&self.folder.at("output")).unwrap_or_default()
     }
 
-    /// What an agent, or pmcd, has said last: in its own log; when it was started, in the log of
-    /// whoever has started it; else what pmcd says of it.
+    /// The last words of an agent, or of pmcd: in its own log; else, from its start, in the log of
+    /// the process that has started it; else pmcd's line about it.
     #[must_use]
     pub fn last_words(&self, name: &str) -> String {
         let pmcd = self.log("pmcd");
@@ -148,8 +148,8 @@ impl<'a> Pmcd<'a> {
     }
 }
 
-/// The reason of pmcd why it has not loaded an agent that is a shared object. Of a file that is none,
-/// the reason of the dynamic linker is in the line that follows.
+/// The reason of pmcd why it has not loaded an agent that is a shared object. For a file that is no
+/// shared object, the reason of the dynamic linker is in the line that follows.
 fn said_of_object(log: &str, name: &str) -> Option<String> {
     let about = [format!(" {name} DSO at "), format!(" {name} DSO: ")];
     let mut lines = log

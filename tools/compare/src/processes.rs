@@ -1,7 +1,7 @@
-//! The processes below this one: what they use, and their end.
+//! The processes below this one: their time and memory, and their end.
 //!
-//! This process adopts what its descendants leave behind, so all of them are found by their
-//! parents, whatever session or group they are in.
+//! This process adopts the orphans of its descendants, so all of them are found by their parents,
+//! whatever session or group they are in.
 
 use std::fs;
 use std::io::Read;
@@ -123,7 +123,7 @@ pub(crate) fn end_all(grace: Duration) {
             return;
         }
         for pid in left.into_iter().filter(|pid| !is_keeping(*pid)) {
-            // It may have ended meanwhile.
+            // The process may have ended meanwhile.
             if begin.elapsed() >= grace {
                 let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
             } else if !asked.contains(&pid) {
@@ -149,7 +149,7 @@ pub(crate) fn said(errno: Errno) -> String {
 }
 
 /// Ends all processes and removes the folder: when it is dropped, and when the process above says
-/// so or has gone.
+/// so or has ended.
 #[derive(Debug)]
 pub struct Guard {
     folder: Arc<Mutex<Folder>>,
@@ -172,9 +172,10 @@ impl Guard {
         let wait = move || {
             let mut byte = [0];
             let signal = above.read_exact(&mut byte).map_or(Signal::SIGKILL as u8, |()| byte[0]);
-            // Nothing is made any more while this is locked.
+            // While the folder is locked, no keeper is started.
             let folder = folder.lock().unwrap_or_else(PoisonError::into_inner);
-            // First, since a SIGKILL may come when the last keeper has just ended.
+            // The folder is removed first, since a SIGKILL may come when the last keeper has just
+            // ended.
             folder.remove();
             end_all(HASTE);
             folder.remove();

@@ -1,11 +1,12 @@
 //! Three processes: the one that the user has started, one below it that compares, and below that
-//! one a keeper of each pmcd, its parent. Each ends what the others leave behind when they are
-//! killed, by SIGKILL or for want of memory, also two of them at once.
+//! one a keeper of each pmcd, its parent. Each ends the processes that the others leave running
+//! when they are killed, by SIGKILL or for want of memory, also two of them at once.
 //!
-//! A pipe leads from each to the one below, and its end says that the one above has ended. Through
-//! the upper pipe come the folder's path with a NUL byte and then a signal's number; the lower one
-//! is silent. What a process leaves behind is adopted by the one above. (`PR_SET_PDEATHSIG` of pmcd
-//! would not do: a pmcd that becomes another user loses it, and agents do not have it.)
+//! A pipe leads from each to the one below, and its end says that the one above has ended. The
+//! upper pipe carries the folder's path with a NUL byte, and then a signal's number; the lower pipe
+//! carries nothing. The orphans of a process are adopted by the process above it.
+//! (`PR_SET_PDEATHSIG` of pmcd would not do: a pmcd that becomes another user loses it, and agents
+//! do not have it.)
 
 use std::convert::Infallible;
 use std::ffi::{OsStr, OsString};
@@ -46,7 +47,7 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> Result<u8, String> {
 }
 
 fn run_below(folder: &Folder, mut arguments: impl Iterator<Item = OsString>, signals: SigSet) -> Result<u8, String> {
-    // It leads to the file that runs, also after an update has replaced it.
+    // This path leads to the running file, also after an update has replaced it.
     let mut command = Command::new("/proc/self/exe");
     if let Some(name) = arguments.next() {
         command.arg0(name);
@@ -81,10 +82,11 @@ fn run_below(folder: &Folder, mut arguments: impl Iterator<Item = OsString>, sig
 /// # Errors
 /// What the operating system says; that no process above has named a folder.
 pub fn guard() -> Result<Guard, String> {
-    // What goes to the whole group of the upper one, as timeout(1) sends it, ends not both; and a
-    // terminal stops no process in a session without one.
+    // In a session of its own a signal to the whole group of the upper process, as timeout(1) sends
+    // it, does not end both; and a terminal stops no process of a session that has no terminal.
     nix::unistd::setsid().map_err(said)?;
-    // The upper one waits for them. Agents start as in the service, where none is blocked.
+    // The upper process waits for these signals. Agents start as in the service, where no signal is
+    // blocked.
     ending_signals().thread_unblock().map_err(said)?;
     let mut path = Vec::new();
     let read = io::stdin().lock().read_until(b'\0', &mut path);
@@ -100,8 +102,8 @@ pub fn guard() -> Result<Guard, String> {
 
 /// The keeper of a program: starts it and writes its number to stdout; when stdin ends, it ends all
 /// that is below, removes the folder and ends this process. The program writes both its outputs to
-/// stderr. The arguments behind [`KEEPER`](crate::processes::KEEPER) are the folder, the program and
-/// the program's own.
+/// stderr. The arguments after [`KEEPER`](crate::processes::KEEPER) are the folder, the program and
+/// the program's own arguments.
 ///
 /// # Errors
 /// What the operating system says; that arguments are missing.
@@ -120,10 +122,11 @@ pub fn keep(mut arguments: impl Iterator<Item = OsString>) -> Result<Infallible,
         .process_group(0);
     let child = guard.make(|_| command.spawn());
     let child = child.map_err(|error| format!("{}: {error}", Path::new(&program).display()))?;
-    // Whether somebody reads it, stdin says.
+    // The end of stdin says whether anybody still reads this.
     let _ = writeln!(io::stdout(), "{}", child.id());
     loop {
-        // The guard's thread ends this process, not the program's end: the one above reads its files.
+        // The guard's thread ends this process; the program's end does not, since the process above
+        // still reads its files.
         thread::park();
     }
 }

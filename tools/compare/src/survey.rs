@@ -85,13 +85,13 @@ pub fn metrics(client: &mut Client) -> Result<Metrics> {
     Ok(metrics)
 }
 
-/// The identifiers of names, `PM_ID_NULL` for what is none.
+/// The identifiers of names, `PM_ID_NULL` for a name that does not exist.
 fn identifiers(client: &mut Client, names: &[Vec<u8>]) -> Result<Vec<MetricId>> {
     let all = |request: &mut client::ClientRequest| request.names(names.iter().map(Vec::as_slice));
     match client.ask(all, Kind::PDU_PMNS_IDS) {
         Ok(reply) => Ok(client::ids(&reply)?.1.collect()),
         Err(_) if names.len() == 1 => Ok(vec![MetricId::NULL]),
-        // One of them is none: each by itself.
+        // One of the names does not exist: ask for each by itself.
         Err(_) => names
             .chunks(1)
             .map(|one| identifiers(client, one).map(|ids| ids[0]))

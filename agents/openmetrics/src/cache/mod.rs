@@ -63,7 +63,7 @@ impl Files {
 /// The reason why a new name gets no number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Full {
-    /// There are as many numbers as there may be.
+    /// No number is left.
     Numbers,
     /// The file would be larger than [`LARGEST`], or is: without its names no number is new.
     File,
@@ -325,7 +325,7 @@ impl Table {
         self.names.get(number)
     }
 
-    /// The names of these numbers and all behind them, as the file has them.
+    /// The names from this number on, as the file has them.
     fn from(&self, first: u32) -> impl Iterator<Item = &str> {
         let numbers = first..self.count();
         numbers.map(|number| self.names.get(number).unwrap_or(pickle::FORGOTTEN))
@@ -362,7 +362,8 @@ impl Table {
             return None;
         }
         let new = pickle::more(written.count, self.from(written.count), self.has_prefix);
-        // What was forgotten is still in the file, but not in one that is written as a whole.
+        // The file still has the names that were forgotten; a file that is written as a whole does
+        // not.
         if written.stamp.length as usize + new.len() > self.files.largest {
             return None;
         }
@@ -422,9 +423,9 @@ fn is_of_the_moment(error: &std::io::Error) -> bool {
     )
 }
 
-/// Gives a file another end, in the place of its last [`pickle::END`] bytes. A process that is
-/// killed leaves it as it was, but for bytes behind its end that nobody reads. `None` if it is not
-/// the file that was written, or if that is not possible.
+/// Replaces the last [`pickle::END`] bytes of a file with a new end. If the process is killed
+/// meanwhile, the file is as it was, except for bytes after its end, which nobody reads. `None` if
+/// it is not the file that was written, or if its end cannot be replaced.
 fn extend(path: &Path, stamp: &Stamp, end: &[u8]) -> Option<Stamp> {
     let file = DirEntry::at(path).ok()?.file(OFlags::WRONLY, 0).ok()?;
     let at = stamp.length.checked_sub(pickle::END as u64)?;
@@ -438,11 +439,12 @@ fn extend(path: &Path, stamp: &Stamp, end: &[u8]) -> Option<Stamp> {
     Stamp::of(&file).ok()
 }
 
-/// Puts a file with new content in the place of another, which is there whole at any time.
+/// Puts a file with new content in the place of another: at any time a reader finds the old or the
+/// new file whole.
 fn replace(path: &Path, write: impl FnOnce(&mut File) -> std::io::Result<()>) -> std::io::Result<Stamp> {
     let (entry, new) = (DirEntry::at(path)?, DirEntry::at(&path.with_extension("new"))?);
-    // What an agent that was killed has left is removed. The file is made by nobody else: whoever
-    // may write to the folder cannot lead it elsewhere.
+    // `replace` removes the file that a killed agent has left, and makes a new one itself, so
+    // nobody who may write to the folder can lead the agent to another file.
     let mut file = new.replace(0o644)?;
     let written = write(&mut file);
     let replaced = written.and_then(|()| new.rename(&entry)).inspect_err(|_| {

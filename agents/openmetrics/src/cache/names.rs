@@ -1,12 +1,12 @@
 //! The names of a table by their numbers.
 
-/// Names, one behind the other.
+/// Names, one after the other.
 #[derive(Debug, Default)]
 pub(super) struct Names {
     text: String,
     /// The end of each name in the text.
     ends: Vec<usize>,
-    /// Their numbers, ascending; `None` as long as all from 0 on are there.
+    /// Their numbers, ascending; `None` as long as no number from 0 on is missing.
     numbers: Option<Vec<u32>>,
     /// The number of the next one.
     next: u32,
@@ -48,7 +48,7 @@ impl Names {
         self.next = self.next.saturating_add(1);
     }
 
-    /// Forgets names. Returns false if there is none of them.
+    /// Forgets names. Returns whether a name was forgotten.
     pub fn forget(&mut self, is_forgotten: &mut dyn FnMut(u32) -> bool) -> bool {
         let mut kept = Names {
             numbers: Some(Vec::new()),

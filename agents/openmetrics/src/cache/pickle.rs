@@ -1,5 +1,5 @@
 //! The form of the files that PCP's agent keeps its numbers in: two values of Python, a list of
-//! texts and a truth value, one behind the other, as `pickle` writes them with protocol 0.
+//! texts and a truth value, one after the other, as `pickle` writes them with protocol 0.
 //!
 //! ```text
 //! (lp0          a list begins, and is remembered as 0
@@ -45,7 +45,7 @@ const PIECE: usize = 64 << 10;
 /// The first bytes of a file that [`write()`] makes.
 const BEGIN: &[u8] = b"(lp0\n";
 
-/// The length of what is behind the names, in bytes.
+/// The number of bytes after the names.
 pub const END: usize = 6;
 
 /// The most bytes of a file beside its names: its two ends, and the first forgotten name.
@@ -316,7 +316,7 @@ impl<'f> Reader<'f> {
         )
     }
 
-    /// A text in UTF-8, behind its length of `width` bytes.
+    /// A text in UTF-8, which follows its length of `width` bytes.
     fn text(&mut self, width: usize) -> Option<Value> {
         let length = usize::try_from(self.number(width)?).ok()?;
         let text = std::str::from_utf8(self.bytes(length)?).ok()?;
@@ -452,7 +452,7 @@ mod tests {
     fn what_is_no_such_file() {
         for end in 0..PYTHON.len() {
             let outcome = read(&PYTHON[..end]);
-            // Where the first value ends it is an older file.
+            // A file that ends after its first value is one of an older release.
             assert_eq!(outcome.is_ok(), PYTHON[..end].ends_with(b"a."), "{end}");
         }
         for file in [

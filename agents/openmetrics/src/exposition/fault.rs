@@ -1,4 +1,4 @@
-//! What can be wrong with the line of a sample.
+//! The faults that a line of a sample can have.
 
 use std::fmt;
 
@@ -24,11 +24,11 @@ pub enum Reason {
     Name,
     /// A label has no name.
     LabelName,
-    /// No `=` behind the name of a label.
+    /// No `=` after the name of a label.
     Equals,
     /// No quote before the value of a label.
     Quote,
-    /// Neither a comma nor the closing brace behind a label.
+    /// Neither a comma nor the closing brace after a label.
     Comma,
     /// The line has more labels than a sample may have.
     Labels,

@@ -17,7 +17,7 @@ impl<'t> Metadata<'t> {
         (self.pcp, self.kind).hash(state);
     }
 
-    /// The line behind `#`, from `PCP` or `PCP5` on.
+    /// The line after `#`, from `PCP` or `PCP5` on.
     #[must_use]
     pub fn pcp(&self) -> Option<&'t str> {
         self.pcp

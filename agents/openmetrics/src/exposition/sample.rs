@@ -265,7 +265,7 @@ impl<'t> Cursor<'t> {
         &self.line[start..self.at]
     }
 
-    /// Takes the name in quotes that stands first in braces, and the comma behind it.
+    /// Takes the name in quotes that stands first in braces, and the comma after it.
     fn take_name_in_braces(&mut self) -> Result<Cow<'t, str>, Reason> {
         self.skip_blanks();
         if self.peek() != Some(b'"') {
@@ -305,7 +305,8 @@ impl<'t> Cursor<'t> {
                 });
             }
             has_escapes = true;
-            // The backslash, and the first byte of what it escapes: no byte behind that is a quote.
+            // The backslash, and the first byte of the escaped character, whose other bytes are no
+            // quotes.
             self.at = (self.at + 2).min(self.line.len());
         }
     }

@@ -10,7 +10,7 @@ use crate::secret::Login;
 
 /// Characters that stand for themselves anywhere (RFC 3986, unreserved).
 const UNRESERVED: &[u8] = b"-._~";
-/// Those that a path may have beside them, and a query beside these.
+/// Characters that stand for themselves in a path; in a query `?` does, too.
 const PATH: &[u8] = b"-._~!$&'()*+,;=:@/";
 const QUERY: &[u8] = b"-._~!$&'()*+,;=:@/?";
 

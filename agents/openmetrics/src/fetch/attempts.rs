@@ -22,7 +22,7 @@ const TOO_LONG: u32 = 4;
 /// The weight of the last document in what is usual, as one part of so many.
 const WEIGHT: u32 = 8;
 
-/// One request of a source. Dropped, it is given up.
+/// A request to a source. Dropping it gives the request up.
 pub(super) struct Attempt {
     /// Its number among all requests.
     pub number: u64,
@@ -49,11 +49,11 @@ impl Drop for Attempt {
 /// The meaning of a request's end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum End {
-    /// It was given up before, or has failed while another one may have an answer.
+    /// The request was given up before, or has failed while another request may still be answered.
     Nothing,
-    /// It is the answer of the source; the others are given up.
+    /// The request has the answer of the source; the source's other requests are given up.
     Answer {
-        /// It has overtaken one that was silent on a kept connection.
+        /// True if the request has overtaken one that was silent on a kept connection.
         is_other_dead: bool,
     },
 }
@@ -190,7 +190,7 @@ mod tests {
                 "{time:?}"
             );
         }
-        // One that has never answered.
+        // A source that has never answered.
         let mut attempts = Attempts::default();
         attempts.add(attempt(1, &http("http://h/"), now));
         assert!(attempts.patience().is_none() && attempts.may_begin(now + PATIENCE));

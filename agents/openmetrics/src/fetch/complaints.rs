@@ -1,4 +1,4 @@
-//! What scripts write to their standard error, bounded: the log is for all sources.
+//! The text that scripts write to their standard error, bounded, since all sources share the log.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -36,7 +36,7 @@ impl Complaints {
     fn log_of(&self, script: &Path, text: Vec<u8>, now: Instant) -> Option<Vec<u8>> {
         let mut complaints = self.0.lock();
         if text.is_empty() {
-            // It complains no more: if it does again, that is news.
+            // The script complains no more: if it complains again, that is news.
             if let Some(complaint) = complaints.get_mut(script) {
                 complaint.last.clear();
             }
@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(take(b"more"), None);
         let later = |text: &[u8], after: Duration| complaints.log_of(script, text.to_vec(), begun + after);
         assert_eq!(later(b"more", HOUR), None);
-        // What was left out was not written, so it is no repetition.
+        // The text that was left out is not in the log, so this is no repetition.
         let hour = HOUR + Duration::from_millis(1);
         assert_eq!(later(b"more", hour).as_deref(), Some(&b"more\n"[..]));
         assert_eq!(later(b"line\n", hour).as_deref(), Some(&b"line\n"[..]));

@@ -148,7 +148,7 @@ impl Connection {
         }
     }
 
-    /// Returns whether nothing of a reply has come since the last request was sent.
+    /// Returns whether no byte of a reply has arrived since the last request was sent.
     pub fn is_silent(&self) -> bool {
         self.exchange.is_untouched()
     }
@@ -161,7 +161,7 @@ impl Connection {
                     self.exchange.take_body(data.len());
                     return Some(Ok(data));
                 }
-                // Headers behind the body.
+                // Headers after the body.
                 Ok(Err(_)) => {}
                 Err(error) => return Some(Err(error)),
             }

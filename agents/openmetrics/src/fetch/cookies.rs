@@ -50,7 +50,7 @@ impl Jar {
                 continue;
             }
             make_room(&mut cookies, &cookie);
-            // What is wrong with a cookie is its server's concern.
+            // A faulty cookie is its server's concern.
             let _ = cookies.insert(cookie, &url);
         }
     }

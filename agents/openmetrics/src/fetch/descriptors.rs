@@ -1,7 +1,7 @@
-//! How many descriptors this process may have open: each connection, program and file is one.
+//! The limit of open descriptors: each connection, program and file needs one.
 //!
 //! Most systems set the soft limit to 1024, for programs that use `select`, and a process may raise
-//! it up to the hard one. This one does so, as a host with many sources has that many connections.
+//! it up to the hard one. The agent raises it, since a host with many sources has many connections.
 
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 
@@ -34,7 +34,7 @@ impl Descriptors {
     /// to it, and `select` is wrong beyond 1024.
     pub fn give_back(&self, process: u32) {
         let process = i32::try_from(process).ok().and_then(Pid::from_raw);
-        // It may have ended, or be another user's.
+        // The process may have ended, or belong to another user.
         let _ = process.map(|process| prlimit(Some(process), Resource::Nofile, self.before));
     }
 }

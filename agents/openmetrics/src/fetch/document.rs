@@ -1,4 +1,4 @@
-//! What a source has sent, in memory that all sources share and that is bounded.
+//! The document of a source, in bounded memory that all sources share.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -94,7 +94,7 @@ pub struct Document {
     bytes: Vec<u8>,
     /// The number of bytes that were taken for it.
     taken: usize,
-    /// In how many pieces it has come.
+    /// The number of pieces in which it has arrived.
     pieces: usize,
     /// The fault of the document, if it has one.
     fault: Option<String>,
@@ -161,7 +161,7 @@ impl Document {
     /// Adds a piece of it.
     ///
     /// # Errors
-    /// That it is too large, or comes in too many pieces.
+    /// The document is too large, or arrives in too many pieces.
     pub fn push(&mut self, bytes: &[u8]) -> Result<(), String> {
         let length = self.bytes.len();
         if length + bytes.len() > self.taken {
@@ -178,10 +178,11 @@ impl Document {
         self.check()
     }
 
-    /// Takes memory for what the source says it has, in bytes, up to a limit; it may be wrong.
+    /// Takes memory for the length that the source announces, in bytes, up to a limit, since the
+    /// announcement may be wrong.
     ///
     /// # Errors
-    /// That there is none.
+    /// The memory cannot be had.
     pub fn expect(&mut self, length: u64) -> Result<(), String> {
         self.grow(length.min(BELIEVED + FIRST as u64) as usize)
     }

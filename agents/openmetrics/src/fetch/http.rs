@@ -392,7 +392,8 @@ async fn read(response: Response<Incoming>, connection: &Connection, memory: &Ar
     while let Some(data) = connection.next_data(&mut body).await {
         match data {
             Ok(data) => document.push(&data)?,
-            // As PCP's agent, ours has what has come; a number that is cut would be a wrong one.
+            // As PCP's agent does, ours uses the part that has arrived, without a last line that is
+            // cut: half a number would be a wrong one.
             Err(error) if ends_early(&error) && length.is_some() && codings.is_empty() => {
                 document.end_early(length.unwrap_or_default());
                 break;

@@ -48,8 +48,8 @@ pub(super) fn file(path: &Path, memory: &Arc<Memory>) -> Result<Document, String
     Document::new(memory).read_all(&mut file, Some(length))
 }
 
-/// Runs a program and reads its stdout. What it has left behind with that stdout, when it has
-/// ended, is killed.
+/// Runs a program and reads its stdout. When the program has ended, processes that it has started
+/// and that still have this stdout are killed.
 pub(super) async fn script(
     path: &Path,
     memory: &Arc<Memory>,
@@ -157,7 +157,7 @@ impl Output {
 /// Waits for a stream that is open.
 async fn readable(stream: Option<&Receiver>) {
     match stream {
-        // What is wrong the read tells.
+        // The read that follows returns the error.
         Some(stream) => drop(stream.readable().await),
         None => std::future::pending().await,
     }
@@ -238,7 +238,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         let Some(mut child) = self.0.take() else { return };
         kill(&child);
-        // It may take its time to die.
+        // The child may take some time to end.
         if headroom::has_for_threads(1) {
             tokio::task::spawn_blocking(move || child.wait());
         } else {

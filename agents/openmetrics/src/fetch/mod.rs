@@ -187,7 +187,7 @@ impl Fetcher {
         self.shared.read(job);
     }
 
-    /// Forgets a source, whose file has gone.
+    /// Forgets a source whose file was removed.
     pub fn forget(&mut self, source: u32) {
         self.sources.remove(&source);
     }

@@ -1,4 +1,4 @@
-//! What a source has at its servers. Nothing of it is another source's.
+//! A source's state at its servers: connections and cookies, which no other source uses.
 
 use std::sync::{Arc, Weak};
 use std::time::Duration;

@@ -1,19 +1,19 @@
-//! What a source's connections with TLS have of their own (OM-22).
+//! The settings for TLS that a source has of its own (OM-22).
 
 use std::path::PathBuf;
 
-/// Certificates and trust of a source. The default is that of all others.
+/// Certificates and trust of a source. The default is the host's.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Secure {
-    /// The file with the certificate by which the source is told who asks.
+    /// The file with the client certificate.
     pub certificate: Option<PathBuf>,
-    /// The file with its key; without one the key is beside the certificate.
+    /// The file with the certificate's key; `None` if the key is in the certificate's file.
     pub key: Option<PathBuf>,
-    /// The file or folder with the certificates that are trusted, in the place of all others.
+    /// The file or folder with the only certificates that are trusted.
     pub authorities: Option<PathBuf>,
-    /// Whoever answers is trusted.
+    /// True if the server's certificate is not checked.
     pub is_unverified: bool,
-    /// The reason why no server is asked: a line about the above cannot be used.
+    /// The reason why no server is asked: a line about these settings cannot be used.
     pub fault: Option<String>,
 }
 

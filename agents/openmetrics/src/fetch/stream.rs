@@ -24,13 +24,13 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 pub(super) struct Exchange(Arc<Shared>);
 
 struct Shared {
-    /// The bytes that may still come from the network. A server may send without end what is no part
-    /// of a document, and of which hyper and OpenSSL tell nobody: interim replies (100 Continue),
-    /// zeros in front of the length of a chunk, tickets and keys of TLS.
+    /// The bytes that may still come from the network. A server may send bytes without end that are
+    /// no part of a document, and that hyper and OpenSSL do not report: interim replies (100
+    /// Continue), zeros in front of the length of a chunk, tickets and keys of TLS.
     left: AtomicUsize,
-    /// Whether something of a reply has come.
+    /// True if bytes of a reply have arrived.
     has_reply: AtomicBool,
-    /// Whether the head of the reply is complete.
+    /// True if the head of the reply is complete.
     is_body: AtomicBool,
     request: Mutex<Request>,
 }
@@ -47,7 +47,7 @@ struct Request {
 }
 
 impl Exchange {
-    /// That of a connection that is being opened.
+    /// The exchange of a connection that is being opened.
     fn new() -> Exchange {
         Exchange(Arc::new(Shared {
             left: AtomicUsize::new(limits::HEAD),
@@ -83,7 +83,7 @@ impl Exchange {
             .fetch_update(Relaxed, Relaxed, |left| Some(left.saturating_add(more)));
     }
 
-    /// Returns whether nothing of a reply has come since the start.
+    /// Returns whether no byte of a reply has arrived since the start.
     pub fn is_untouched(&self) -> bool {
         !self.0.has_reply.load(Relaxed)
     }
@@ -109,7 +109,7 @@ impl Exchange {
     }
 }
 
-/// Writes the names of headers into a head as they are, whatever their case is there.
+/// Writes the names of headers into a head in the case that they are given in.
 fn respell(head: &mut [u8], names: &[String]) {
     for line in head.split_mut(|byte| *byte == b'\n') {
         let Some(colon) = line.iter().position(|byte| *byte == b':') else {
@@ -137,7 +137,7 @@ impl<I> Counted<I> {
         }
     }
 
-    /// What is counted.
+    /// The exchange whose bytes are counted.
     pub fn exchange(&self) -> Exchange {
         self.exchange.clone()
     }
@@ -290,7 +290,7 @@ mod tests {
         let head = "GET /x:Soapaction:y HTTP/1.1\r\nHost: h\r\nX-Api-Key: Soapaction: x\r\nSoapaction: \r\n\r\n";
         let expected = "GET /x:Soapaction:y HTTP/1.1\r\nHost: h\r\nX-API-KEY: Soapaction: x\r\nSOAPAction: \r\n\r\n";
         for (names, expected) in [(&["X-API-KEY", "SOAPAction", "Other"][..], expected), (&[], head)] {
-            // So many bytes are taken at once.
+            // The number of bytes that the stream takes at once.
             for size in [1, 7, 1000] {
                 let (near, mut far) = tokio::io::duplex(size);
                 let exchange = Exchange::new();

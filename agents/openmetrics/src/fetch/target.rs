@@ -1,4 +1,4 @@
-//! Where the documents of sources come from.
+//! The origin of a source's documents: an address, a file or a script.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -2,7 +2,7 @@
 //! (docs/spec/openmetrics.md, OM-15 to OM-22). A script has some of them in comments at its head.
 //!
 //! Regular expressions match at the beginning of a name and need not reach its end. They may look
-//! ahead and behind, as those of PCP's agent in Python may.
+//! ahead and look behind, as those of PCP's agent in Python may.
 
 mod own;
 #[cfg(test)]
@@ -265,9 +265,9 @@ impl Config {
 
 /// The reason why a line has no effect.
 enum Unusable {
-    /// It begins with no word that is known.
+    /// The line begins with no known word.
     Unknown,
-    /// Something behind that word is wrong.
+    /// The text after that word is wrong.
     Wrong(String),
 }
 

@@ -1,4 +1,4 @@
-//! What the control metrics show of a source.
+//! The values of the control metrics for a source.
 
 use std::time::{Duration, Instant};
 
@@ -24,7 +24,7 @@ pub struct Status {
     pub code: i32,
     /// The document whose values it has.
     pub document: Option<Shown>,
-    /// It has the sums of all sources.
+    /// True if the values are the sums of all sources.
     is_sum: bool,
 }
 

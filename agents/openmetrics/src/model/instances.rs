@@ -120,7 +120,7 @@ struct Series {
 pub(super) struct Instances {
     table: Table,
     pub(super) rows: Indom<Row>,
-    /// Instances that are not in the rows yet, numbered behind those.
+    /// Instances that are not in the rows yet, numbered after those in the rows.
     new: Vec<Row>,
     /// The number of the first of them.
     shown: usize,
@@ -133,7 +133,7 @@ pub(super) struct Instances {
     order: Vec<u32>,
     /// The number of these series that this document has in the same order so far.
     same: usize,
-    /// This document has others.
+    /// True if this document has other series, or another order.
     has_other_order: bool,
 }
 
@@ -322,8 +322,8 @@ impl Instances {
         self.has_other_order.then(|| series.map(|series| &*series.text))
     }
 
-    /// Forgets the series and the instances that were not there for [`IDLE`] looks, of which this
-    /// is one. Returns the bytes that they have taken.
+    /// Forgets the series and the instances that were missing for [`IDLE`] looks, this one
+    /// included. Returns the number of bytes that they have taken.
     pub(super) fn forget(&mut self, common: &Common) -> usize {
         let mut freed = 0;
         let mut new_indexes = Vec::with_capacity(self.series.len());
@@ -500,8 +500,8 @@ mod tests {
     }
 
     /// Documents with the same series or others, in the same order or another: each value is that
-    /// of its instance, numbers stay, and what has gone for [`IDLE`] looks is forgotten at the next
-    /// one (OM-22, OM-62, OM-66).
+    /// of its instance, numbers stay, and a series that was missing for [`IDLE`] looks is forgotten
+    /// at the next one (OM-22, OM-62, OM-66).
     #[test]
     fn series_that_come_and_go() {
         let directory = tempfile::tempdir().expect("a directory");

@@ -40,7 +40,7 @@ impl Fitting {
         }
     }
 
-    /// Adds a label whose name is there once.
+    /// Adds a label whose name no other label of the set has.
     pub(super) fn add(&mut self, name: &str, value: &str, is_optional: bool) {
         if !is_label(name) {
             return;
@@ -118,8 +118,8 @@ impl Merged {
         }
     }
 
-    /// Sets the labels of series, of which the last one with a label counts. Tells whether that
-    /// changes any.
+    /// Sets the labels of series; if several series have a label, the last of them counts. Returns
+    /// whether a label has changed.
     pub(super) fn merge<'s>(&mut self, series: impl Iterator<Item = &'s str>, config: &Config) -> bool {
         let before = self.values.clone();
         for text in series {
@@ -215,7 +215,8 @@ mod tests {
         );
     }
 
-    /// What cannot be shown is not kept: nobody pays for it, and documents may be large.
+    /// Labels that cannot be shown are not kept: no memory is charged for them, and documents may
+    /// be large.
     #[test]
     fn merged_labels_are_bounded() {
         let config = Config::default();

@@ -1,5 +1,5 @@
-//! What of a document is not shown, and why: for the status of its source, for its numbers and, once
-//! for each state, for the log.
+//! The parts of a document that are not shown, with their reasons: for the status of the source,
+//! for its numbers and, once for each state, for the log.
 
 use pmda_core::log::Counted;
 

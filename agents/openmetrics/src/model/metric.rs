@@ -96,7 +96,7 @@ impl Metric {
             kind: definition.kind,
             semantics: definition.semantics,
             unit: definition.unit,
-            // Without help the texts are empty; they are there, though.
+            // Without help both texts exist, and are empty.
             help: help.unwrap_or_else(|| "\n".to_owned()),
             declared: None,
             is_shown: true,
@@ -201,8 +201,8 @@ impl Metric {
             .is_some_and(|series| self.labels.merge(series, config))
     }
 
-    /// Forgets the series that were not in documents for some time, of which this is a look.
-    /// Returns the bytes that they have taken.
+    /// Forgets the series that were missing in documents for some time, and counts this look.
+    /// Returns the number of bytes that they have taken.
     pub(super) fn forget(&mut self) -> usize {
         let instances = self.instances.as_mut();
         instances.map_or(0, |instances| instances.forget(&self.common))

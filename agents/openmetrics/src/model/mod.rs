@@ -1,4 +1,4 @@
-//! What the agent knows of its sources: their metrics, instances and values.
+//! The sources with their metrics, instances and values.
 
 mod budget;
 mod control;

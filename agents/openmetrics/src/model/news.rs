@@ -1,4 +1,4 @@
-//! What a document brings to its source.
+//! The changes that a document brings to its source.
 
 use super::losses::Loss;
 

@@ -88,7 +88,8 @@ pub struct Source {
     read: Option<Changed>,
     /// The hash of what was read of it.
     text: Option<u64>,
-    /// Another text was read since the metrics were defined: the next document defines them anew.
+    /// True if the file has changed since the metrics were defined: the next document defines them
+    /// anew.
     is_rewritten: bool,
     /// The lines of the file that have no effect, as the log has them.
     faults: Vec<String>,
@@ -108,7 +109,7 @@ pub struct Source {
     /// The part of the last document that the server has not sent, in words, if the document has
     /// ended early.
     pub cut_off: Option<String>,
-    /// True if a request has waited in vain, and nothing has come since.
+    /// True if a request has waited in vain, and no document has arrived since.
     pub is_late: bool,
     /// True if the last document came after the request that waited for it, and no request for
     /// values has had it yet.
@@ -203,13 +204,13 @@ impl Source {
             .collect()
     }
 
-    /// Takes note that its file is there again; it is to be fetched at once.
+    /// Takes note that its file exists again: the source is fetched at once.
     pub fn come_back(&mut self) {
         (self.is_gone, self.fetched) = (false, None);
     }
 
-    /// Returns whether so much time has gone by since it was last asked as a line INTERVAL: wants,
-    /// or nearly so much: requests that come at that interval are not all on time.
+    /// Returns whether the time of a line INTERVAL: has passed since the source was last asked. A
+    /// little less counts as well, since requests that arrive at that interval are not all on time.
     #[must_use]
     pub fn may_be_asked(&self, now: Instant) -> bool {
         let (Some(interval), Some(fetched)) = (self.config.interval, self.fetched) else {
@@ -238,7 +239,7 @@ impl Source {
             .is_some_and(|came| now.saturating_duration_since(came) > limits::FRESH)
     }
 
-    /// The origin of its document. The second value is true if its file was read anew.
+    /// The origin of its document. The second value is true if its file was read again.
     ///
     /// # Errors
     /// The reason why there is none, for the log.
@@ -329,7 +330,8 @@ impl Source {
         self.budget.charge(names.map(|(_, name)| number_size(name)).sum());
     }
 
-    /// Forgets series that have gone for long, if a line says how long that is.
+    /// Forgets series that have been missing for the time of a line FORGET:, if there is such a
+    /// line.
     fn forget(&mut self, now: Instant) {
         let Some(time) = self.config.forget else {
             self.looked = None;

@@ -40,9 +40,9 @@ pub struct Help {
 /// A line for the log about a definition.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Note {
-    /// Something is as it should be.
+    /// The definition is as it should be.
     Info(String),
-    /// Something is not.
+    /// A part of it is not.
     Error(String),
 }
 

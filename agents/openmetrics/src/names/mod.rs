@@ -1,4 +1,4 @@
-//! What samples are for PCP: names, instances, labels and descriptions of metrics
+//! The meaning of samples in PCP: names, instances, labels and descriptions of metrics
 //! (docs/spec/openmetrics.md, sections 4 and 5).
 
 mod definition;

@@ -1,4 +1,4 @@
-//! What the log says where files cannot be read or written, and how often.
+//! The lines of the log about files that cannot be read or written, and how often they appear.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
@@ -16,7 +16,8 @@ fn count(log: &str, text: &str) -> usize {
 #[test]
 fn changes_are_told() {
     let host = Host::new();
-    // So many that no other test has as many: lines of threads without an agent are all tests'.
+    // No other test has this number of sources: all tests see the lines of threads without an
+    // agent.
     for number in 0..70 {
         host.page(&format!("s{number}"), "x 1\n");
     }

@@ -1,4 +1,4 @@
-//! Series that have gone for long.
+//! Series that have been missing for long.
 
 use std::fs;
 use std::thread;

@@ -138,7 +138,7 @@ fn more_names_than_there_may_be() {
         "{}",
         status(&mut pmcd)
     );
-    // Others are in front of the known ones.
+    // Other names stand before the known ones.
     host.page("a", names(1100) + &names(0));
     let value = pmcd.fetch("openmetrics.a.m1023").expect("it stays").value::<f64>();
     assert_eq!(value, Some(1023.0));

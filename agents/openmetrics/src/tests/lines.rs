@@ -103,7 +103,7 @@ fn a_wrong_line_is_named_once() {
     let host = Host::new();
     host.page_with("a", "x 1\n", "TIMEOUT: soon\n");
     let missing = host.at("none.pem").display().to_string();
-    // Who connects is never answered.
+    // The server never answers a connection.
     let server = TcpListener::bind("127.0.0.1:0").expect("loopback");
     let port = server.local_addr().expect("bound").port();
     for (name, line) in [("b", format!("CERT: {missing}")), ("c", "VERIFY: never".to_owned())] {
@@ -176,7 +176,7 @@ fn lines_change_while_a_fetch_is_on() {
     pmcd.agent().timeout = Duration::from_millis(200);
     host.script("s.sh", &text("FILTER: EXCLUDE METRIC a"));
     drop(pmcd.fetch("openmetrics.control.calls"));
-    // It runs; with this it will be another one.
+    // The script is running; this makes it another one.
     host.script("s.sh", &text("FILTER: EXCLUDE METRIC b"));
     pmcd.advance(Duration::from_secs(2));
     drop(pmcd.fetch("openmetrics.control.calls"));

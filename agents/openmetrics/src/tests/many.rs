@@ -1,4 +1,4 @@
-//! A thousand sources at once, of which not all are well.
+//! A thousand sources at once, some of which fail.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

@@ -1,4 +1,4 @@
-//! What clients see of the agent itself, and of its sources.
+//! Metrics of the agent itself and of its sources, as clients see them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -130,7 +130,7 @@ fn delayed(host: &Host) -> (Arc<AtomicU64>, Harness<OpenMetrics>) {
     (delay, pmcd)
 }
 
-/// What never is answered.
+/// The delay of a server that never answers while a test runs, in milliseconds.
 const MUTE: u64 = 60_000;
 
 fn has_value(pmcd: &mut Harness<OpenMetrics>) -> bool {

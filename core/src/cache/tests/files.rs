@@ -1,4 +1,4 @@
-//! What a file does to a cache, and what of a cache gets into its file.
+//! The effect of a file on a cache, and the content of a cache's file.
 
 use super::*;
 use crate::cache::file::LONGEST_LINE;
@@ -163,8 +163,8 @@ fn stamps_of_a_later_save() {
     assert_eq!(cache.lookup(0).map(|entry| entry.stamp), Ok(2));
 }
 
-/// A file that could not be read is kept once, under another name, by the save that follows; one
-/// that is not there, or no cache file, is not (DEF-20).
+/// A file that could not be read is kept once, under another name, by the save that follows; a
+/// missing file, or one that is no cache file, is not kept (DEF-20).
 #[test]
 fn unread_files_are_kept() {
     let (_guard, files) = directory();
@@ -190,7 +190,7 @@ fn unread_files_are_kept() {
     cache.load_failed(Error::os(5));
     cache.load_failed(Error::os(5));
     assert_eq!((save(&mut cache, &files, 4), aside()), (Some(4), 2));
-    // A file that is no longer there is not kept, and the new one is this cache's own.
+    // A file that was removed is not kept, and the new file is this cache's own.
     cache.load_failed(Error::os(5));
     fs::remove_file(&path).expect("ours");
     for (name, saved) in [("e", 5), ("f", 6)] {
@@ -199,7 +199,7 @@ fn unread_files_are_kept() {
     }
 }
 
-/// What is no regular file is refused, and a directory is an empty file (CACHE-90).
+/// Anything but a regular file is refused, and a directory is an empty file (CACHE-90).
 #[test]
 fn other_kinds_of_files() {
     let (_guard, files) = directory();

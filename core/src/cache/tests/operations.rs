@@ -60,8 +60,8 @@ fn changes_are_told() {
     }
 }
 
-/// What changes nothing is no reason to save. What forgets a record above the limit is one
-/// (CACHE-70, CACHE-22).
+/// A call that changes nothing is no reason to save. A call that forgets a record above the limit
+/// is one (CACHE-70, CACHE-22).
 #[test]
 fn nothing_to_save() {
     let (_guard, files) = directory();
@@ -107,8 +107,8 @@ fn one_purge_after_another() {
     assert_eq!(purged, [Ok(0), Ok(1), Ok(0), Ok(0), Ok(1)]);
 }
 
-/// Who purges gets the ids of what was culled, in ascending order, with what was attached, where
-/// something was (CACHE-63).
+/// A purge returns the ids of the culled instances, in ascending order, with their private data, if
+/// they have any (CACHE-63).
 #[test]
 fn purged_with_a_list() {
     let mut cache = Cache::<u8>::new(InDom::new(1, 2), Seed::process());
@@ -285,8 +285,8 @@ fn empty_keys() {
 }
 
 /// Culled entries are reclaimed when the C library's tables grow, and when there are more than
-/// 1,024 and more than live ones. Before that, whoever inserts knows of it (CACHE-25, CACHE-36,
-/// CACHE-80).
+/// 1,024 and more than live ones. The caller that inserts knows of it beforehand (CACHE-25,
+/// CACHE-36, CACHE-80).
 #[test]
 fn culled_are_reclaimed() {
     for live in [0_usize, 3, 1_500] {
@@ -342,7 +342,7 @@ fn ids_up_to_the_limit() {
     );
 }
 
-/// A walk over the ids of a list returns those that are active, each with the place behind it.
+/// A walk over the ids of a list returns those that are active, each with the place after it.
 #[test]
 fn listed_instances() {
     let mut cache = of(&["a", "b", "c", "d", "e"]);
@@ -414,7 +414,7 @@ fn walks_in_pieces() {
     assert_eq!(rest.map(|entry| entry.inst), [8, 9]);
 }
 
-/// What was attached to an instance is handed back, and so is its name (CACHE-2, CACHE-21).
+/// An instance's private data is handed back, and so is its name (CACHE-2, CACHE-21).
 #[test]
 fn attached() {
     let mut cache = Cache::<u8>::new(InDom::new(1, 2), Seed::process());

@@ -190,7 +190,7 @@ proptest! {
         }
     }
 
-    /// What was written as JSON is read as it was (LABEL-33, LABEL-36).
+    /// A value that was written as JSON is read as the same value (LABEL-33, LABEL-36).
     #[test]
     fn read_again(
         members in proptest::collection::btree_map(

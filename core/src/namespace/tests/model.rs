@@ -30,7 +30,7 @@ pub(super) struct ModelNode<'t> {
 }
 
 impl Tree {
-    /// The tree of these names; a name that is there already stays as it is (TREE-11).
+    /// The tree of these names; a name that the tree has already stays as it is (TREE-11).
     pub(super) fn of(names: &[(&str, u32)]) -> Tree {
         let mut tree = Tree { entries: Vec::new() };
         tree.add("root", None);
@@ -55,7 +55,8 @@ impl Tree {
         fresh
     }
 
-    /// Puts a node below another, whatever its name: it may have dots, or be there already.
+    /// Puts a node below another, whatever its name: it may have dots, or be the name of another
+    /// child.
     pub(super) fn put(&mut self, parent: usize, name: &str, pmid: u32) {
         let index = self.add(name, Some(parent));
         self.entries[index].pmid.set(pmid);

@@ -58,8 +58,8 @@ fn shown(session: &FetchSession<&'static str, u32>) -> Option<(&'static str, Opt
     }
 }
 
-/// What the next step of a fetch shows after a fetch inside of it was faster, after events were
-/// evicted, and after access was taken away (E-14, E-18).
+/// The event that the next step of a fetch shows after a fetch inside of it was faster, after
+/// events were evicted, and after access was taken away (E-14, E-18).
 #[test]
 fn changes_between_two_steps() {
     let (mut queues, queue) = queues(2);
@@ -95,7 +95,7 @@ fn changes_between_two_steps() {
     assert_eq!(shown(&outer), None);
 }
 
-/// Events that are seen leave nothing behind, however many clients see them.
+/// Events that were seen take no memory, however many clients see them.
 #[test]
 fn seen_events_go() {
     for clients in 1..4 {

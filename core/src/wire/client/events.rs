@@ -12,7 +12,7 @@ use crate::wire::{count, number, padded, word};
 #[derive(Clone, Debug)]
 pub struct EventRecords<'a> {
     form: Form,
-    /// The number of records to come.
+    /// The number of records that are left.
     left: usize,
     rest: &'a [u8],
 }
@@ -33,7 +33,7 @@ pub struct EventRecord<'a> {
 /// The parameters of a record, one after the other.
 #[derive(Clone, Debug)]
 pub struct Parameters<'a> {
-    /// The number of parameters to come.
+    /// The number of parameters that are left.
     left: usize,
     rest: &'a [u8],
 }

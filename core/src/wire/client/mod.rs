@@ -3,9 +3,9 @@
 //!
 //! Requests are encoded here and decoded by [`super::decode`]; replies are encoded by
 //! [`super::encode`] and decoded here. Values are those of [`super::result`], in both directions.
-//! Replies are no more trusted than requests: every length is checked against the bytes that are
-//! there. A function for a reply takes a whole PDU, header included, of the kind that [`expect`]
-//! has checked, and returns values that borrow from it.
+//! Replies are no more trusted than requests: every length is checked against the bytes of the PDU.
+//! A function for a reply takes a whole PDU, header included, of the kind that [`expect`] has
+//! checked, and returns values that borrow from it.
 
 mod events;
 
@@ -52,7 +52,7 @@ impl ClientRequest {
         }
     }
 
-    /// Sets the client context that the requests to come belong to.
+    /// Sets the client context of the requests that follow.
     pub fn of(&mut self, client: i32) -> &mut ClientRequest {
         self.client = client;
         self
@@ -96,8 +96,8 @@ impl ClientRequest {
         pdu.finish()
     }
 
-    /// PROFILE: the instances that the fetches to come are to select. `state` is that of the
-    /// domains that are not listed.
+    /// PROFILE: the instances that later fetches are to select. `state` is that of the domains that
+    /// are not listed.
     ///
     /// # Errors
     /// See [`ClientRequest`].

@@ -74,7 +74,7 @@ fn requests() {
     );
 }
 
-/// A PROFILE has its domains, and behind all of them their instances.
+/// A PROFILE has its domains, and after all of them their instances.
 #[test]
 fn profiles() {
     check(

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::wire::encode::tests::hex;
 
-/// Where PCP 7 is stricter or more lenient than PCP 6, PCP 7 counts (WIRE-60).
+/// If PCP 7 is stricter or more lenient than PCP 6, PCP 7 counts (WIRE-60).
 #[test]
 fn generations() {
     let short = hex("00000018 00007002 00000000 00000000 00000001 00000000");
@@ -29,7 +29,7 @@ fn generations() {
     assert_eq!(names_request(&negative).err(), Some(Error::PMID));
 }
 
-/// The instances of all domains come behind the domains: each one has its own.
+/// The instances of all domains follow the domains: each domain has its own.
 #[test]
 fn profiles() {
     let pdu = hex(
@@ -67,7 +67,7 @@ fn lengths_of_profiles() {
     }
 }
 
-/// A request for a description has one metric, and nothing behind it (WIRE-60).
+/// A request for a description has one metric, and nothing after it (WIRE-60).
 #[test]
 fn descriptions() {
     let pdu = hex("00000010 00007004 00000000 3f400005 00000000");

@@ -110,7 +110,7 @@ fn names() {
     );
 }
 
-/// A LABEL may have three instances of which one has no text.
+/// A LABEL may have three instances, one of them without a text.
 #[test]
 fn labels() {
     let set = |inst, json: &'static [u8]| LabelSetData {
@@ -335,7 +335,8 @@ fn in_order() {
     );
 }
 
-/// A set that failed half way leaves nothing behind, and a text ends with a NUL (WIRE-44, WIRE-50).
+/// A set that failed half way leaves no bytes in the PDU, and a text ends with a NUL (WIRE-44,
+/// WIRE-50).
 #[test]
 fn failed() {
     let fill = |builder: &mut ResultBuilder| {

@@ -150,8 +150,8 @@ fn read_error() {
     assert_eq!(lines, ["__pmGetPDU: fd=3 hdr read: len=-1: -11"]);
 }
 
-/// How connections to pmcd ordinarily end is not worth a line (MAIN-32). Without memory the code
-/// says so.
+/// The ordinary end of a connection to pmcd has no line in the log (MAIN-32). Without memory the
+/// code says so.
 #[test]
 fn ordinary_ends() {
     for (errno, is_logged) in [
@@ -173,8 +173,8 @@ fn ordinary_ends() {
     );
 }
 
-/// Who goes on after a failure finds the stream where the C library would leave it: behind the
-/// header of a wrong length, behind a PDU of a wrong type, and nowhere after a break (WIRE-12).
+/// A caller that goes on after a failure finds the stream where the C library would leave it: after
+/// the header of a wrong length, after a PDU of a wrong type, and nowhere after a break (WIRE-12).
 #[test]
 fn going_on() {
     let good = whole(0x7003, b"next");
@@ -199,8 +199,8 @@ fn going_on() {
     }
 }
 
-/// What was read is forgotten, and an ordinary buffer is kept for what comes; a large one is not
-/// (WIRE-3).
+/// The bytes that were read are forgotten, and a buffer of ordinary size is kept for the next PDU;
+/// a large one is not (WIRE-3).
 #[test]
 fn clearing() {
     for (size, is_kept) in [(100, true), (400_000, false)] {

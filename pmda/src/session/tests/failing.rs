@@ -291,7 +291,7 @@ fn small_numbers() {
     assert_eq!(pmcd.fetch("mixing.even").expect("values").value_of("one"), Some(7));
 }
 
-/// An error is reported if there is no value beside it; one that pmcd would misunderstand has
+/// An error is reported if no instance has a value; an error that pmcd would misunderstand has
 /// another code (WIRE-30).
 #[test]
 fn errors() {
@@ -320,7 +320,7 @@ fn dynamic() {
     assert_eq!((fetched.names_changed(), fetched.labels_changed()), (false, false));
 }
 
-/// The labels of a cluster that is declared on demand are there at once.
+/// A cluster that is declared on demand has its labels at once.
 #[test]
 fn labels_of_a_late_cluster() {
     let mut pmcd = Harness::<Faulty>::new().expect("it starts");
@@ -469,7 +469,7 @@ fn deadline() {
         }
     };
     assert_eq!(value, Some(3000));
-    // What was kept meanwhile has arrived.
+    // The requests that were kept meanwhile have arrived.
     pmcd.store("slow.time", 0).expect("the superuser may");
     assert_eq!(pmcd.fetch("slow.slow").expect("a value").value(), Some(1));
 }

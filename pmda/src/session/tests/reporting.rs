@@ -1,9 +1,9 @@
-//! What an agent's failures say in the log, and to a harness.
+//! The lines of an agent's failures, in the log and for a harness.
 
 use crate::prelude::*;
 use crate::testing::Harness;
 
-/// An agent whose instance domain is not there, and that cannot end.
+/// An agent whose instance domain has no rows, and that cannot end.
 struct Lost(Vec<Indom<u32>>);
 
 impl Agent for Lost {
@@ -211,7 +211,7 @@ fn pmda_file(path: &str) -> Result<()> {
     fs::read(path).map(drop)
 }
 
-/// Each error that reaches a client is one line of the log, which says where it comes from.
+/// Each error that reaches a client is one line of the log, which names its origin.
 #[test]
 fn errors_are_logged_once() -> Result<()> {
     let mut pmcd = Harness::<Failing>::new()?;

@@ -110,7 +110,7 @@ fn failures() -> Result<()> {
     Ok(())
 }
 
-/// An agent on its own thread is called there.
+/// An agent on its own thread is called on that thread.
 #[test]
 fn with_a_deadline() -> Result<()> {
     let mut pmcd = Harness::<Wakeful>::builder().deadline().start()?;
@@ -124,7 +124,7 @@ fn with_a_deadline() -> Result<()> {
     Ok(())
 }
 
-/// Nothing that an earlier start of the agent has left wakes the next one.
+/// A waker, timer or watch of an earlier start of the agent does not wake the next one.
 #[test]
 fn started_again() -> Result<()> {
     let mut pmcd = Harness::<Wakeful>::new()?;
@@ -135,7 +135,7 @@ fn started_again() -> Result<()> {
     Ok(())
 }
 
-/// What threads share is `Send` and `Sync`.
+/// Types that threads share are `Send` and `Sync`.
 #[test]
 fn shared_between_threads() {
     use std::cell::Cell;

@@ -1,4 +1,4 @@
-//! What requests have, and what becomes of replies.
+//! The content of requests, and the handling of replies.
 
 use std::sync::Mutex as Shared;
 use std::sync::atomic::AtomicBool;
@@ -183,8 +183,8 @@ fn interim_replies() {
     );
 }
 
-/// What comes beside the data of a body is bounded, too: zeros in front of the length of a chunk cost
-/// neither time nor memory. Some of them are read, and a document may come byte by byte.
+/// The bytes of a body that are no data are bounded, too: zeros in front of the length of a chunk
+/// cost neither time nor memory. Some of them are read, and a document may arrive byte by byte.
 #[test]
 fn bodies_without_data() {
     const CHUNKED: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
@@ -483,7 +483,7 @@ fn a_mute_name_server() {
     fs::write(&page, "x 1\n").expect("written");
     fetcher.begin(NAMES, Arc::new(Target::File(page)), None);
     fetcher.begin(NAMES + 1, target(&server.url().replace("127.0.0.1", "good.test")), None);
-    // Those of the mute server are waited for much longer.
+    // The sources of the mute server would be waited for much longer.
     fetcher.wait_for([NAMES, NAMES + 1].map(|source| (source, Duration::from_secs(20))));
     for _ in 0..2 {
         let outcome = fetcher.next(None).expect("it does not wait for the others");

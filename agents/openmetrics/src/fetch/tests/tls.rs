@@ -241,7 +241,7 @@ fn certificates_of_a_source() {
     let why = refused(&client, &url, &nobody);
     assert!(why.contains("a line CERT: of the source names it"), "{why}");
     refused(&client, &url, &showing(&other_certificate, Some(&other_key)));
-    // It is renewed while the agent runs: the next connection shows the new one.
+    // The certificate is renewed while the agent runs: the next connection shows the new one.
     write_both(&other_key, &other_certificate);
     let other = http::Client::with(Proxies::default(), Trust::of_the_environment());
     refused(&other, &url, &showing(&both, None));
@@ -298,7 +298,7 @@ const DAY: i64 = 24 * 60 * 60;
 #[test]
 fn certificates_that_have_to_be_renewed() {
     let directory = tempfile::tempdir().expect("a directory");
-    // What is wrong stands before the advice, in OpenSSL's words, which change with its version.
+    // The reason stands before the advice, in OpenSSL's words, which change with its version.
     for (bits, from, to, advice) in [
         (2048, -2 * DAY, -DAY, "; it has to be renewed"),
         (2048, DAY, 2 * DAY, "; wait until it is valid, or set the clock"),

@@ -1,4 +1,4 @@
-//! What a request waits for, and what becomes of the others.
+//! The sources that a request waits for, and the fetches that go on after it.
 
 use super::*;
 
@@ -38,7 +38,7 @@ fn what_is_late_arrives() {
     // Nobody has begun to fetch source 8.
     assert_eq!(fetcher.late(), HashSet::from([7]));
     assert!(fetcher.late().is_empty() && !fetcher.may_begin(7) && fetcher.may_begin(8));
-    // It is not fetched twice at a time.
+    // A source is not fetched twice at a time.
     fetcher.begin(7, late, None);
     fs::write(directory.path().join("go"), "").expect("written");
     let mut outcome = None;
@@ -77,7 +77,7 @@ fn waiting_can_end() {
 fn a_relay_that_forgets_connections() {
     let server = Server::new(|_, out| {
         respond(out, "200 OK", b"x 1\n");
-        // What comes on this connection later is never answered.
+        // The server never answers a later request on this connection.
         thread::sleep(Duration::from_secs(60));
         false
     });

@@ -39,7 +39,7 @@ impl Wrong {
         }
     }
 
-    /// A line of a document of which status and log have such a line already.
+    /// A line of a document, if status and log already have such a line.
     fn told(number: usize) -> Wrong {
         Wrong {
             number,
@@ -172,7 +172,8 @@ impl Source {
         } else {
             self.budget.has_room(metric_size(name))
         };
-        // What is lost by a limit is not remembered, so that names that come and go cost nothing.
+        // A name that is lost by a limit is not remembered, so names that appear and disappear cost
+        // nothing.
         if !has_room {
             return Ok(NameTarget::Lost(Loss::Memory));
         }
@@ -251,8 +252,8 @@ impl Source {
         self.lose(loss, 0, sample);
     }
 
-    /// Adds what is lost, with so many samples, of which this is the first, and logs it unless the
-    /// document before had the same.
+    /// Adds a loss with its number of samples; `sample` is the first of them. Logs it, unless the
+    /// last document had the same loss.
     fn lose(&mut self, loss: Loss, samples: usize, sample: &Sample<'_, '_>) {
         if !self.losses.add(loss, samples, || format!("line {}", sample.number)) {
             return;

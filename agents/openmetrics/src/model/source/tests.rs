@@ -79,7 +79,7 @@ fn heads_of_scripts() {
     assert_eq!(head(&directory.path().join("missing")), "");
 }
 
-/// It may have become another file since it was found.
+/// A script may have become another file since it was found.
 #[test]
 fn a_script_is_executable() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -312,13 +312,14 @@ fn loaded_names_are_charged() {
     again.take(document(100..200).as_bytes(), &files);
     assert_eq!(again.budget.used(), used);
 
-    // What clients have seen before a restart is shown, also if the file alone fills the budget.
+    // Series that clients have seen before a restart are shown, also if the file alone fills the
+    // budget.
     let mut small = start();
     small.limit_memory(80 * number_size("x:100"));
     small.take(document(100..101).as_bytes(), &files);
     assert_eq!(small.not_shown(), None);
 
-    // A source that has used all that it may before a restart has no more behind it.
+    // A source that has used up its budget before a restart gets no more after it.
     let mut full = start();
     full.limit_memory(used + series);
     full.take(document(100..200).as_bytes(), &files);
