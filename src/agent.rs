@@ -141,8 +141,8 @@ pub(crate) fn address_of(record: &AgentRecord) -> usize {
     ptr::from_ref(record).addr()
 }
 
-/// The state of an agent's main loop. Each request takes what it needs out and gives it back
-/// afterwards, as C runs meanwhile.
+/// The state of an agent's main loop. Each request takes the parts that it needs out, and gives
+/// them back afterwards, since C runs meanwhile.
 #[derive(Default)]
 pub(crate) struct LoopState {
     /// The first PDU has been waited for: the checks at the entry of the loop were passed (MAIN-3).

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use pcp_pmda_test::program::Program;
 use pcp_pmda_test::{Library, root};
 use regex::Regex;
 
@@ -101,6 +102,23 @@ fn named_files_are_there() {
         }
     }
     assert!(found > 50, "only {found} files are named");
+}
+
+/// CONTRIBUTING's table has a row for each part of the library, and for each program of tests/c.
+#[test]
+#[ignore = "at a release: make -C packaging release-check"]
+fn each_part_has_a_row() {
+    let table = text("CONTRIBUTING.md");
+    let word = Regex::new("C=([a-z]+)`").expect("valid");
+    let words: Vec<_> = word.captures_iter(&table).map(|found| found[1].to_owned()).collect();
+    for program in ["c", "c/fixed"].into_iter().flat_map(Program::all) {
+        let has_row = words.iter().any(|word| program.short_name().contains(word));
+        assert!(has_row, "no row has a command for {}", program.name);
+    }
+    for entry in fs::read_dir(root().join("src")).expect("the sources") {
+        let name = entry.expect("readable").file_name().display().to_string();
+        assert!(name == "lib.rs" || table.contains(&format!("`src/{name}`")), "no row has src/{name}");
+    }
 }
 
 /// A table that names the commit which it was measured at is not older than so many commits of the

@@ -574,7 +574,7 @@ fn what_cannot_be_done_is_said() {
         let outcome = host.run(args);
         assert_eq!(outcome.end, "exit 1", "{args:?}");
         assert!(
-            String::from_utf8_lossy(&outcome.stderr).contains("is not there"),
+            String::from_utf8_lossy(&outcome.stderr).contains("does not exist"),
             "{args:?}"
         );
     }

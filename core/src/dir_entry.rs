@@ -144,12 +144,13 @@ impl<D: AsFd> DirEntry<D> {
         Ok(retry_on_intr(open)?.into())
     }
 
-    /// Opens a regular file, or makes it if the flags say so. Whatever else has the name is not
-    /// opened: a FIFO would wait for its other end for ever, a device has no end, and opening one
-    /// may do something.
+    /// Opens a regular file, or makes it if the flags say so. Anything else is not opened: a FIFO
+    /// would wait for its other end for ever, a device has no end, and opening a device may have
+    /// effects.
     ///
     /// # Errors
-    /// `EISDIR` for a directory, `EINVAL` for what else is no regular file; what the system says.
+    /// `EISDIR` for a directory, `EINVAL` for anything else that is no regular file; the system's
+    /// error.
     pub fn file(&self, flags: OFlags, mode: u32) -> io::Result<File> {
         match self.stat() {
             Ok(stat) => Ok(self.file_of(&Status::of(&stat), flags, mode)?.0),

@@ -59,7 +59,7 @@ impl Opt {
     }
 }
 
-/// The environment of an agent: what it is told when it starts.
+/// The environment of an agent, which the agent gets when it starts.
 #[derive(Clone, Debug)]
 pub struct Env {
     name: &'static str,

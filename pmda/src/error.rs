@@ -323,7 +323,7 @@ mod tests {
         assert_eq!(size_of::<Result<()>>(), 2 * size_of::<usize>());
     }
 
-    /// Errors of Rust's library become errors of PCP, and keep what they say.
+    /// Errors of Rust's library become errors of PCP, and keep their texts.
     #[test]
     fn conversions() {
         let number: Error = "x".parse::<u32>().expect_err("no number").into();

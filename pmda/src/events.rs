@@ -283,7 +283,8 @@ impl Record<'_> {
 
     /// Adds a parameter.
     pub fn add<V: EventValue + ?Sized>(&mut self, parameter: Param<V>, value: &V) -> &mut Self {
-        // The parameter could not be declared, which is logged: clients could not tell what it is.
+        // The parameter could not be declared, which was logged: clients would not know the
+        // parameter.
         if parameter.metric == MetricId::NULL {
             return self;
         }

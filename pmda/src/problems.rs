@@ -7,7 +7,7 @@ use crate::{Agent, Declared, Metrics, Semantics, Type, Unit};
 /// The greatest domain: it has nine bits, and the last number is that of dynamic metrics.
 pub(crate) const DOMAIN_MAX: u32 = 510;
 
-/// Every problem of the agent and of what it has declared from the start, each in words.
+/// Every problem of the agent and of its static declarations, each in words.
 pub(crate) fn of<A: Agent>(metrics: &Metrics<A>) -> Vec<String> {
     let (name, root, domain) = (A::NAME, metrics.root(), metrics.domain());
     let mut problems = Vec::new();
@@ -106,7 +106,7 @@ mod tests {
             "instance domain 0 is declared twice",
             "metric other: instance domain 0 is not declared, or has other rows",
             "instance domain 4194304: the last possible one is 4194303",
-            "metric silent: no names are below one, so none come and go below silent.names",
+            "metric silent: no name can be below a metric, so names below silent.names cannot be dynamic",
             "names below \"two words\": a name is made of parts between dots, each a letter and then letters, digits and underscores",
             "the numbers of metrics cannot be in instance domain 0",
             "metric unnumbered: the numbers of metrics cannot be in instance domain 0",

@@ -181,7 +181,7 @@ fn level(text: &mut String, name: &str, node: &Node) {
 fn help<S>(metrics: &Metrics<S>, agent: &str) -> String {
     // newhelp would look for names that only the agent knows.
     if metrics.are_dynamic() {
-        return "# The names come and go: the agent itself has the texts.\n".to_owned();
+        return "# The names are made at run time: the agent itself has the texts.\n".to_owned();
     }
     let mut text = String::new();
     let mut add = |name: String, help: &str| {

@@ -128,7 +128,7 @@ fn edited() -> Result<()> {
         assert!(m.remove("first"));
         assert_eq!(
             m.edit(&first).help("x").declare().expect_err("gone").to_string(),
-            "metric 0.0 is not there"
+            "metric 0.0 does not exist"
         );
         m.value("first", |_| 1).item(0);
     };

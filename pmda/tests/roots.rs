@@ -66,7 +66,7 @@ fn wrong_names_below_several_roots() -> Result<()> {
         );
         assert_eq!(
             wrong("proc.psinfo"),
-            "metric proc.psinfo: no names are below one, so none come and go below proc.psinfo"
+            "metric proc.psinfo: no name can be below a metric, so names below proc.psinfo cannot be dynamic"
         );
         for empty in ["", ".x", "proc.", "proc..x", "."] {
             assert!(wrong(empty).contains("a name is made of parts"), "{empty}");
@@ -103,11 +103,11 @@ impl Agent for Clash {
 fn roots_that_clash() {
     let text = Harness::<Clash>::new().expect_err("it does not start").to_string();
     for problem in [
-        "metric a.b: no names are below one, so none come and go below a.b;",
-        "metric a.b: no names are below one, so none come and go below a.b.c;",
+        "metric a.b: no name can be below a metric, so names below a.b cannot be dynamic;",
+        "metric a.b: no name can be below a metric, so names below a.b.c cannot be dynamic;",
         "names below \"a..b\": a name is made of parts between dots",
     ] {
         assert!(text.contains(problem), "{problem}\n{text}");
     }
-    assert_eq!(text.matches("come and go").count(), 2, "{text}");
+    assert_eq!(text.matches("cannot be dynamic").count(), 2, "{text}");
 }

@@ -400,7 +400,8 @@ mod tests {
         Some(outcome)
     }
 
-    /// Threads take the lock in turn, so none sees what another has half changed (CACHE-7, H-8).
+    /// Threads take the lock in turn, so no thread sees half a change of another one (CACHE-7,
+    /// H-8).
     #[test]
     fn threads_take_turns() {
         static COUNT: Mutex<u64> = Mutex::new(0);

@@ -1,4 +1,4 @@
-/* What the programs about caches share: `d` is the domain at hand, and its file can be written and shown. */
+/* Helpers of the programs about caches: `d` is the domain of the calls; its file can be written and printed. */
 #ifndef CACHE_H
 #define CACHE_H
 
@@ -28,7 +28,7 @@ path(void)
     return text;
 }
 
-/* Writes the file of the domain. The folder is there once any domain was loaded. */
+/* Writes the file of the domain. The first load of any domain has made the folder. */
 static inline void
 file(const char *text)
 {

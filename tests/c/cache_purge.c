@@ -1,16 +1,16 @@
 /*
- * What purges have culled, and what comes after them: the same names again with other tails, other names, keys, saves, loads, REORG,
+ * The instances that purges cull, and later calls: the same names again with other tails, other names, keys, saves, loads, REORG,
  * growth and another limit: CACHE-10, CACHE-21, CACHE-30, CACHE-31, CACHE-36, CACHE-40, CACHE-42, CACHE-44, CACHE-62, CACHE-63, CACHE-65,
- * CACHE-74, CACHE-80, CACHE-81, CACHE-93. Before each purge a new instance comes whose id is the greatest, and stays: so that the C library
- * never reclaims the last one of its list (DEF-2), and its purges that cull nothing new set no bit of their own (DEF-11). For the
- * latter's sake what a purge gives is not printed either.
+ * CACHE-74, CACHE-80, CACHE-81, CACHE-93. Before each purge a new instance gets the greatest id, and stays, so that the C library
+ * never reclaims the last one of its list (DEF-2), and its purges that cull nothing new set no bit of their own (DEF-11). Because of
+ * DEF-11 the result of a purge is not printed either.
  */
 #include <sys/stat.h>
 #include "show.h"
 
 static unsigned int seed;
 static unsigned long freed;
-/* Where ids are used again: an instance of a key that hashes to an id near the limit. */
+/* An instance whose key hashes to an id near the limit: afterwards ids are used again. */
 static char anchor[32];
 
 static unsigned int

@@ -1,6 +1,6 @@
 /*
  * A purge notes the oldest stamp of the instances that it leaves, and a later purge with a later limit culls those: CACHE-62, CACHE-63.
- * What the C library's second purge returns counts again what the first has culled (DEF-11), so it is not shown.
+ * The result of the C library's second purge also counts the instances that the first one has culled (DEF-11), so it is not printed.
  */
 #include "cache.h"
 

@@ -1,8 +1,8 @@
 /*
  * Random sequences of operations, with the whole dump after each few: CACHE-22, CACHE-23, CACHE-31, CACHE-35, CACHE-36, CACHE-41, CACHE-44,
  * CACHE-50, CACHE-51, CACHE-52, CACHE-80, CACHE-81, CACHE-82. The hash chains are shown without REORG only (CACHE-81).
- * What the C library gets wrong (culling the entry with the greatest id and reclaiming it, DEF-2, DEF-3; a second instance with the same key,
- * DEF-13) is avoided: an anchor stays, and what has a key is not culled.
+ * Two defects of the C library are avoided (culling the entry with the greatest id and reclaiming it, DEF-2, DEF-3; a second instance with
+ * the same key, DEF-13): an anchor stays, and instances with a key are not culled.
  */
 #include <stdio.h>
 #include <pcp/pmapi.h>

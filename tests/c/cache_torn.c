@@ -1,5 +1,5 @@
 /*
- * What a crash leaves in a file: NUL bytes end a record, and none without a name is loaded. CACHE-90, CACHE-91, CACHE-92, CACHE-94.
+ * A file as a crash leaves it: NUL bytes end a record, and a record without a name is not loaded. CACHE-90, CACHE-91, CACHE-92, CACHE-94.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /*
- * What libpcp knows about the descriptors of an agent after pmdaConnect, and that its own calls on them get on with the
+ * libpcp's data about the descriptors of an agent after pmdaConnect: libpcp's own calls on these descriptors work beside the
  * loop. CONN-8 WIRE-20
  * cc: -lpcp
  */

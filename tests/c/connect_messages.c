@@ -1,6 +1,6 @@
 /*
- * What pmdaConnect says when it is called at the wrong time, and when a step of opening a socket fails: the steps are
- * made to fail one by one by functions of the program in place of the C library's. CONN-1 CONN-3 CONN-4 CONN-5 MAIN-3
+ * The messages of pmdaConnect when it is called at the wrong time, and when a step of opening a socket fails: functions of
+ * the program, in place of the C library's, let the steps fail one by one. CONN-1 CONN-3 CONN-4 CONN-5 MAIN-3
  */
 #include <dlfcn.h>
 #include <errno.h>

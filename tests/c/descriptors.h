@@ -1,4 +1,4 @@
-/* How many of the first 256 descriptors are open. */
+/* Returns the number of open descriptors among the first 256. */
 #ifndef DESCRIPTORS_H
 #define DESCRIPTORS_H
 

@@ -1,5 +1,5 @@
 /*
- * A DSO agent with registrations of dynamic names whose callbacks say what they are asked.
+ * A DSO agent with registrations of dynamic names, whose callbacks print each of their calls.
  */
 #include "pmns.h"
 

@@ -1,6 +1,6 @@
 /*
- * What errno is after each function that has succeeded: callers look at it after calls that succeed, too. It is BEFORE
- * before each call. CACHE-71 CACHE-91 HELP-14 INIT-10 CONN-5 ROOT-10
+ * errno after each function that has succeeded: callers look at errno after calls that succeed, too. Before each call
+ * errno is BEFORE. CACHE-71 CACHE-91 HELP-14 INIT-10 CONN-5 ROOT-10
  */
 #include <arpa/inet.h>
 #include <sys/wait.h>
@@ -295,7 +295,7 @@ setup(void)
     DO(pmdaUsageMessage(&opts));
 }
 
-/* What a daemon does: its log, its connection, the loop. Everything else of it goes into its log. */
+/* The calls of a daemon: its log, its connection, the loop. All its other output goes into its log. */
 static void
 main_loop(void)
 {

@@ -1,4 +1,4 @@
-/* Shows event arrays as the bytes that clients get. */
+/* Prints event arrays as the bytes that clients get. */
 #ifndef EVENT_DUMP_H
 #define EVENT_DUMP_H
 
@@ -16,7 +16,7 @@ hex(const void *data, size_t length)
 	printf("%02x%s", byte[i], (i + 1) % 32 == 0 ? "\n  " : (i + 1) % 4 == 0 ? " " : "");
 }
 
-/* The word of an array at an offset that is a multiple of four; 0 behind the end. */
+/* The word of an array at an offset that is a multiple of four; 0 beyond the end. */
 static inline unsigned int
 word(const pmEventArray *array, size_t at)
 {
@@ -27,7 +27,7 @@ word(const pmEventArray *array, size_t at)
     return value;
 }
 
-/* Puts the numbers of an array into the order of pictures; what is not understood is words. */
+/* Puts the numbers of an array into the order of pictures; unknown parts count as words. */
 static inline void
 array_order(const pmEventArray *array, char *copy)
 {
@@ -61,7 +61,7 @@ array_order(const pmEventArray *array, char *copy)
     picture_order(copy + at, (end - at) / 4, 4);
 }
 
-/* `name` is what the program did before. */
+/* Prints an array; `name` is the call before it. */
 static inline void
 dump(const char *name, const pmEventArray *array)
 {

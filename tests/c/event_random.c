@@ -10,7 +10,7 @@
 
 static unsigned int seed = 20261121;
 
-/* What the program knows of an array: calls that the C library does not survive are left out. */
+/* The program's own data about an array: by them it leaves out calls that the C library does not survive. */
 static struct {
     int handle;
     int high;		/* its form; decided by the first record */

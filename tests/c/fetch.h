@@ -1,4 +1,4 @@
-/* What the programs about fetching share: an agent as a DSO, and a printer of results. */
+/* Helpers of the programs about fetching: an agent as a DSO, and a printer of results. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /*
- * What a callback's answer means, and the outcome for the metric, in every interface version, singular and with instances.
+ * The meaning of a callback's answer, and the outcome for the metric, in every interface version, singular and with instances.
  * FETCH-10, FETCH-33, FETCH-35, FETCH-36, FETCH-40, FETCH-41, FETCH-45, F-11, F-16.
  */
 #include "fetch.h"

@@ -1,6 +1,6 @@
 /*
- * What stands in the result block, and when: the head before the first value, each set when it is complete. dbpmda frees the block
- * after a store that was refused and fetches again, so that a value set may be put into it. FETCH-12, FETCH-13, FETCH-70
+ * The content of the result block at each moment: the head before the first value, each set when it is complete. dbpmda frees the block
+ * after a store that was refused and fetches again, so a value set may be put into the block. FETCH-12, FETCH-13, FETCH-70
  */
 #include "fetch.h"
 
@@ -10,7 +10,7 @@ static pmdaInterface dispatch;
 static pmdaResult *block;
 static int watching;
 
-/* What there is in the block: P for the pattern, S for a set. */
+/* Prints the content of the block: P for the pattern, S for a set. */
 static void
 look(const char *when)
 {

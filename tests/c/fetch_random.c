@@ -25,7 +25,7 @@ static pmdaExt *ext;
 static const pmdaMetric *own;
 static pmInDomProfile elements[DOMAINS];
 static pmProfile profile = { PM_PROFILE_INCLUDE, DOMAINS, elements };
-/* What clients without a profile of their own send, and the opposite. */
+/* The profile that clients without a profile of their own send, and its opposite. */
 static pmProfile everything = { PM_PROFILE_INCLUDE, 0, NULL }, nothing = { PM_PROFILE_EXCLUDE, 0, NULL };
 static pmProfile *const profiles[] = { NULL, &profile, &everything, &nothing };
 

@@ -1,6 +1,6 @@
 /*
- * What PCP 7 calls pmdaResult, the result of a fetch with a struct timeval, has no name of its own in PCP 6. Programs that
- * are built with the headers of either generation include this behind <pcp/pmda.h>.
+ * pmdaResult, PCP 7's name for the result of a fetch with a struct timeval, for PCP 6, which has no name of its own for it. Programs that
+ * are built with the headers of either generation include this after <pcp/pmda.h>.
  */
 #ifndef pmdaResult
 #define pmdaResult pmResult

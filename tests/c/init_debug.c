@@ -1,5 +1,5 @@
 /*
- * What pmdaInit, pmdaRehash and the setters say under -Dlibpmda.
+ * The lines of pmdaInit, pmdaRehash and the setters under -Dlibpmda.
  * INIT-42 INIT-44 INIT-46 FETCH-112
  */
 #include "setup.h"

@@ -1,4 +1,4 @@
-/* What the programs about instances share. */
+/* Helpers of the programs about instances: each makes a call, and prints the call with its whole result. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /*
- * Lines in the order in which they are said, whatever buffer the agent has given to its stderr: what it writes itself without a
- * newline is not overtaken. libpcp makes stderr line by line since 7.0. MAIN-30 LABEL-39
+ * Lines in the order in which they are said, whatever buffer the agent has given to its stderr: a text that the agent writes without
+ * a newline is not overtaken. libpcp makes stderr line by line since 7.0. MAIN-30 LABEL-39
  */
 #include <stdio.h>
 #include <stdlib.h>

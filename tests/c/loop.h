@@ -1,6 +1,6 @@
 /*
- * An agent with methods of its own in a child process, and its peer in the parent: what the programs about the
- * main loop and the connection share. The agent writes to stderr what it got, the peer prints every reply in hex.
+ * For the programs about the main loop and the connection: an agent with methods of its own in a child process, and its peer in
+ * the parent. The agent writes each request to stderr, the peer prints every reply in hex.
  */
 #include <errno.h>
 #include <poll.h>

@@ -1,4 +1,4 @@
-/* An agent whose metrics all have the same event array of high resolution as their value. Included behind loop.h. */
+/* An agent whose metrics all have the same event array of high resolution as their value. Include it after loop.h. */
 static int handle;
 
 static inline int

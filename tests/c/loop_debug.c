@@ -1,6 +1,6 @@
 /*
- * What -D pdu, libpmda and desperate show while an agent connects and serves: on the C library and on ours the same
- * lines. Results are left out: libpcp prints them with the addresses of structures that ours has no need for. CONN-7 MAIN-4 MAIN-30 WIRE-77 WIRE-78
+ * The lines of -D pdu, libpmda and desperate while an agent connects and serves. Results are left out: libpcp prints them
+ * with the addresses of structures that ours does not need. CONN-7 MAIN-4 MAIN-30 WIRE-77 WIRE-78
  */
 #include "loop.h"
 

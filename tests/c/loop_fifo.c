@@ -1,6 +1,6 @@
 /*
- * What waits in a FIFO that is closed and opened again is there as long as somebody has it open, and gone when nobody has; in a file
- * the position says what comes next. MAIN-1 MAIN-53 WIRE-10
+ * A FIFO is closed and opened again: its data stay as long as anybody has the FIFO open, and are lost when nobody has. In a file
+ * the agent goes on at the file's position. MAIN-1 MAIN-53 WIRE-10
  */
 #include <fcntl.h>
 #include <sys/stat.h>

@@ -1,6 +1,6 @@
 /*
- * What PCP 7 has for high resolution between pmcd and its clients is nothing that an agent is sent: a request of such a
- * type gets no reply, whatever follows its head, and the stream stays in step. The agent's own arrays of high resolution
+ * PCP 7's PDUs for high resolution are for pmcd and its clients, not for agents: a request of such a type gets no reply,
+ * whatever follows its head, and the stream stays in step. The agent's own arrays of high resolution
  * travel in the results of ordinary requests. WIRE-46 WIRE-50 MAIN-2 EVENT-2 EVENT-25
  */
 #include "loop.h"

@@ -10,7 +10,7 @@
 
 #define AGENT_FD 77
 
-/* What the next reads give: so many bytes of a request, then an error. */
+/* The results of the next reads: this number of bytes of a request, then an error. */
 static int bytes_left, error_number;
 static const unsigned char request[16] = { 0, 0, 0, 16, 0, 0, 0x70, 4, 0, 0, 0, 0, 0x3f, 0x40, 0, 0 };
 static int given;

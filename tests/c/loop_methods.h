@@ -1,5 +1,5 @@
 /*
- * The methods and callbacks of the agent of loop.h, which writes to stderr what it is asked.
+ * The methods and callbacks of the agent of loop.h, which writes each request to stderr.
  */
 #include <stdarg.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /*
- * Who keeps a profile, and for how long: none before the first one, an accepted one until the next that is accepted, a
- * rejected one not at all; with the agent's method and with the stock one, short ones and a great many of them, and
- * what the fetches after them select. MAIN-10 MAIN-24 MAIN-30 MAIN-42 WIRE-30 FETCH-100
+ * How long a profile is kept: an accepted one until the next that is accepted, a rejected one not at all, and before the
+ * first one none; with the agent's method and with the stock one, short profiles and a great many of them, and the
+ * instances that later fetches select. MAIN-10 MAIN-24 MAIN-30 MAIN-42 WIRE-30 FETCH-100
  */
 #include <arpa/inet.h>
 #include <malloc.h>

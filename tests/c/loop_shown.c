@@ -1,5 +1,5 @@
 /*
- * What -D libpmda shows of each kind of request: before PCP 6.0.5 its name, since then what it asks for as well; and of
+ * The line of -D libpmda for each kind of request: before PCP 6.0.5 its name, since then its arguments as well; and for
  * requests that are refused. MAIN-30
  */
 #include "loop.h"

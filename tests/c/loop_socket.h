@@ -1,4 +1,4 @@
-/* The peer's way to an agent that waits on a socket. Included behind loop.h. */
+/* The peer's way to an agent that waits on a socket. Include it after loop.h. */
 #include <sys/socket.h>
 #include <sys/un.h>
 

@@ -1,6 +1,6 @@
 /*
- * An agent without a name, and a socket without a path: each message has "(null)" there, but for the name of a service, which
- * is empty. INIT-52 CONN-4
+ * An agent without a name, and a socket without a path: each message has "(null)" in their place, but for the name of a
+ * service, which is empty. INIT-52 CONN-4
  */
 #include <arpa/inet.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-/* Pictures show numbers in the order of little-endian machines, so that there is one picture for all. */
+/* Pictures show numbers in the order of little-endian machines, so all machines have the same picture. */
 #ifndef ORDER_H
 #define ORDER_H
 

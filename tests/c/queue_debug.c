@@ -1,5 +1,5 @@
 /*
- * What -Dlibpmda says about queues, their clients and each event: appended, dropped, fetched, filtered, left over and shut
+ * The lines of -Dlibpmda about queues, their clients and each event: appended, dropped, fetched, filtered, left over and shut
  * down. QUEUE-10 QUEUE-20 QUEUE-26 QUEUE-31 QUEUE-40
  */
 #include <limits.h>

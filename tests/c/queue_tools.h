@@ -1,4 +1,4 @@
-/* What the programs about event queues share: a decoder and a filter that tell what they see. */
+/* Helpers of the programs about event queues: a decoder and a filter that print the events that they get. */
 #ifndef QUEUE_TOOLS_H
 #define QUEUE_TOOLS_H
 
@@ -6,10 +6,10 @@
 #include <stdint.h>
 #include "event_dump.h"
 
-/* The decoder fails at an event that begins so. */
+/* The decoder fails at an event that begins with this text. */
 static const char *decoder_fails_at;
 static int decoder_returns = 1;
-/* So many events are appended by the decoder. */
+/* The number of events that the decoder appends. */
 static int decoder_appends;
 static int decoder_queue;
 

@@ -10,7 +10,7 @@
 
 static int listener;
 static int greeting;
-/* What pmdaroot answers that refuses: codes of the system and of PCP. */
+/* The answers of a pmdaroot that refuses: codes of the system and of PCP. */
 static const int refusals[] = { -1234, -ENOMEM, PM_ERR_PERMISSION, PM_ERR_IPC, PM_ERR_NOCONTAINER };
 
 /* One connection: greets, then answers what it is asked until the client goes. */

@@ -1,5 +1,5 @@
 /*
- * What pmdaRootConnect says when it gets no socket. ROOT-30
+ * The messages of pmdaRootConnect when it gets no socket. ROOT-30
  */
 #include <stdio.h>
 #include <sys/resource.h>

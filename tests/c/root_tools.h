@@ -1,4 +1,4 @@
-/* What the programs about pmdaroot share: both ends of a conversation in one program. */
+/* Helpers of the programs about pmdaroot: both ends of a conversation in one program. */
 #ifndef ROOT_TOOLS_H
 #define ROOT_TOOLS_H
 

@@ -1,4 +1,4 @@
-/* Shows what set-up has done to an agent. */
+/* Prints the fields of an agent after set-up. */
 #ifndef SETUP_H
 #define SETUP_H
 

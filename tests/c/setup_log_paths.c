@@ -6,7 +6,7 @@
 #include <fcntl.h>
 #include "setup.h"
 
-/* What the files hold, without the lines that have a time in them. */
+/* Prints the content of the files, without lines that have a time. */
 static void
 show(const char *path)
 {

@@ -5,7 +5,7 @@
  */
 #include "setup.h"
 
-/* Where the methods of an interface version end. */
+/* The offset at which the methods of an interface version end. */
 static size_t
 end_of(int interface)
 {

@@ -1,6 +1,6 @@
 /*
- * A host closes an agent that it has loaded, as dbpmda does, and with it goes the library, which this program does not link.
- * What the host still has stays valid: the extension, the name of an instance. Below valgrind (make -C tests memcheck,
+ * A host closes an agent that it has loaded, as dbpmda does. The library is closed with the agent, as this program does not link it.
+ * The data that the host still has stay valid: the extension, the name of an instance. Below valgrind (make -C tests memcheck,
  * tests/memcheck.rs) nothing that the library has left is possibly lost, although the name may lie inside of a block.
  * INIT-14 CACHE-25
  * cc: -Wl,--as-needed

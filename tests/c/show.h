@@ -1,6 +1,6 @@
 /*
- * What programs share that show calls and their results: SHOW makes a call, then prints its text and its result, one call a statement.
- * So a line that differs names its call, and no order is left to the compiler.
+ * SHOW makes a call, then prints its text and its result, one call a statement. So a line that differs names its call, and the order of
+ * calls is never the compiler's choice.
  */
 #ifndef SHOW_H
 #define SHOW_H

@@ -95,7 +95,7 @@ build(void)
     return tree;
 }
 
-/* What other functions do to the marks. */
+/* The effect of other functions on the marks. */
 static void
 use(pmdaNameSpace *tree)
 {

@@ -1,5 +1,5 @@
 /*
- * A walk goes on at the entry that it noted, not at a newer one with the same identifier, which is listed in front of it. CACHE-35,
+ * A walk goes on at the entry that it has noted, not at a newer entry with the same identifier that is listed before it. CACHE-35,
  * CACHE-44
  */
 #include "fetch.h"

@@ -1,7 +1,7 @@
 #ifndef AGENT_H
 #define AGENT_H
 /*
- * What the C++ programs share: an agent at two pipes, requests to it, calls in threads of their own, and a process for each
+ * Helpers of the C++ programs: an agent at two pipes, requests to it, calls in threads of their own, and a process for each
  * part of a test.
  */
 #include <csetjmp>

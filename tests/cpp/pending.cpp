@@ -1,5 +1,5 @@
 /*
- * A thread was cancelled before it comes to the library, or in a callback, and so is to end at its next cancellation point: while
+ * A thread is cancelled before it calls the library, or in a callback, so it is to end at its next cancellation point: while
  * the library writes a line or a file, or later. The process goes on in any case: the same call is made once more by a thread that
  * nobody has cancelled. And a thread that must not be cancelled stays so. MAIN-57
  *

@@ -1,6 +1,6 @@
 /*
- * A thread that waits inside of the library is cancelled: for a request, for pmcd to take a reply, for a connection, for
- * pmdaroot. What it waited for can be asked for again. And an exception of a callback reaches the main of its agent.
+ * A thread is cancelled while it waits inside of the library: for a request, for pmcd to take a reply, for a connection, for
+ * pmdaroot. The same call can be made again afterwards. And an exception of a callback reaches the main of its agent.
  * MAIN-53 MAIN-54 ROOT-11
  *
  * Each has a process of its own, and a line.
@@ -108,7 +108,7 @@ agent_main(void)
     }
 }
 
-/* For somebody who does not come; pmdaroot is asked again when it is gone. */
+/* Waits for a client that never connects; pmdaroot is asked again when it has ended. */
 static int silent[2];
 static int told;
 

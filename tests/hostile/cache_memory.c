@@ -27,7 +27,7 @@ store(const char *name)
     return pmdaCacheStore(indom, PMDA_CACHE_ADD, name, (void *)1);
 }
 
-/* So many instances that the next one makes the tables grow; some are culled. */
+/* As many instances as the tables hold, so the next one makes them grow; some are culled. */
 static void
 full(void)
 {

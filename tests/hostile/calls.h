@@ -1,4 +1,4 @@
-/* What hostile callers hand over: for each kind of parameter the values that it is tried with. */
+/* The arguments of hostile callers: the values for each kind of parameter. */
 #ifndef HOSTILE_CALLS_H
 #define HOSTILE_CALLS_H
 

@@ -1,4 +1,4 @@
-/* A daemon agent in a child process, and the part of pmcd: what connects to it over two pipes. */
+/* A daemon agent in a child process, and pmcd's part: the other end of its two pipes. */
 #ifndef HOSTILE_DAEMON_H
 #define HOSTILE_DAEMON_H
 

@@ -67,7 +67,7 @@ fetch_by(int client)
     return pmdaEventQueueRecords(queue, &records, client, decode, NULL);
 }
 
-/* What all clients get from now on. */
+/* Prints the events that all clients get from now on. */
 static void
 what_remains(void)
 {
@@ -310,7 +310,7 @@ static const struct {
     { "shutdown", with_filter, shut_down, 0, 0 },
 };
 
-/* What remains after a run without a failure; the child leaves it here. */
+/* The state after a run without a failure, which the child stores here. */
 static char *usual;
 
 /* One run: the allocation with this number fails. */

@@ -1,5 +1,5 @@
 /*
- * All that can be seen of an event array and of queues, as text.
+ * The visible state of an event array and of queues, as text.
  */
 #include <stdarg.h>
 #include <stdio.h>

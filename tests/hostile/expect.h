@@ -1,4 +1,4 @@
-/* What the programs of this folder share that check as they go. */
+/* Checks for the programs of this folder that judge each answer themselves. */
 #ifndef HOSTILE_EXPECT_H
 #define HOSTILE_EXPECT_H
 

@@ -1,8 +1,8 @@
 /*
- * What the programs share in which memory runs out in a family of calls: each allocation of a call in turn fails, alone or
- * with all that follow (fail_malloc.c is preloaded).  The call fails with -ENOMEM, NULL or what it says without memory, and
- * what it was to change is as before; or it did not need that memory, and its answer is the usual one.  Then the same call
- * works.  No run ends in another way, not by Rust's allocator either.
+ * Lets memory run out in a family of calls: each allocation of a call in turn fails, alone or with all that follow
+ * (fail_malloc.c is preloaded).  Then the call fails with -ENOMEM, NULL or its own value for no memory, and has changed
+ * nothing; or it did not need that memory, and its answer is the usual one.  Afterwards the same call works.  No run ends
+ * in another way, not by Rust's allocator either.
  *
  * Each run is a child process.
  */

@@ -206,7 +206,7 @@ static const struct call calls[] = {
     { "pmdaLabel, instances", labelled, instance_labels, 1, 0, 0 },
 };
 
-/* What a call must not have changed when it fails. */
+/* The state that a failed call must not have changed. */
 static void
 labels(char *buffer, size_t size)
 {

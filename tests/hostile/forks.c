@@ -38,7 +38,7 @@ decode(int array, void *data, size_t size, struct timeval *when, void *cookie)
     return pmdaEventAddRecord(array, when, PM_EVENT_FLAG_POINT) == 0;
 }
 
-/* Something of each family, or what no other thread changes. */
+/* Calls of each family, or those on data that no other thread changes. */
 static void
 use(pmdaExt *ext, pmInDom indom, int save, int is_child)
 {

@@ -135,7 +135,7 @@ decode(int array, void *data, size_t size, struct timeval *when, void *cookie)
 
 extern void __pmFreeInResult(pmInResult *);	/* not in the installed headers */
 
-/* What the program does all the time. */
+/* The calls that the program makes all the time. */
 static void
 round_of(int self, int round)
 {

@@ -72,7 +72,7 @@ __pmGetDomainLabels(int domain, const char *name, pmLabelSet **set)
     return status;
 }
 
-/* What else arrives, or happens. */
+/* Other PDUs and events. */
 static const struct {
     const char *name;
     int length;

@@ -19,7 +19,7 @@
 static unsigned char *stack;
 static int operation, result;
 
-/* What is below this frame is painted, then the call is made. */
+/* Paints the stack below this frame, then makes the call. */
 static void *
 call(void *deepest)
 {

@@ -1,6 +1,6 @@
 /*
- * What the programs share that let memory run out: fail_malloc.c is preloaded and fails one allocation of a call after the
- * other, each in a child process of its own.
+ * Lets memory run out: fail_malloc.c is preloaded, and fails one allocation of a call after the other, each in a child
+ * process of its own.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE

@@ -1,6 +1,6 @@
 /*
- * What happens to the two pipes of an agent: bytes one by one, signals all the time, an end in the middle, a reader
- * that is gone, a pipe that is full.
+ * Attacks on the two pipes of an agent: bytes one by one, signals all the time, an end in the middle, a pipe without a
+ * reader, a full pipe.
  *
  * streams ROUNDS
  */

@@ -309,7 +309,7 @@ static const struct call calls[] = {
     { "pmdaRootConnect, nobody there", nothing, root_connect, 0, 0, 0 },
 };
 
-/* What a call must not have changed when it fails: the names with their identifiers. */
+/* The state that a failed call must not have changed: the names with their identifiers. */
 static void
 leaves(char *buffer, size_t size)
 {

@@ -91,7 +91,7 @@ close(int fd)
     return (int)syscall(SYS_close, fd);
 }
 
-/* What waits for a disk. */
+/* The calls that wait for a disk. */
 static void
 save(void)
 {
@@ -148,7 +148,7 @@ drop_descriptors(void)
     expect(pmdaRootProcessStart(pair[0], 1, "a", 1, "b", 1, &pid, NULL, NULL) == 0, "a process");
 }
 
-/* What waits for a stream. */
+/* The calls that wait for a stream. */
 static void
 dump(void)
 {
@@ -232,7 +232,7 @@ until_asleep(const struct waiting *waiting)
     } while (end == NULL || end[2] != 'S');
 }
 
-/* What others do meanwhile. */
+/* The calls of other threads meanwhile. */
 static void
 others(void)
 {

@@ -84,11 +84,11 @@ pub fn timeout(env: &Env) -> Result<Duration, String> {
     let seconds: i64 = text.parse().map_err(|_| format!("-t {text}: no number of seconds"))?;
     let time = Duration::from_secs(seconds.try_into().unwrap_or(0));
     if time.is_zero() {
-        log::warn!("-t {text}: no request waits for a source; each has the documents that have come before");
+        log::warn!("-t {text}: no request waits for a source; each shows the documents that have arrived before");
     } else if time > LONGEST {
         log::warn!(
             "-t {text}: a request waits no longer than {} seconds for a source, since pmcd ends an agent that does \
-             not answer for 5; what comes later is for the next request",
+             not answer for 5; later documents are for the next request",
             LONGEST.as_secs()
         );
     }

@@ -336,7 +336,8 @@ mod tests {
         assert!(replaceable(&file));
     }
 
-    /// Only what a killed agent has left is removed, not what another may be writing (DEF-1).
+    /// Only the files that killed agents have left are removed, not a file that an agent may be
+    /// writing (DEF-1).
     #[test]
     fn sweeps() {
         let directory = tempfile::tempdir().expect("a directory");

@@ -313,8 +313,8 @@ impl EventArray {
         }
     }
 
-    /// As [`EventArray::fit_word`], of any length, with its padding. An array is never larger than a
-    /// length field can say, so what fits has a length that can be said.
+    /// As [`EventArray::fit_word`], of any length, with its padding. An array is never larger than
+    /// its length field can say, so the length of any text that fits can be said, too.
     #[inline(always)]
     fn fit_bytes(&mut self, metric: u32, kind: u8, bytes: &[u8]) -> bool {
         let len = bytes.len();

@@ -405,8 +405,8 @@ impl ResultBuilder {
     /// Adds a block in the order of the host, header included.
     ///
     /// # Errors
-    /// As [`ResultBuilder::word`]; `PM_ERR_GENERIC` for a block that is shorter than its type or
-    /// than what it says (WIRE-75, WIRE-76).
+    /// As [`ResultBuilder::word`]; `PM_ERR_GENERIC` for a block that is shorter than its type, or
+    /// than the length in its header (WIRE-75, WIRE-76).
     pub fn host_block(&mut self, inst: i32, block: &[u8]) -> Result<()> {
         // Most blocks are numbers of 64 bits.
         if let Some((header, value)) = block::wide(block) {

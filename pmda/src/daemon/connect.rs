@@ -151,7 +151,7 @@ mod tests {
 
     use super::*;
 
-    /// A socket is given away; what somebody has put in its place is not changed.
+    /// A socket is given away; a file that somebody has put in its place is not changed.
     #[test]
     fn sockets_are_given_away() {
         if !geteuid().is_root() {

@@ -41,8 +41,8 @@ pub(super) struct Methods {
     pub(super) label: extern "C" fn(c_int, c_int, Out<'_, *mut LabelSet>, GivenExt) -> c_int,
 }
 
-/// The extension as a host gives it: NULL, or what it has got together with the method that it
-/// calls. Only a host makes one, so the pointer may be trusted.
+/// The extension as a host passes it: NULL, or the pointer that the host has got together with the
+/// method that it calls. Only a host makes one, so the pointer may be trusted.
 #[repr(transparent)]
 #[derive(Clone, Copy)]
 pub(super) struct GivenExt(*const Ext);

@@ -149,7 +149,7 @@ impl<T> Indom<T> {
         for (name, row) in rows {
             let name = name.as_ref();
             if update.has(name) {
-                log::warn!("instance {} is there twice", excerpt(name));
+                log::warn!("instance {} is given twice", excerpt(name));
             } else if let Err(error) = update.set(name, row) {
                 log::warn!("{}", describe(&error));
             }

@@ -98,18 +98,18 @@ impl<S> Metrics<S> {
         lines.collect()
     }
 
-    /// Returns whether names of metrics come and go.
+    /// Returns whether names of metrics are dynamic.
     pub(crate) fn are_dynamic(&self) -> bool {
         self.is_dynamic || self.is_empty()
     }
 
-    /// Returns whether a name is below one below which they come and go.
+    /// Returns whether a name is below one with dynamic names.
     pub(crate) fn is_dynamic_below(&self, name: &str) -> bool {
         let dots = name.match_indices('.').filter_map(|(dot, _)| name.get(..dot));
         dots.into_iter().any(|above| self.dynamic_below.contains(above))
     }
 
-    /// The names below which they come and go, without those below another one.
+    /// The names with dynamic names below them, without those below another such name.
     pub(crate) fn dynamic_names_declared(&self) -> impl Iterator<Item = &str> {
         let names = self.dynamic_below.iter().map(String::as_str);
         names.filter(|name| !self.is_dynamic_below(name))

@@ -83,7 +83,7 @@ impl<S: 'static> Metrics<S> {
             target: Target::None,
             problem: slot
                 .is_none()
-                .then(|| Problem(format!("metric {cluster}.{item} is not there"))),
+                .then(|| Problem(format!("metric {cluster}.{item} does not exist"))),
             number: None,
         }
     }
@@ -137,7 +137,7 @@ impl<S> Metrics<S> {
         }
         if let Some(below) = self.dynamic_at_or_below(name) {
             return Err(Problem(format!(
-                "metric {name}: no names are below one, so none come and go below {below}"
+                "metric {name}: no name can be below a metric, so names below {below} cannot be dynamic"
             )));
         }
         match self.table.clash(name) {
@@ -254,7 +254,7 @@ impl<'m, S, T> Def<'m, S, T> {
             (None, Stage::Edited(slot)) => {
                 let metric = self.metrics.table.at(slot);
                 let metric = metric.map(|metric| MetricRef::new(metric.cluster, metric.item));
-                metric.ok_or_else(|| Problem("the metric is not there".to_owned()))
+                metric.ok_or_else(|| Problem("the metric does not exist".to_owned()))
             }
             (None, Stage::Done) => Err(Problem("the metric is declared already".to_owned())),
         }

@@ -65,9 +65,9 @@ pub struct Metrics<S> {
     /// The serial of the file with the numbers of the next metrics.
     cache: Option<u32>,
     numbers: Numbers,
-    /// Names of metrics come and go.
+    /// True if names of metrics are dynamic: pmcd asks the agent for them.
     is_dynamic: bool,
-    /// Names below which those of metrics come and go.
+    /// Names with dynamic names below them.
     dynamic_below: BTreeSet<String>,
     /// The problems of the static declarations.
     problems: Vec<String>,
@@ -267,7 +267,7 @@ impl<S> Metrics<S> {
         if !is_name(name) {
             self.problem(format!("names below \"{name}\": {NAME_RULE}"));
         } else if let Some(metric) = self.table.at_or_above(name) {
-            let text = format!("metric {metric}: no names are below one, so none come and go below {name}");
+            let text = format!("metric {metric}: no name can be below a metric, so names below {name} cannot be dynamic");
             self.problem(text);
         } else {
             self.dynamic_below.insert(name.to_owned());
@@ -275,7 +275,7 @@ impl<S> Metrics<S> {
         self
     }
 
-    /// A name below which others come and go, and which is that of a metric, or below it.
+    /// A name with dynamic names below it that is the metric's own name, or is below the metric.
     fn dynamic_at_or_below(&self, metric: &str) -> Option<&str> {
         let is_below = |name: &str| {
             let rest = name.strip_prefix(metric);
@@ -380,7 +380,7 @@ impl<S> Metrics<S> {
         self.reports.log(Level::Error, &text, &text);
     }
 
-    /// Logs an error that a client gets, once, with what it is of.
+    /// Logs an error that a client gets, once, with the metric or other thing that it is about.
     pub(crate) fn report(&mut self, of: impl Display, error: &Error) {
         if error.is_for_the_log() {
             let of = of.to_string();

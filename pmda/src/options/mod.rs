@@ -135,9 +135,9 @@ pub(crate) enum Command {
     Help,
     /// `--version`.
     Version,
-    /// `--write DIR`, with what else was said.
+    /// `--write DIR`, with the other options.
     Write(PathBuf, Settings),
-    /// `--check`, with what else was said.
+    /// `--check`, with the other options.
     Check(Settings),
 }
 

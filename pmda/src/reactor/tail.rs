@@ -123,8 +123,8 @@ impl Tail {
         }
     }
 
-    /// Reads what the open file has, at most `left` bytes, from which it subtracts what it has
-    /// read.
+    /// Reads the rest of the open file, at most `left` bytes, and subtracts the bytes that it has
+    /// read from `left`.
     fn read_open(&mut self, left: &mut usize, line: &mut dyn FnMut(&[u8])) -> io::Result<()> {
         let Some(open) = &mut self.open else { return Ok(()) };
         if open.file.metadata()?.len() < open.position {

@@ -15,7 +15,7 @@ use crate::reactor::{CENTURY, Reactor, Ready};
 use crate::result_sink::ResultSink;
 use crate::{Agent, ClientId, Env, Error, Result, guard};
 
-/// An agent, and what pmcd has told it.
+/// An agent, with the profiles and clients that pmcd has named.
 pub(super) struct Handler<A: Agent> {
     pub(super) state: AgentState<A>,
     pub(super) clients: Clients,

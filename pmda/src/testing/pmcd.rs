@@ -48,7 +48,7 @@ impl Pmcd {
     /// Starts pmcd with an agent's program, which gets these options beside those of `pmcd.conf`.
     ///
     /// # Errors
-    /// The reason why pmcd or the agent does not start, with what they have said.
+    /// The reason why pmcd or the agent does not start, with their log lines.
     pub fn start(program: impl AsRef<Path>, options: &[&str]) -> Result<Pmcd> {
         let program = fs::canonicalize(program.as_ref())
             .map_err(|error| Error::from(error).text(format_args!("{}", program.as_ref().display())))?;
@@ -111,11 +111,11 @@ impl Pmcd {
         Ok(())
     }
 
-    /// Runs one of PCP's tools as a client of this pmcd: `run("pminfo", &["-f", "traffic"])`. Returns
-    /// what it prints, its stderr last.
+    /// Runs one of PCP's tools as a client of this pmcd: `run("pminfo", &["-f", "traffic"])`.
+    /// Returns its output, stderr last.
     ///
     /// # Errors
-    /// With what it has printed, if it ends with another status than 0, or not within a minute.
+    /// The tool ends with another status than 0, or not within a minute; the error has its output.
     pub fn run(&self, tool: &str, arguments: &[&str]) -> Result<String> {
         let mut command = Command::new(setting("PCP_BIN_DIR")?.join(tool));
         command.args(arguments);

@@ -9,8 +9,8 @@ use crate::sys::libpcp::bindings::pmLabelSet;
 use crate::sys::lock::Token;
 use pmda_core::error::{Error, Result};
 
-/// The status of a function of libpcp, and what it has stored: NULL, or one new set in a block from
-/// malloc, which belongs to the caller.
+/// The status of a function of libpcp, and the pointer that it has stored: NULL, or one new set in
+/// a block from malloc, which belongs to the caller.
 pub(crate) type NewSet = (Result<c_int>, *mut pmLabelSet);
 
 /// Calls a function of libpcp with the address of the pointer to a new set.

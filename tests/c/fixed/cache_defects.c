@@ -1,5 +1,5 @@
 /*
- * What the C library gets wrong about caches: WRITE and the limit for keys (CACHE-24, CACHE-55), duplicate keys (CACHE-58), conflicts in
+ * The C library's defects about caches: WRITE and the limit for keys (CACHE-24, CACHE-55), duplicate keys (CACHE-58), conflicts in
  * a file (CACHE-93), callbacks that reorganise the cache (CACHE-7). DEF-2, DEF-3, DEF-4, DEF-6, DEF-7, DEF-8, DEF-9, DEF-10, DEF-11, DEF-12, DEF-13
  * c-library: not run, it dies with SIGSEGV at the first of them
  */

@@ -1,6 +1,6 @@
 /*
- * What is no regular file is neither read nor written: a FIFO without another end does not hold up the agent, a device does not feed it for
- * ever, and none of them is opened or replaced. CACHE-90, DEF-17.
+ * Only regular files are read and written: a FIFO without another end does not hold up the agent, a device does not feed it for
+ * ever, and neither is opened or replaced. CACHE-90, DEF-17.
  */
 #include <fcntl.h>
 #include <signal.h>

@@ -46,7 +46,7 @@ show(const char *path)
     fflush(stdout);
 }
 
-/* Its file has this mode. */
+/* The mode of the socket's file. */
 static void
 make(const char *path, int mode)
 {

@@ -1,5 +1,5 @@
 /*
- * What the C library gets wrong about labels: NULL arguments, more than 255 labels by merging, white space in lists, lists in
+ * The C library's defects about labels: NULL arguments, more than 255 labels by merging, white space in lists, lists in
  * lists, deep nesting, names that grow too long by nesting, a nested name that is added twice, a name that is dropped because a
  * nested one starts with it. L-5 L-6 L-7 L-8 L-9 L-10 L-13
  */

@@ -1,6 +1,6 @@
 /*
- * What a decoder or a filter looks at stays as it is until it returns, whatever it does meanwhile, at random and several
- * levels deep: appends that evict the event, fetches of the same and of another client that use it up, ends of clients
+ * An event that a decoder or a filter looks at stays as it is until the function returns, whatever it does meanwhile, at random and
+ * several levels deep: appends that evict the event, fetches of the same and of another client that use it up, ends of clients
  * and queues, new ones in their places. All events are of nearly the same size, so that memory which is free too early is
  * used again at once. E-14 QUEUE-12 QUEUE-31 QUEUE-36
  * c-library: not run, it uses freed memory and crashes

@@ -1,6 +1,6 @@
 /*
- * What a walk has noted and is reclaimed meanwhile is followed by the next listed entry behind it, never by one that was given: DEF-4,
- * CACHE-35, CACHE-36, INST-43.
+ * If the entry that a walk has noted is reclaimed meanwhile, the walk goes on with the next listed entry after it, and never returns an
+ * entry twice: DEF-4, CACHE-35, CACHE-36, INST-43.
  * c-library: not run, it goes on at freed memory
  */
 #include "../fetch.h"

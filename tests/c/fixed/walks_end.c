@@ -1,7 +1,7 @@
 /*
  * Walks end whatever a callback stores: the domain may grow at 1,024 steps, and at one more for each entry that was listed at the
- * start (INST-43, INST-44). Nothing is given twice.
- * c-library: not run, it goes on for as long as something is stored behind the entry that it has noted
+ * start (INST-43, INST-44). No instance is returned twice.
+ * c-library: not run, it goes on for as long as an entry is stored after the one that it has noted
  */
 #include "../label_fixture.h"
 #include "../generation.h"

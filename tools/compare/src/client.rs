@@ -28,7 +28,7 @@ impl Client {
     /// Connects to the pmcd that listens at `socket`.
     ///
     /// # Errors
-    /// What the operating system says; what pmcd says, or `PM_ERR_IPC` or `PM_ERR_EOF` if that is
+    /// The operating system's error; pmcd's error, or `PM_ERR_IPC` or `PM_ERR_EOF` if the peer is
     /// not a pmcd.
     pub fn connect(socket: &Path) -> Result<Client> {
         let stream = UnixStream::connect(socket)?;
@@ -38,7 +38,7 @@ impl Client {
             receiver: Receiver::new(),
             request: ClientRequest::new(),
         };
-        // A status, and with it what pmcd is able to do (WIRE-80).
+        // A status, and the features of this pmcd (WIRE-80).
         let challenge = client.receive()?;
         expect_kind(&challenge, Kind::PDU_ERROR)?;
         Error::check(decode::error(&challenge)?)?;

@@ -1,5 +1,5 @@
-//! Compares what clients see of the agents of a host on two libraries: a pmcd of its own, beside
-//! the running one, is asked everything that a client can ask.
+//! Compares the answers of a host's agents on two libraries: asks a private pmcd, beside the
+//! running one, everything that a client can ask.
 //!
 //! ```text
 //! main ─┬─ inquiry         which library each process has loaded (status, which) ─── loaded

@@ -34,7 +34,7 @@ const COMMAND_READ: u64 = 4096;
 const COMMAND_SHOWN: usize = 60;
 /// The name of the file.
 const NAME: &str = "libpcp_pmda.so";
-/// The text by which the library says what it was built for (`src/sys/libpcp/fit.rs`).
+/// The text in which the library names the PCP that it was built for (`src/sys/libpcp/fit.rs`).
 const IN_RUST: &[u8] = b"libpcp_pmda in Rust, built for PCP ";
 
 /// A library in the list of a process's mappings.

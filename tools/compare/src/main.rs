@@ -34,7 +34,7 @@ enum Role {
     Supervise,
     /// Compares.
     Compare,
-    /// Says what processes have loaded: the interface of `pcp-pmda-rust`.
+    /// Prints which library processes have loaded: the interface of `pcp-pmda-rust`.
     Inquire,
     /// Reads it for that one.
     Read,

@@ -92,7 +92,7 @@ pub fn guard() -> Result<Guard, String> {
     let read = io::stdin().lock().read_until(b'\0', &mut path);
     read.map_err(|error| error.to_string())?;
     if path.pop() != Some(b'\0') {
-        return Err("the process above has gone".to_owned());
+        return Err("the process above has ended".to_owned());
     }
     Guard::new(
         Folder::made(Path::new(OsStr::from_bytes(&path)).to_owned()),

@@ -121,7 +121,7 @@ pub fn size(name: &str) -> usize {
     escaped.sum::<usize>() + "V\np0123456789\na".len()
 }
 
-/// Latin-1, with escapes for what it has not and what would end the text.
+/// Latin-1, with escapes for other characters, and for characters that would end the text.
 fn escape(out: &mut impl Write, name: &str) -> std::io::Result<()> {
     let is_plain = |byte: u8| (b' '..0x7f).contains(&byte) && byte != b'\\';
     if name.bytes().all(is_plain) {

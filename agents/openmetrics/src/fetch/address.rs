@@ -167,8 +167,8 @@ impl fmt::Debug for Address {
     }
 }
 
-/// An address without user and password, for whoever it is shown to. Of one that is wrong nothing
-/// is shown that could belong to them.
+/// An address without user and password, to be shown. From a faulty address everything is left out
+/// that could belong to them.
 pub(super) fn without_login(text: &str) -> String {
     let trimmed = text.trim_start();
     let is_web = |scheme: &str| scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");

@@ -11,7 +11,7 @@ use crate::limits;
 /// The codings that requests accept.
 pub(super) const ACCEPTED: &str = "gzip, deflate";
 
-/// The first bytes of what gzip has packed.
+/// The first bytes of data that gzip has packed.
 const GZIP: &[u8] = &[0x1f, 0x8b];
 
 /// A way of packing.

@@ -64,7 +64,7 @@ impl Complaints {
         }
         if complaint.written == HOURLY {
             let note = format!(
-                "{}: what it writes to stderr is left out for an hour\n",
+                "{}: the rest of its standard error is left out for an hour\n",
                 script.display()
             );
             log.extend_from_slice(note.as_bytes());

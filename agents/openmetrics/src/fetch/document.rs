@@ -75,7 +75,7 @@ impl Memory {
         let free = self.total.checked_sub(used);
         let error = if free.is_none_or(|free| free < own + bytes) {
             format!(
-                "there is no room for it: all documents have {before} of {} bytes, and one has at most what it leaves free",
+                "no room for the document: all documents have {before} of {} bytes, and one gets at most as much as it leaves free",
                 self.total
             )
         } else if before / PIECE != used / PIECE && !headroom::has(bytes) {
@@ -387,7 +387,7 @@ mod tests {
         };
         assert!(small.bytes().len() >= 100 << 10, "{}", small.bytes().len());
         assert!(
-            error.starts_with("there is no room for it: all documents have "),
+            error.starts_with("no room for the document: all documents have "),
             "{error}"
         );
         assert_eq!(large.len(), 6);

@@ -218,7 +218,7 @@ fn end_of(process: u32) -> std::io::Result<oneshot::Receiver<()>> {
 struct Running(Option<Child>);
 
 impl Running {
-    /// Takes the status of one that has ended, and kills what it has left.
+    /// Takes the status of a program that has ended, and kills the processes that it has left.
     fn reap(&mut self, is_left: bool) -> Result<ExitStatus, String> {
         let mut child = self.0.take().ok_or("it has ended")?;
         if is_left {

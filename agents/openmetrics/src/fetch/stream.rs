@@ -98,10 +98,10 @@ impl Exchange {
             return Ok(());
         }
         let what = if self.0.is_body.load(Relaxed) {
-            "the server sends without end what is no data of a document".to_owned()
+            "the server sends bytes without end that are no data of a document".to_owned()
         } else {
             format!(
-                "more than {} bytes have come before the head of a reply was complete",
+                "more than {} bytes have arrived before the head of a reply was complete",
                 limits::HEAD
             )
         };

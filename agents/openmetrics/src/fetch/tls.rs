@@ -95,7 +95,7 @@ impl Trust {
     /// Begins TLS with a host on a connection.
     ///
     /// # Errors
-    /// Why the host is not trusted, and what to do; or what else is wrong.
+    /// The reason why the host is not trusted, and what to do; or another reason.
     pub async fn connect<S: AsyncRead + AsyncWrite + Unpin>(
         &self,
         host: &str,

@@ -47,8 +47,8 @@ impl Budget {
         (self.granted, self.is_refused) = (0, false);
     }
 
-    /// Returns whether the system has memory for so many bytes, and for tables that double what
-    /// they have. Where it has none it is not asked again in this document.
+    /// Returns whether the system has memory for so many bytes, and for tables that double. If it
+    /// has none, it is not asked again for this document.
     #[must_use]
     pub fn has_memory(&mut self, size: usize) -> bool {
         if size > self.granted && !self.is_refused {

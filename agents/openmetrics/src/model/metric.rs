@@ -161,8 +161,8 @@ impl Metric {
         if has_value { outcome } else { Err(Loss::NoValue) }
     }
 
-    /// Returns whether it would be another metric if this sample were its first one: other comments
-    /// may have come, and it keeps what it was defined by (OM-57).
+    /// Returns whether it would be another metric if this sample were its first one: the comments
+    /// may have changed, and the metric keeps its definition (OM-57).
     pub(super) fn is_defined_otherwise(&mut self, sample: &Sample<'_, '_>, config: &Config) -> bool {
         let comments = hash(&self.common, sample);
         // A second group of its samples may be below other comments.

@@ -176,7 +176,7 @@ fn interim_replies() {
     assert_eq!(
         reason(ask(&mut fetcher, &server.url())),
         format!(
-            "more than {} bytes have come before the head of a reply was complete for url: {}",
+            "more than {} bytes have arrived before the head of a reply was complete for url: {}",
             limits::HEAD,
             server.url()
         )
@@ -210,7 +210,7 @@ fn bodies_without_data() {
         let (status, document) = ask(&mut fetcher, &url(path)).expect("a document");
         assert_eq!((status, document.len()), (200, length), "{path}");
     }
-    let words = "the server sends without end what is no data of a document";
+    let words = "the server sends bytes without end that are no data of a document";
     assert_eq!(
         reason(ask(&mut fetcher, &server.url())),
         format!("{words} for url: {}", server.url())
@@ -235,7 +235,8 @@ fn a_kept_connection_that_breaks_in_a_reply() {
     assert_eq!(server.connections.load(Ordering::SeqCst), 1);
 }
 
-/// A document may be larger than what may come before a reply, on a connection that has read ahead.
+/// A document may be larger than the bytes that may arrive before a reply, on a connection that has
+/// read ahead.
 #[test]
 fn large_documents_on_one_connection() {
     let (server, _) = remembering(|_, out| respond(out, "200 OK", &vec![b'#'; 8 * limits::HEAD]));
@@ -440,8 +441,8 @@ fn secrets_in_files() {
     assert!(seen.lock().expect("no panic").is_empty(), "nobody is asked without");
 }
 
-/// As PCP's agent, ours has of a body that ends early what has come, but for a line that is not
-/// whole. Of one that is packed it has nothing.
+/// As PCP's agent does, ours uses the part of a body that ends early, but for a line that is not
+/// whole. A packed body that ends early is lost.
 #[test]
 fn bodies_that_end_early() {
     let (server, _) = remembering(|path, out| {
