@@ -8,7 +8,7 @@ use object::elf::STT_FUNC;
 use pcp_pmda_sources::elf::{self, Elf};
 use pcp_pmda_test::{Library, profile_dir, release, root};
 
-/// What the library exports, and the number of its version nodes.
+/// The number of functions that the library exports, and of its version nodes.
 const FUNCTIONS: usize = 130;
 const NODES: usize = 13;
 
@@ -48,7 +48,7 @@ fn map() -> (BTreeMap<String, String>, BTreeMap<String, Vec<String>>) {
     (functions, nodes)
 }
 
-/// What one list has and the other has not, to be read by a human.
+/// The entries that only one of two lists has, as text.
 fn difference<T: Ord + std::fmt::Debug>(ours: &BTreeSet<T>, other: &BTreeSet<T>) -> String {
     let missing: Vec<_> = other.difference(ours).collect();
     let extra: Vec<_> = ours.difference(other).collect();
@@ -79,8 +79,8 @@ fn exports_equal_the_map() {
     assert!(found == expected, "{}", difference(&found, &expected));
 }
 
-/// Whether the installed C library has no such node: the last one came with PCP 6.0, and ours has it
-/// in each build, as 5 and 6 have one SONAME.
+/// Returns whether the installed C library lacks this node: PCP 6.0 has added the last one, and
+/// ours has it in each build, as PCP 5 and 6 have one SONAME.
 fn is_newer(node: &str) -> bool {
     release() < [6, 0, 0] && node.ends_with("PCP_PMDA_3.12")
 }

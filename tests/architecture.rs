@@ -1,5 +1,5 @@
-//! What docs/ARCHITECTURE.md says about the sources: where unsafe code may stand, and which modules
-//! know each other.
+//! The rules of docs/ARCHITECTURE.md for the sources: the files that may have unsafe code, and the
+//! modules that may use each other.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use pcp_pmda_sources::imports::{self, Arrows};
 use pcp_pmda_test::rust_files;
 use regex::Regex;
 
-/// Whether unsafe code may stand in a file: C's structures, the operating system and libpcp, and
-/// what a module exports.
+/// Returns whether a file may have unsafe code: those about C's structures, the operating system
+/// and libpcp, and the exported functions of a module.
 fn touches_c(path: &str) -> bool {
     path.starts_with("view/") || path.starts_with("sys/") || path.ends_with("/exports.rs")
 }
@@ -23,8 +23,8 @@ fn sources() -> Vec<(String, String)> {
     list
 }
 
-/// What touches C is in its rooms: elsewhere the word `unsafe` does not occur, neither as code nor
-/// as a lint that is allowed.
+/// Only files that touch C have unsafe code: elsewhere the word `unsafe` does not occur, neither as
+/// code nor as a lint that is allowed.
 #[test]
 fn unsafe_code_is_in_its_rooms() {
     let word = Regex::new(r"(?-u:\b)unsafe(?:_code)?(?-u:\b)").expect("valid");
@@ -174,7 +174,7 @@ fn the_agent_openmetrics_is_untied() {
     assert_untied("agents/openmetrics/src", &[]);
 }
 
-/// What is exported is at the top of its family: only other exports call it.
+/// Exported functions are at the top of their family: only other exported functions call them.
 #[test]
 fn exports_are_known_to_exports() {
     let arrows = imports::arrows(&crate_texts("src"));

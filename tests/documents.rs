@@ -1,5 +1,5 @@
-//! What documents and packages say of this repository, compared with what is there. A change of the library or of a text may leave it behind until a release:
-//! `make -C packaging release-check`.
+//! Statements of documents and packages about this repository, compared with the repository. Until a release such a statement may be out of date: `make -C
+//! packaging release-check`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,7 +14,7 @@ fn text(name: &str) -> String {
     fs::read_to_string(root().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
-/// What the first group of the pattern finds first.
+/// The first match of the pattern's first group.
 fn first(name: &str, pattern: &str) -> String {
     let text = text(name);
     let found = Regex::new(pattern).expect("valid").captures(&text);
@@ -117,7 +117,10 @@ fn each_part_has_a_row() {
     }
     for entry in fs::read_dir(root().join("src")).expect("the sources") {
         let name = entry.expect("readable").file_name().display().to_string();
-        assert!(name == "lib.rs" || table.contains(&format!("`src/{name}`")), "no row has src/{name}");
+        assert!(
+            name == "lib.rs" || table.contains(&format!("`src/{name}`")),
+            "no row has src/{name}"
+        );
     }
 }
 
@@ -186,7 +189,7 @@ fn what_comes_with_rust_is_named() {
     }
 }
 
-/// Whether a crate is one of ours, which is in no registry yet.
+/// Returns whether a crate is one of ours, which no registry has yet.
 fn is_own(name: &str) -> bool {
     name.starts_with("pcp-pmda") || name.starts_with("pmda")
 }

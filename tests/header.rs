@@ -27,7 +27,7 @@ fn the_same_functions_are_declared() {
     let (installed, ours) = (names(Headers::Installed), names(Headers::Ours));
     assert!(installed.len() > 120, "gcc lists {} functions", installed.len());
     let missing: Vec<_> = installed.difference(&ours).collect();
-    // What `pmdaFreeResultValues` stands for.
+    // The functions that `pmdaFreeResultValues` stands for.
     let extra: Vec<_> = ours
         .difference(&installed)
         .filter(|name| !name.starts_with("__pmFreeResultValues"))
@@ -100,7 +100,7 @@ fn formats_are_checked() {
     }
 }
 
-/// What our headers define for PCP 6 as well: its own have it from PCP 7 on.
+/// Definitions that our headers have for PCP 6 as well: PCP's own headers have them from PCP 7 on.
 const ADDED: [&str; 6] = [
     "PMDA_CACHE_WRITE",
     "PMDA_UNITS",
@@ -357,7 +357,7 @@ fn compiles_with_both_pmapi_versions() {
     }
 }
 
-/// What the preprocessor decides for PCP 7, as far as it shows without its pmapi.h: the type of a
+/// The preprocessor's choices for PCP 7, as far as they show without its pmapi.h: the type of a
 /// result, and units with two more fields, in C and in C++.
 #[cfg(not(pcp7))]
 #[test]

@@ -24,7 +24,7 @@ fn build_script() -> Option<PathBuf> {
     scripts.filter(|script| script.exists()).max_by_key(age)
 }
 
-/// What cargo calls this machine.
+/// Cargo's name for this machine.
 fn target() -> String {
     let output = Command::new("rustc").arg("-vV").output().expect("rustc is installed");
     let text = String::from_utf8(output.stdout).expect("a text");

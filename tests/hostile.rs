@@ -1,4 +1,4 @@
-//! What comes from outside cannot crash the library: hostile calls, hostile PDUs, faults, threads.
+//! No input from outside can crash the library: hostile calls, hostile PDUs, faults, threads.
 //!
 //! The work is done by C programs below tests/hostile, as C programs are what uses the library;
 //! each runs a short time here and its full course by `make -C tests hostile` (`HOSTILE=full`).
@@ -22,7 +22,7 @@ fn program(name: &str) -> PathBuf {
     file
 }
 
-/// How much a program does: little in `make check`, much with `HOSTILE=full`.
+/// The amount of a program's work: little in `make check`, much with `HOSTILE=full`.
 fn amount(name: &str) -> &'static str {
     program::amount(name, Course::of_environment()).expect("a program with an amount")
 }
@@ -82,8 +82,8 @@ fn mutated_pdus() {
     expect_success(&hostile("pdus", &[amount("pdus")]));
 }
 
-/// What is shown of mutated PDUs under debug options: libpcp's decoders see none of those that it
-/// would die of (MAIN-30).
+/// The debug output about mutated PDUs: libpcp's decoders get none of the PDUs that would crash
+/// them (MAIN-30).
 #[test]
 fn mutated_pdus_shown() {
     let options = "pdu,labels,libpmda,context,attr,pmns,indom,profile,desperate";

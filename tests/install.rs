@@ -11,8 +11,8 @@ use pcp_pmda_test::run::bounded;
 use pcp_pmda_test::{profile_dir, root};
 use regex::Regex;
 
-/// What a project's first program could be: both headers, the cache, a variadic function, a whole
-/// agent's set-up.
+/// The first program of a project: both headers, the cache, a variadic function, a whole agent's
+/// set-up.
 const PROGRAM: &str = r#"
 #include <stdio.h>
 #include <pcp/pmapi.h>
@@ -250,8 +250,8 @@ fn every_directory_can_be_chosen_and_nothing_is_left_behind() {
     assert_eq!(all_below(&stage), others);
 }
 
-/// What a guide leads to is installed as well, where the guide says. Guides for those who have the
-/// sources lead into them.
+/// The files that a guide links to are installed as well, at the place that the guide names. Guides
+/// for people who have the sources link into the sources.
 #[test]
 #[ignore = "at a release: make -C packaging release-check"]
 fn the_guides_lead_to_what_is_installed() {

@@ -183,8 +183,8 @@ fn tests() -> String {
     text
 }
 
-/// What the guide names in place of the functions of C, and of their arguments, is there, and a test
-/// uses it.
+/// Each item that the guide names in place of a function of C, or of its argument, exists, and a
+/// test uses it.
 #[test]
 fn the_guide_names_what_is_there_and_tested() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -153,7 +153,7 @@ fn agents_layout() -> Vec<(String, usize)> {
     list
 }
 
-/// What Rust has no types for: compared between the two sets of headers only.
+/// Structures that Rust has no types for: compared between the two sets of headers only.
 const ONLY_C: &str = "
     sizeof(__pmDSO) offsetof(__pmDSO,domain) offsetof(__pmDSO,name) offsetof(__pmDSO,init) offsetof(__pmDSO,handle)
     offsetof(__pmDSO,ctx_last_prof) offsetof(__pmDSO,dispatch)

@@ -16,9 +16,9 @@ use std::time::Duration;
 
 use pcp_pmda_test::{Library, compare, profile_dir, root, run, target_dir};
 
-/// How many functions are left.
+/// The number of functions that are left.
 const SCENES: usize = 31;
-/// How many calls are made by cancelled threads.
+/// The number of calls of cancelled threads.
 const PENDING: usize = 32;
 
 /// An agent's callbacks may leave in each way: by return, `longjmp`, an exception, the end of the

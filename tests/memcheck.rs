@@ -82,8 +82,8 @@ fn agent_of_the_system_in_dbpmda() {
     agent(&["linux", "sockets"], Opener::Dbpmda);
 }
 
-/// These programs of tests/c: on ours they lose no block more, and valgrind says nothing that it does
-/// not say of the C library.
+/// Runs programs of tests/c: on ours they lose no block more, and valgrind has no report that it
+/// does not have for the C library.
 fn programs(names: &[&str]) {
     for name in names {
         let program = Program::new(&format!("c/{name}")).expect("a program of tests/c");

@@ -157,7 +157,7 @@ fn source(program: &str) -> PathBuf {
     root().join("tests/c").join(name).with_extension("c")
 }
 
-/// Whether the row names a program.
+/// Returns whether the row names a program.
 fn has_program(row: &Row) -> bool {
     !["part: ", "none: ", "open: "]
         .iter()
@@ -192,7 +192,7 @@ fn every_string_has_a_row() {
     }
 }
 
-/// What a line with this format looks like.
+/// The pattern of lines with this format.
 fn pattern(format: &str) -> Regex {
     let conversion = Regex::new(r"%[-0-9.]*(?:ll|l|z)?([sdxpuc])").expect("a pattern");
     let format = format.trim_matches('\n');
@@ -260,7 +260,7 @@ impl Stage {
         })
     }
 
-    /// What a program shows on the C library.
+    /// The output of a program on the C library.
     fn output(&self, program: &str) -> String {
         let [(outcome, directory)] = self.run(program, [Library::C]);
         let mut bytes = [outcome.stdout, outcome.stderr].concat();
@@ -338,7 +338,7 @@ fn without_libpcp(picture: &str) -> String {
     LIBPCP.replace_all(picture, "").into_owned()
 }
 
-/// What `tests/differential.rs` compares without debug options, with them.
+/// The programs of `tests/differential.rs` say the same with debug options.
 #[test]
 fn programs_say_the_same_under_debug_options() {
     let stage = Stage::new("compare");
@@ -371,7 +371,7 @@ fn programs_say_the_same_under_debug_options() {
     assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
-/// What is not compared is there.
+/// Each program that is not compared exists.
 #[test]
 fn exceptions_are_programs() {
     for (program, ..) in NOT_COMPARED {

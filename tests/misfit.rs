@@ -12,7 +12,7 @@ use pcp_pmda_test::pcp::{self, Environment};
 use pcp_pmda_test::run::{Outcome, bounded, command, private};
 use pcp_pmda_test::{Library, compile_c, profile_dir, root};
 
-/// What the line says after the library's own version and `time_t`.
+/// The line's text after the library's own version and `time_t`.
 const ADVICE: &str = "; it serves no call: install one that was built for this PCP, or go back to PCP's own \
                       (pcp-pmda-rust disable, where that command is installed), and restart PCP";
 

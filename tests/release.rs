@@ -1,4 +1,5 @@
-//! What is published holds nothing of whoever built it: the archives of the sources, the libraries.
+//! Published files hold nothing of the builder's machine: the archives of the sources, the
+//! libraries.
 
 use std::os::unix::fs::{chown, symlink};
 use std::path::{Path, PathBuf};
@@ -100,7 +101,7 @@ fn archives_hold_no_secrets() {
     }
 }
 
-/// What `make` builds names no directory of the machine that it was built on: not the sources', nor
+/// The files that `make` builds name no directory of the builder's machine: not the sources', nor
 /// those of the crates and of Rust.
 #[test]
 fn nothing_of_the_builder() {

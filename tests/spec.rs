@@ -16,7 +16,7 @@ fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// What the files of the repository look like that may cite a number.
+/// The endings of files that may cite a number.
 const KINDS: [&str; 9] = ["rs", "c", "h", "md", "sh", "pl", "py", "in", "toml"];
 
 /// All such files below a folder or, if it is one, the file itself.
@@ -120,7 +120,8 @@ fn every_cited_number_is_a_fact() {
     assert!(wrong.is_empty(), "no such fact in docs/spec:\n{}", wrong.join("\n"));
 }
 
-/// What of a source file is a test: all of a file of tests, else what follows its `#[cfg(test)]`.
+/// The part of a source file that is a test: all of a file of tests, otherwise the text after its
+/// `#[cfg(test)]`.
 fn tested<'t>(path: &Path, text: &'t str) -> &'t str {
     let place = path.strip_prefix(root()).expect("below");
     let all = place.starts_with("tests") || place.ends_with("tests.rs") || place.iter().any(|part| part == "tests");

@@ -66,7 +66,7 @@ impl Host {
         bounded(self.command(args), Duration::from_secs(120))
     }
 
-    /// What it prints when it ends as it should.
+    /// Its output, if it ends as it should.
     fn says(&self, args: &[&str], end: &str) -> String {
         let outcome = self.run(args);
         let text = String::from_utf8_lossy(&outcome.stdout).into_owned();
@@ -277,7 +277,7 @@ fn processes_of_other_users_do_no_harm() {
     let open = fs::Permissions::from_mode(0o777);
     fs::set_permissions(directory.path(), open.clone()).expect("ours");
     let program = mapping_program(directory.path());
-    // What it maps, how long that is, what takes its place, and what is said of it.
+    // The mapped file, its length, the file that takes its place, and the line about it.
     let odd = "|this library (\u{1b}[2J\t";
     let replaced = if pcp_pmda_test::is_root() {
         "the C library, a file that was replaced since"

@@ -1,4 +1,4 @@
-//! What the build says on a machine that is not supported.
+//! The build's message on a machine that is not supported.
 
 #[path = "../build/target.rs"]
 mod target;

@@ -1,9 +1,9 @@
-//! What bash scripts do, as PCP's agent bash shows it: a script that has called `pcp_trace on`
-//! (bashproc.sh(1)) writes each of its commands into a FIFO of its own. Each script is an instance
-//! with a queue of events.
+//! The commands of bash scripts, as PCP's agent bash shows them: a script that has called
+//! `pcp_trace on` (bashproc.sh(1)) writes each of its commands into a FIFO of its own. Each script
+//! is an instance with a queue of events.
 //!
-//! Anybody may write into the folder of the FIFOs, so what is there is looked at before it is read:
-//! nothing is followed, nothing is waited for, and each line, file and queue has a greatest size.
+//! Anybody may write into the folder of the FIFOs, so the agent checks each file before it reads
+//! it: it follows no link, it waits for no file, and each line, file and queue has a greatest size.
 
 #![forbid(unsafe_code)]
 use nix::errno::Errno;
@@ -22,10 +22,10 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 /// Greatest size of a header, and of a line: what follows is dropped.
 const LONGEST: usize = 64 << 10;
 
-/// How much of a FIFO is read at once.
+/// The bytes of a FIFO that are read at once.
 const AT_ONCE: u64 = 1 << 20;
 
-/// How long a script that has ended stays an instance: clients ask in intervals.
+/// The time that a script stays an instance after its end: clients ask in intervals.
 const KEPT: Duration = Duration::from_secs(60);
 
 struct Bash {
@@ -43,7 +43,7 @@ struct Script {
     parent: u32,
     started: SystemTime,
     fifo: File,
-    /// A line of which the end has not come yet.
+    /// A line whose end was not written yet.
     line: Vec<u8>,
     events: Queue<Event>,
     is_new: bool,
@@ -101,7 +101,7 @@ impl Script {
             },
             fifo,
             line: Vec::new(),
-            // Clients ask for all scripts before this one is there.
+            // Clients ask for all scripts before this one starts.
             events: Queue::with_history(limit),
             is_new: true,
             ended: None,
@@ -109,7 +109,7 @@ impl Script {
         Ok((format!("{pid} {}", command.trim_end()), script))
     }
 
-    /// Reads what has come. A process that has ended writes nothing more: its files go.
+    /// Reads the new lines. A process that has ended writes nothing more, so its files are removed.
     fn read(&mut self, folder: &Path) {
         if self.ended.is_some() {
             return;
@@ -118,7 +118,7 @@ impl Script {
         let mut bytes = Vec::new();
         match (&self.fifo).take(AT_ONCE).read_to_end(&mut bytes) {
             Ok(_) => {}
-            // Nothing more now; what came before is there.
+            // Nothing more now; the lines before are read.
             Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
             Err(error) => {
                 log::warn!("{}/{}: {error}", folder.display(), self.pid);
@@ -207,7 +207,7 @@ impl Bash {
                 Ok(script) => {
                     new.insert(pid, script);
                 }
-                // It may become one: a script makes its FIFO first.
+                // The script may still write it: a script makes its FIFO first.
                 Err(error) => log::debug!("{}/{pid}: {error}", self.folder.display()),
             }
         }
@@ -233,7 +233,7 @@ impl Bash {
     }
 }
 
-/// A number of bytes, with K, M or G behind it.
+/// A number of bytes, with K, M or G after it.
 fn bytes(text: &str) -> Result<usize> {
     let number = text.trim_end_matches(|unit: char| unit.is_ascii_alphabetic());
     let shift = match &*text[number.len()..].to_ascii_lowercase() {
@@ -351,7 +351,7 @@ mod tests {
     use pmda::testing::{EventRecord, Harness};
     use std::process::Command;
 
-    /// What `pcp_trace on` does, and a script.
+    /// The work of `pcp_trace on`, and a script.
     const SCRIPT: &str = r#"
 mkfifo "$1/$$"
 echo "version:1 ppid:$PPID date:1700000000 + script one two" > "$1/.$$"
@@ -381,7 +381,7 @@ printf 'line\n' >&99
             .arg(folder.path())
             .spawn()?;
         let id = child.id();
-        // It waits for the agent, which looks each second.
+        // The script waits for the agent, which looks each second.
         while child.try_wait()?.is_none() {
             pmcd.advance(Duration::from_secs(1));
             pmcd.wait(Duration::from_millis(10));
@@ -417,7 +417,7 @@ printf 'line\n' >&99
         let started = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
         assert!(records[0].time >= started && records[0].time < started + KEPT);
         assert_eq!(pmcd.fetch("bash.xtrace.count")?.value_of(&name), Some(7_u32));
-        // Its files have gone; it goes when clients have had the time to ask.
+        // Its files are removed at once, the instance when clients have had the time to ask.
         assert!(!folder.path().join(id.to_string()).exists());
         let script = pmcd.agent().scripts.rows_mut().next().expect("it is still there");
         script.ended = script.ended.and_then(|ended| ended.checked_sub(KEPT));

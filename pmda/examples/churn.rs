@@ -1,11 +1,11 @@
-//! 10,000 jobs of which 1 % end and begin with each fetch: instances that come and go, labels of
-//! theirs, and a metric for each kind of job that there is at the moment.
+//! 10,000 jobs; with each fetch 1 % of them end, and as many begin. Instances that come and go,
+//! their labels, and a metric for each kind of job that exists at the moment.
 
 #![forbid(unsafe_code)]
 use pmda::prelude::*;
 use std::process::ExitCode;
 
-/// How many jobs there are at a time.
+/// The number of jobs at a time.
 const JOBS: u64 = 10_000;
 /// Kinds of jobs: a job has one by its number.
 const KINDS: [&str; 4] = ["build", "copy", "scan", "sort"];
@@ -129,7 +129,7 @@ fn metrics_come_and_go() -> Result<()> {
     let id = sort(&mut pmcd)?;
     assert!(pmcd.fetch("churn.kind.sort")?.names_changed());
     assert!(!pmcd.fetch("churn.kind.sort")?.names_changed());
-    // What the refresh finds has its names in the same request.
+    // Metrics that the refresh finds have their names in the same request.
     assert!(pmcd.fetch("churn.oldest")?.names_changed());
     assert!(pmcd.fetch("churn.kind.build").is_ok());
     assert_eq!(pmcd.fetch("churn.kind.copy").err(), Some(Error::NAME));

@@ -8,7 +8,7 @@ struct Visits {
     visits: Queue<Visit>,
 }
 
-/// Somebody has come.
+/// A visitor has arrived.
 struct Visit {
     name: String,
     minutes: u32,

@@ -1,6 +1,6 @@
 //! The metrics `disk.dev.*` and `network.interface.*` of PCP's agent linux: two kinds of instances
-//! that keep their numbers over restarts, files of which each metric needs one or several, and names
-//! below two roots.
+//! that keep their numbers over restarts, files (each metric needs one or several), and names below
+//! two roots.
 
 #![forbid(unsafe_code)]
 use pmda::prelude::*;

@@ -118,7 +118,7 @@ mod tests {
         Ok(())
     }
 
-    /// What is added is read soon, whether a client asks or not.
+    /// New lines are read soon, whether a client asks or not.
     #[test]
     fn read_by_itself() -> Result<()> {
         let folder = tempfile::tempdir()?;

@@ -1,12 +1,11 @@
 //! Values that programs keep in files of the format MMV (mmv(5)): names, types, instances, help
-//! texts and labels come up with each file, and go with it.
+//! texts and labels appear with each file, and disappear with it.
 //!
-//! A program maps its file and changes values there at any time. This agent maps nothing: a slice of
-//! memory that another process changes breaks the rules of Rust, and where that process makes the
-//! file shorter, the next look at the map ends the agent (SIGBUS). It reads for each request the ranges
-//! of the file that the request needs (`FileExt::read_exact_at`): the file's generation and the values
-//! of the metrics that are asked for. Ranges that are near each other are read with one system call.
-//! If the file is shorter than a range, its metrics have an error.
+//! A program maps its file and changes the values in the map at any time. This agent maps nothing: a slice of memory
+//! that another process changes breaks the rules of Rust, and if that process makes the file shorter, the next look at
+//! the map ends the agent (SIGBUS). It reads for each request the ranges of the file that the request needs
+//! (`FileExt::read_exact_at`): the file's generation and the values of the metrics that are asked for. Ranges that are
+//! near each other are read with one system call. If the file is shorter than a range, its metrics have an error.
 //!
 //! It lists the folder when the folder's modification time says that a file has come or gone, and
 //! reads a file anew when its generation says that a program has written it anew.
@@ -38,7 +37,7 @@ const METRICS: i32 = 3;
 const VALUES: i32 = 4;
 const LABELS: i32 = 6;
 
-/// What a label may be for, as in `pmapi.h`.
+/// The kinds of things that have labels, as in `pmapi.h`.
 const PM_LABEL_INDOM: u32 = 4;
 const PM_LABEL_CLUSTER: u32 = 8;
 const PM_LABEL_ITEM: u32 = 16;
@@ -67,7 +66,7 @@ struct Mmv {
     is_declared: bool,
 }
 
-/// A file of which everything but the values is known.
+/// A file that was read, but for its values.
 struct Loaded {
     file: File,
     identity: (u64, u64),
@@ -75,7 +74,7 @@ struct Loaded {
     generation: [u8; 16],
     cluster: u32,
     process: Option<i32>,
-    /// Whether the process of its values runs, if they count only then.
+    /// True if the process of its values runs; some files have values only then.
     is_alive: bool,
     prefix: String,
     metrics: Vec<Described>,
@@ -109,7 +108,7 @@ struct ValueOffset {
     text: Option<u64>,
 }
 
-/// What has a label: the kind (`PM_LABEL_*`), its number, and an instance.
+/// The thing that has a label: its kind (`PM_LABEL_*`), its number, and an instance.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Labelled(u32, u32, i32);
 
@@ -117,7 +116,7 @@ struct Labelled(u32, u32, i32);
 #[derive(Default)]
 struct Values(RefCell<Vec<(u64, Result<Vec<u8>>)>>);
 
-/// The bytes of a file; what is not there is `None`.
+/// The bytes of a file; `None` beyond its end.
 #[derive(Clone, Copy)]
 struct Bytes<'b>(&'b [u8]);
 
@@ -318,7 +317,7 @@ impl Loaded {
         self.values.at(GENERATION.start) == Ok(self.generation)
     }
 
-    /// Looks for the process of the values. Returns whether it has come or gone.
+    /// Looks for the process of the values. Returns whether it has started or ended.
     fn look_for_process(&mut self) -> bool {
         let is_alive = self
             .process
@@ -396,8 +395,8 @@ impl Values {
 }
 
 impl Mmv {
-    /// Reads the files that are new or written anew, and forgets those that have gone. Returns
-    /// whether each has a meaning.
+    /// Reads the files that are new or have changed, and forgets those that were removed. Returns
+    /// whether each file is valid.
     fn list(&mut self) -> Result<bool> {
         let mut old_files = std::mem::take(&mut self.files);
         let mut is_whole = true;
@@ -541,7 +540,7 @@ fn declare(m: &mut Metrics<Mmv>, name: &str, file: &Loaded) {
                     values.atom(code, offsets.get(*index).copied().flatten())
                 }))
             }
-            // Its domain is not there.
+            // Its domain does not exist.
             Some(None) => continue,
             None => describe!(m.value_as(full, kind, move |_, _| {
                 values.atom(code, offsets.first().copied().flatten())
@@ -619,7 +618,7 @@ fn values_change_in_the_file() -> Result<()> {
     assert_eq!(pmcd.fetch("mmv.app.single")?.value(), Some(8));
     let many = pmcd.fetch("mmv.app.many")?;
     assert_eq!((many.value_of("five"), many.value_of("six")), (Some(50), Some(60)));
-    // One that becomes shorter costs its values.
+    // A file that becomes shorter loses its values.
     file.set_len(830)?;
     assert!(pmcd.fetch("mmv.app.single").is_err());
     std::fs::remove_file(folder.join("app"))?;
@@ -651,7 +650,7 @@ fn damaged_files() -> Result<()> {
     Ok(())
 }
 
-/// Makes the folder look as if nothing had come or gone for years.
+/// Makes the folder look as if it had not changed for years.
 #[cfg(test)]
 fn settle(folder: &Path) -> Result<SystemTime> {
     let long_ago = UNIX_EPOCH + Duration::from_secs(1_700_000_000);
@@ -673,7 +672,7 @@ fn the_folder_is_listed_once() -> Result<()> {
     file.write_all_at(&[1], 16)?;
     assert_eq!(pmcd.names()?, names);
     assert_eq!(pmcd.agent().listed, Some(long_ago));
-    // Written anew, for a process that is there, in two steps.
+    // The file is written again, for a running process, in two steps.
     let mut child = std::process::Command::new("sleep").arg("600").spawn()?;
     file.write_all_at(&[0; 8], 16)?;
     assert_eq!(pmcd.names(), Err(Error::NAME));

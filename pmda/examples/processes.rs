@@ -61,7 +61,8 @@ impl Process {
         Process { pid, files }
     }
 
-    /// A number of a file, which is read now unless it was. `None` if the process has gone.
+    /// A number of a file, which is read now unless it was read before. `None` if the process has
+    /// ended.
     fn number(&self, file: usize, index: usize) -> Option<u64> {
         let (name, numbers) = FILES[file];
         let values = self.files[file].get_or_init(|| {
@@ -130,8 +131,8 @@ impl Processes {
     }
 }
 
-/// Makes a process active, of which nothing has been read for this request. It keeps the name that
-/// it had when it was first seen.
+/// Makes a process active whose files were not read for this request. The process keeps the name
+/// that it had when it was first seen.
 fn keep(processes: &mut Update<'_, Process>, pid: i32) -> Result<()> {
     if let Some(process) = processes.keep_at(pid) {
         *process = Process::new(pid);
@@ -154,7 +155,7 @@ fn name(pid: i32) -> String {
 impl Agent for Processes {
     const NAME: &'static str = "processes";
     const DOMAIN: u32 = 411;
-    /// Others may not read all files of a process.
+    /// Only root may read all files of a process.
     const STAYS_ROOT: bool = true;
     fn start(_: &Env) -> Result<Processes> {
         Ok(Processes::default())
@@ -218,7 +219,7 @@ fn clients_see_what_they_may() -> Result<()> {
         Some(Error::PERMISSION)
     );
     assert_eq!(pmcd.set_uid(4_000_000).fetch("processes.parent")?.len(), 0);
-    // What a client has stored is for itself, until it ends.
+    // A client's setting is for that client alone, until it ends.
     pmcd.as_client(2).set_uid(0).store("processes.control.own", 1_u32)?;
     let mut wants = |client| {
         pmcd.as_client(client)

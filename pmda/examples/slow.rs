@@ -1,5 +1,5 @@
-//! A source that takes long, or hangs: it is read in the background, and what is asked of the agent
-//! itself has a deadline.
+//! A source that takes long, or hangs: the agent reads it in the background, and has a deadline for
+//! its own requests.
 
 #![forbid(unsafe_code)]
 use pmda::prelude::*;
@@ -10,7 +10,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 struct Slow {
-    /// How long it takes to look, in milliseconds.
+    /// The time that a look takes, in milliseconds.
     delay: Arc<AtomicU64>,
     /// The last reading.
     reading: Background<u64>,

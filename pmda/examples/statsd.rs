@@ -1,5 +1,5 @@
-//! What programs send to a statsd by UDP becomes metrics: counters, gauges and durations, which
-//! come up when they are first received, with their tags as labels.
+//! Lines that programs send to a statsd by UDP become metrics: counters, gauges and durations,
+//! which appear when they are first received, with their tags as labels.
 //!
 //! A line has a name, tags, a number, a type (`c`, `g`, or `ms` for a duration) and a sampling
 //! rate, as `requests,host=web1,zone=eu:1|c|@0.1`; tags and rate may be missing. A thread adds
@@ -22,7 +22,7 @@ const SUMS: usize = 100_000;
 const NAMES: u32 = 0;
 const TAGS: u32 = 1;
 
-/// What all lines with one name and one set of tags add up to.
+/// The sum of all lines with one name and one set of tags.
 enum Sum {
     Counter(f64),
     Gauge(f64),
@@ -54,7 +54,7 @@ struct Lines {
     dropped: AtomicU64,
 }
 
-/// Receives datagrams until the agent has gone.
+/// Receives datagrams until the agent has ended.
 fn listen(socket: &UdpSocket, lines: &Arc<Lines>, new: &Sender<New>) {
     let (mut sums, mut buffer) = (HashMap::new(), vec![0; 65_536]);
     while Arc::strong_count(lines) > 1 {
@@ -173,7 +173,7 @@ impl Agent for Statsd {
     }
 }
 
-/// A metric of a name: what comes behind the name, semantics, unit, and quantile of durations.
+/// A metric of a name: the end of the metric's name, semantics, unit, and quantile of durations.
 type Shown = (&'static str, Semantics, Unit, Option<f64>);
 const COUNTER: &[Shown] = &[("", Semantics::Counter, COUNT, None)];
 const GAUGE: &[Shown] = &[("", Semantics::Instant, Unit::NONE, None)];

@@ -14,7 +14,7 @@ struct Threads {
     largest: Option<u64>,
 }
 
-/// Looks for the divisors of numbers until the agent has gone.
+/// Looks for the divisors of numbers until the agent has ended.
 fn divide(work: &Receiver<u64>, results: &Sender<u64>, divisors: &QueueSender<u64>, waker: &Waker) {
     for number in work {
         for divisor in (2..number).filter(|divisor| number % divisor == 0) {

@@ -79,7 +79,7 @@ pub fn environment_on(library: Library, test: &str, agents: &[&str]) -> (Environ
     (environment, file)
 }
 
-/// What a program has printed, and how it ended.
+/// The output of a program, and its end.
 pub fn text(outcome: &Outcome) -> String {
     pcp::text(outcome)
 }

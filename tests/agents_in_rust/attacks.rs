@@ -1,5 +1,5 @@
-//! What could harm those around an agent: the host of a shared object, and files of the system that
-//! others have put links to.
+//! Attacks on the surroundings of an agent: on the host of a shared object, and on files of the
+//! system, by links.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, chown, lchown, symlink};

@@ -13,8 +13,8 @@ use regex::Regex;
 use crate::agents::{environment_on, example, text};
 use crate::beside::differences;
 
-/// What differs. In C the lines about `pcp_trace` itself, which no client sees, are counted and wait as
-/// well, and a client counts before it has read.
+/// The differences. In C the lines about `pcp_trace` itself, which no client sees, are counted and wait as well, and a
+/// client counts before it has read.
 const DIFFERENCES: [&str; 6] = [
     "C:        inst [N or \"SCRIPT script one two\"] value 1",
     "Rust:     inst [N or \"SCRIPT script one two\"] value 0",

@@ -89,7 +89,7 @@ fn same_help(environment: &Environment) {
     assert!(help.with_extension("pag").exists());
 }
 
-/// What PCP's Install does with the help texts: the domain by its number, then `newhelp`.
+/// Compiles the help texts as PCP's Install does: the domain by its number, then `newhelp`.
 pub fn compile_help(environment: &Environment, folder: &Path) -> String {
     let read = |name: &str| fs::read_to_string(folder.join(name)).expect("written");
     let domain = read("domain.h");
@@ -101,7 +101,8 @@ pub fn compile_help(environment: &Environment, folder: &Path) -> String {
     text(&bounded(newhelp, Duration::from_secs(60)))
 }
 
-/// What differs from moment to moment, and the label that an agent in C has only beside no other.
+/// Masks values that differ from moment to moment, and the label that an agent in C has only
+/// without other labels.
 fn steady(text: &str) -> String {
     let text = text.replace("\"agent\":\"simple\",", "");
     let clock = Regex::new(r#"inst \[(\d) or "(sec|min|hour)"\] value \d+"#).expect("a pattern");
@@ -154,7 +155,7 @@ fn dbpmda(environment: &Environment, names: &Path, open: &str) -> String {
     let answer = environment.dbpmda(names, &script);
     let places = Regex::new(r"0x[0-9a-f]{6,}").expect("a pattern");
     let places = places.replace_all(&answer, "ADDRESS").into_owned();
-    // How long the agent has run, which is asked for before the store.
+    // The time that the agent has run, which is asked for before the store.
     let time = Regex::new(r"253\.1\.2: [0-9.]+ ->").expect("a pattern");
     let places = time.replace_all(&places, "253.1.2: T ->").into_owned();
     let noise = |line: &&str| !line.starts_with("dbpmda> open") && !line.contains("Start pmda");
@@ -251,7 +252,7 @@ fn mounts_on(library: Library) -> Result<(), String> {
         }
         all += &text(&pmcd.tool("pmprobe", &["-I", "mounts"]));
         all += &text(&pmcd.tool("pmstore", &["mounts.up", "1"]));
-        // What others write to the disk meanwhile.
+        // Other processes write to the disk meanwhile.
         let masked = |found: &regex::Captures<'_>| number.replace_all(&found[0], "value N").into_owned();
         Ok(changing.replace_all(&all, masked).into_owned())
     };

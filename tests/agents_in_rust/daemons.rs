@@ -137,8 +137,8 @@ fn assert_no_signal_is_blocked(process: u32) {
     }
 }
 
-/// What an agent prints does not get into the stream to pmcd; SIGTERM drops the agent, and ends the
-/// log with a footer.
+/// Texts that an agent prints do not get into the stream to pmcd; SIGTERM drops the agent, and ends
+/// the log with a footer.
 #[test]
 fn the_log() -> Result<(), String> {
     let (environment, names) = environment("the_log", &["ticking"]);

@@ -54,7 +54,7 @@ pub struct Misplaced {
     good: u64,
 }
 
-/// That `define` is missing is not one of the errors.
+/// No error says that `define` is missing.
 pub fn declare(m: &mut Metrics<Wrong>) {
     Wrong::define(m);
 }

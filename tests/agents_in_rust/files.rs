@@ -1,4 +1,4 @@
-//! What `--write` makes, and what `--check` says.
+//! The files of `--write`, and the lines of `--check`.
 
 use std::fs;
 use std::time::Duration;

@@ -53,7 +53,7 @@ fn script() -> String {
     script
 }
 
-/// Where cargo is, with what it has downloaded.
+/// The folder of cargo, with the crates that it has downloaded.
 pub fn cargo_home() -> OsString {
     let home = || Some(Path::new(&std::env::var_os("HOME")?).join(".cargo").into_os_string());
     std::env::var_os("CARGO_HOME").or_else(home).expect("a home")

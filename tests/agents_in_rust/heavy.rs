@@ -122,7 +122,7 @@ fn processes() -> Result<(), String> {
     );
     let all = ask("pminfo", &["-f", "processes.threads"]);
     assert!(all.contains(&format!("inst [{own} or \"{own:06} ")), "{all}");
-    // What a client has stored ends with it.
+    // A client's setting ends with the client.
     let stored = ask("pmstore", &["processes.control.own", "1"]);
     assert!(stored.contains("old value=0 new value=1"), "{stored}");
     let next = ask("pminfo", &["-f", "processes.control.own"]);

@@ -40,7 +40,7 @@ fn linuxnd() -> Result<(), String> {
         part("pmns.network")
     );
     fs::write(&names, all).expect("target is writable");
-    // What happens meanwhile.
+    // Values that change meanwhile.
     let counters =
         Regex::new(r"(?m)^(disk\.dev\.inflight .*\n.*\n.*\n|    Semantics: counter .*\n)((?:    inst .*\n)+)")
             .expect("a pattern");

@@ -7,8 +7,8 @@ use pcp_pmda_test::{compile_c, root};
 
 use crate::agents::{environment, object, text};
 
-/// What makes an answer long is the number of instances, names and labels, or the length of a text.
-/// When memory for that is refused, a request fails with `-ENOMEM` or does without it, no answer
+/// An answer is long because of the number of instances, names and labels, or the length of a text.
+/// When memory for these is refused, a request fails with `-ENOMEM` or does without it, no answer
 /// lacks a part, and the next request works. Smaller allocations end the process, as everywhere in
 /// Rust: they are a matter of the standard library and of the agent.
 #[test]
@@ -25,7 +25,7 @@ fn no_memory_for_answers() {
     command.env("LD_PRELOAD", &preload).arg(object("ticking")).arg("512");
     let answer = text(&bounded(command, Duration::from_secs(300)));
     assert!(answer.ends_with("[exit 0]\n"), "{answer}");
-    // Those that have such an allocation.
+    // The requests that have such an allocation.
     for request in ["fetch", "instances", "text", "labels", "store", "profile", "attribute"] {
         let line = answer.lines().find(|line| line.starts_with(&format!("{request}: ")));
         assert!(line.is_some_and(|line| !line.contains(": 0 allocations")), "{answer}");

@@ -9,7 +9,7 @@ use pcp_pmda_test::{Library, compiler, pcp, root};
 use crate::agents::{environment_on, example, text};
 use crate::beside::differences;
 
-/// What differs: lines of the agent in C, and of the one in Rust.
+/// The differences: lines of the agent in C, and of the one in Rust.
 const DIFFERENCES: &[&str] = &[];
 
 /// The metrics of the files: agents in Rust tell names in alphabetical order.

@@ -17,7 +17,7 @@ use crate::beside::{compile_help, differences};
 struct Differ {
     /// The versions of the agent in C that differ.
     versions: Versions,
-    /// How often the lines come, one after the other.
+    /// The number of times that the lines follow each other.
     times: usize,
     lines: &'static [&'static str],
 }
@@ -34,7 +34,7 @@ enum Versions {
 }
 
 impl Versions {
-    /// Whether the agent that has these metrics, which the one in Rust has not, is one of them.
+    /// Returns whether the agent in C has these metrics, which the one in Rust does not have.
     fn have(&self, later: &[&str]) -> bool {
         let (since_6_2, since_6_3, since_7_1) = (
             later.contains(&"sample.not_ready_msec"),
@@ -51,7 +51,7 @@ impl Versions {
     }
 }
 
-/// What differs, in the order of the script.
+/// The differences, in the order of the script.
 const DIFFERENCES: &[Differ] = &[
     // The agent's options for debugging, `sample.control`, are a text, no longer a number.
     Differ {
@@ -446,7 +446,7 @@ fn stores(run: &mut Run<'_>) {
             "sample.dynamic.meta.pmdesc.units",
         ],
     );
-    // Those who name instances.
+    // Clients that name instances.
     run("pmprobe", &["-v", "sample.needprofile"]);
     run(
         "pmval",

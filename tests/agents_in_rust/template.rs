@@ -123,7 +123,7 @@ fn check_rpm(run: &dyn Fn(&str, &[&str]) -> String, folder: &Path) {
     }
 }
 
-/// Where rustup has its toolchains, as the home of the test is another one.
+/// The folder of rustup's toolchains, since the test has another home.
 fn rustup_home() -> Option<std::ffi::OsString> {
     let home = Path::new(&std::env::var_os("HOME")?).join(".rustup");
     home.exists().then(|| home.into_os_string())

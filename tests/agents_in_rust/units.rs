@@ -80,7 +80,7 @@ impl Picker {
     }
 }
 
-/// What `Unit::parse` says, as the program in C prints it.
+/// The result of `Unit::parse`, as the program in C prints it.
 fn in_rust(text: &str) -> Option<(Vec<i32>, f64)> {
     let (unit, number) = Unit::parse(text).ok()?;
     let word = unit.word();

@@ -35,7 +35,7 @@ fn names_of(agent: &str) -> Option<PathBuf> {
         .find(|file| file.exists())
 }
 
-/// Those whose names the package brings.
+/// The agents whose names the package has.
 fn agents_with_names() -> impl Iterator<Item = &'static str> {
     AGENTS.into_iter().filter(|agent| names_of(agent).is_some())
 }
@@ -292,7 +292,7 @@ fn faults_of_descriptions_are_found() {
 fn faults_of_texts_are_found() {
     let host = Host::new("compare-texts");
     finds(&host, SMALL, &[("a text is cut", "containers.", "help line")]);
-    // What makes them, without them, makes no difference.
+    // The faulty agent without faults makes no difference.
     let (outcome, report) = host.json(&["--fetches", "1", SMALL], Some(&[]));
     assert_eq!(outcome.end, "exit 0", "{report:#}");
 }
@@ -393,7 +393,8 @@ fn agents_that_run_on_neither_library() {
         ends.display(),
         host.path("pcp.conf").display()
     ));
-    // Whether or not the name space has metrics of them: one that has ended is none without metrics.
+    // The name space has their metrics, or has not: an agent that has ended is not one without
+    // metrics.
     for names in ["root {\n xfs 11:0:0\n kvm 95:0:0\n}\n", "root {\n root 1:0:0\n}\n"] {
         fs::write(host.path("var/pmns/root"), names).expect("ours");
         let (outcome, report) = host.json(&["xfs", "kvm", "gone", "text", "named", "lost"], None);
@@ -597,7 +598,7 @@ fn status(pid: i32, field: &str) -> Option<String> {
     line.map(|line| line.trim().to_owned())
 }
 
-/// What a process is called, of one that is there and not only waits for its parent to see its end.
+/// The name of a process, unless it is a zombie or does not exist.
 fn running(pid: i32) -> Option<String> {
     let is_there = !status(pid, "State:")?.starts_with(['Z', 'X']);
     is_there.then(|| status(pid, "Name:"))?

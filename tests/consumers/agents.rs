@@ -19,7 +19,7 @@ use crate::{surroundings, survey, table};
 use pcp_pmda_test::pcp::{self, Environment};
 use pcp_pmda_test::{Library, run::bounded};
 
-/// How an agent is loaded.
+/// The form of an agent.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Form {
     Dso,
@@ -106,23 +106,24 @@ impl Agent {
         format!("agents::{}_{}", self.name, self.form.to_string().to_lowercase())
     }
 
-    /// Whether the agent reads its configuration first and then says that it is ready, as its
-    /// Install script announces it.
+    /// Returns whether the agent reads its configuration first and then says that it is ready, as
+    /// its Install script announces.
     fn tells_when_ready(&self) -> bool {
         ["netcheck", "openmetrics"].contains(&self.name.as_str())
     }
 
-    /// Whether the agent asks the pmcd that starts it, which has to run for that.
+    /// Returns whether the agent asks the pmcd that starts it, which has to run for that.
     fn joins_later(&self) -> bool {
         self.name == "summary"
     }
 
-    /// Whether the agent runs its commands once when it starts, beside the first requests.
+    /// Returns whether the agent runs its commands once when it starts, beside the first requests.
     fn measures_first(&self) -> bool {
         self.name == "shping"
     }
 
-    /// Whether the agent waits in each fetch for a service that is not there, without an end.
+    /// Returns whether the agent waits in each fetch, without an end, for a service that does not
+    /// run.
     fn waits_in_fetches(&self) -> bool {
         self.name == "docker"
     }
@@ -286,7 +287,8 @@ impl Agent {
         Ok(answers)
     }
 
-    /// What a person would type at dbpmda: some of the agent's metrics, one by one and together.
+    /// A session of dbpmda, as a person would type it: some of the agent's metrics, one by one and
+    /// together.
     fn debug_script(&self, environment: &Environment, answers: &survey::Answers) -> String {
         let mut script = match self.form {
             Form::Dso => format!("open dso {} {}_init {}\n", self.file.display(), self.name, self.domain),
@@ -330,7 +332,7 @@ impl Agent {
         found.unwrap_or_else(|| "pmcd does not list it".to_owned())
     }
 
-    /// What is known of an agent that cannot start here, in better words than its last log line.
+    /// The reason why an agent cannot start here, in better words than its last log line.
     fn obstacle(&self) -> Option<&'static str> {
         Some(match (self.name.as_str(), self.form) {
             ("bcc", _) => "its default module, netproc, compiles a program for the running kernel",

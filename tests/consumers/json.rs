@@ -15,12 +15,12 @@ use libtest_mimic::Trial;
 use pcp_pmda_test::pcp::{self, Environment};
 use pcp_pmda_test::{Library, compare, is_root};
 
-/// How long an answer may take on a busy machine.
+/// The time that an answer may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const PROMPT: &str = "dbpmda> ";
 
-/// What the agent is told of its data.
+/// The description of the agent's data.
 const METADATA: &str = r#"{ "metrics": [
     { "name": "total", "type": "integer", "pointer": "/total" },
     { "name": "disks", "type": "array", "pointer": "/disks", "index": "/name", "metrics": [
@@ -163,7 +163,7 @@ impl Drop for Dialogue {
     }
 }
 
-/// What arrives from a pipe, until it is closed.
+/// The bytes of a pipe, until it is closed.
 fn read(mut pipe: ChildStdout) -> Receiver<Vec<u8>> {
     let (sender, receiver) = channel();
     thread::spawn(move || {

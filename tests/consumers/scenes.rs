@@ -1,6 +1,6 @@
-//! What happens around agents: they are killed, hang, are not ready, change their names; clients
+//! Events in an agent's life: agents are killed, hang, are not ready, change their names; clients
 //! load many of them into one process; a program is measured while it runs. Each scene is played on
-//! both libraries and must read the same.
+//! both libraries, and must read the same.
 
 use std::fmt::Write as _;
 use std::fs;

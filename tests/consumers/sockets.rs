@@ -15,10 +15,10 @@ use crate::survey;
 use pcp_pmda_test::pcp::{self, Environment};
 use pcp_pmda_test::{Library, compare};
 
-/// How long an agent may take to listen, or to end, on a busy machine.
+/// The time that an agent may take to listen, or to end, on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What dbpmda asks the sample agent.
+/// The requests of dbpmda to the agent sample.
 const QUESTIONS: &str = "getdesc on\nfetch sample.long.ten\nfetch sample.bin\ninstance 29.2\ntext sample.long.ten\n\
                          label domain\nchildren sample.long\npmid sample.long.ten\nname 29.0.11\nstatus\nclose\nquit\n";
 
@@ -81,7 +81,8 @@ impl Kind {
         Ok(address.port().to_string())
     }
 
-    /// Whether somebody listens there. A connection would tell, too, but the agent takes one only.
+    /// Returns whether a process listens at the address. A connection would tell, too, but the
+    /// agent takes only one.
     fn listens(self, address: &str) -> bool {
         let port = match self {
             Kind::Unix => return PathBuf::from(address).exists(),
@@ -109,7 +110,7 @@ impl Drop for Agent {
 }
 
 impl Agent {
-    /// How it ended, if it has.
+    /// Its end, if it has ended.
     fn end(&mut self) -> Option<String> {
         let status = self.0.try_wait().expect("our own child");
         status.map(|status| status.to_string())

@@ -1,5 +1,6 @@
-//! What agents find around them: the files, programs, variables and services of what they measure.
-//! Each stands in for the real thing with fixed answers, in the private directories of one run.
+//! The surroundings of agents: files, programs, variables and services of the things that they
+//! measure. Each stands in for the real thing with fixed answers, in the private directories of one
+//! run.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
@@ -33,7 +34,8 @@ pub fn lay_out(name: &str, environment: &mut Environment) {
     }
 }
 
-/// What the agent's Install script would ask for: arguments, and the files that they name.
+/// The answers to the questions of the agent's Install script: arguments, and the files that they
+/// name.
 pub fn arguments(agent: &str, environment: &Environment) -> String {
     let made = |name: &str, text: &str| file(environment, name, text).display().to_string();
     let port = || {

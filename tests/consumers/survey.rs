@@ -1,5 +1,5 @@
-//! What a client sees of an agent, as a map from question to answer, and the comparison of such
-//! maps by the C library and by ours: that of `pcp-pmda-rust compare`, with stores.
+//! A client's view of an agent, as a map from question to answer, and the comparison of such maps
+//! of the C library and of ours: that of `pcp-pmda-rust compare`, with stores.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,8 +12,8 @@ use pcp_pmda_rust_compare::survey::{self, Extent, Survey};
 use pcp_pmda_test::pcp::Pmcd;
 use pcp_pmda_test::{compile_c, profile_dir, root};
 
-/// How often a difference must show before it counts; one of values alone more often, as the
-/// comparison says.
+/// The number of rounds in which a difference must show before it counts; a difference of values
+/// alone needs more, as in the comparison.
 const ATTEMPTS: usize = 5;
 
 /// The survey of a local context, which only libpcp has; compiled once.

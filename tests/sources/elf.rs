@@ -1,4 +1,4 @@
-//! What a linker sees of a shared library: names, versions, what it needs.
+//! A linker's view of a shared library: its names, versions and needed libraries.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,7 +19,7 @@ pub struct Elf {
     pub soname: String,
     /// The libraries it asks for.
     pub needed: BTreeSet<String>,
-    /// What it exports.
+    /// The exported symbols.
     pub symbols: BTreeSet<Symbol>,
     /// The version nodes that it defines, each with its parents.
     pub nodes: BTreeMap<String, Vec<String>>,

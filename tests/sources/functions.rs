@@ -51,7 +51,7 @@ fn number(node: &str) -> (u32, u32) {
         .map_or((0, 0), |(major, minor)| (parse(major), parse(minor)))
 }
 
-/// How many C files below tests/c and tests/hostile name each function.
+/// The number of C files below tests/c and tests/hostile that name each function.
 fn named(nodes: &BTreeMap<String, String>) -> Result<BTreeMap<String, u32>, String> {
     let mut counts = BTreeMap::new();
     for file in ["tests/c", "tests/hostile"]
@@ -69,7 +69,7 @@ fn named(nodes: &BTreeMap<String, String>) -> Result<BTreeMap<String, u32>, Stri
     Ok(counts)
 }
 
-/// How many binaries of the package import each function.
+/// The number of binaries of the package that import each function.
 fn imported() -> BTreeMap<String, u32> {
     let mut counts = BTreeMap::new();
     for file in files(&pcp_pmda_test::pcp::home().join("root")) {

@@ -37,8 +37,8 @@ pub fn headers(src: &Path, capi: &Path) -> Vec<(&'static str, String)> {
     headers.into()
 }
 
-/// What the parameters of exported functions are in C. The views that `view!` declares say
-/// themselves what they point to.
+/// The C types of exported functions' parameters. Views that `view!` declares name their own C
+/// type.
 const PARAMETERS: [(&str, &str); 8] = [
     ("Option<CText<'_>>", "*const c_char"),
     ("Option<MutableText<'_>>", "*mut c_char"),
@@ -79,7 +79,7 @@ fn declarations(src: &Path, capi: &Path) -> Vec<Declaration> {
     bindings.write(&mut text);
     let text = String::from_utf8(text).expect("cbindgen writes UTF-8");
     let items = text.split("\n\n").map(str::trim).filter(|item| !item.is_empty());
-    // What capi/shim.c calls is hidden from everybody else.
+    // Functions that only capi/shim.c calls are hidden from everybody else.
     items
         .map(declaration)
         .filter(|item| !item.name.starts_with("pcp_pmda_"))
@@ -170,7 +170,7 @@ fn reserved_names(code: &str) -> String {
     parameter.replace_all(code, "${1}__$2$3").into_owned()
 }
 
-/// What is declared: `typedef struct NAME {`, `typedef int (*NAME)(`, `int NAME(`.
+/// The name of a declaration: `typedef struct NAME {`, `typedef int (*NAME)(`, `int NAME(`.
 fn name_of(code: &str) -> &str {
     let word = |text: &'static str| code.split_once(text).map(|(_, rest)| rest);
     let before = |code: &str| {
@@ -227,7 +227,7 @@ fn without_numbers(comment: &str) -> String {
     const NUMBER: &str = r"[A-Z]{1,5}-[0-9]+";
     const BETWEEN: &str = r"[,\n *toand]+";
     let list = format!("{NUMBER}(?:{BETWEEN}{NUMBER})*");
-    // What follows a number at the start of a line belongs to the line before.
+    // A text after a number at the start of a line belongs to the line before.
     let whole = Regex::new(&format!(r"(?:\n *\* +| )?\({list}\)")).expect("valid");
     let last = Regex::new(&format!(r"[,;] {list}\)")).expect("valid");
     let text = whole.replace_all(comment, "");

@@ -10,7 +10,7 @@ use pcp_pmda_test::{profile_dir, root};
 /// Our headers.
 pub const HEADERS: [&str; 2] = ["pmda.h", "pmdaroot.h"];
 
-/// What comes before.
+/// The line before it.
 pub const PMAPI: &str = "#include <pcp/pmapi.h>\n";
 /// All that is tested.
 pub const INCLUDES: &str = "#include <pcp/pmapi.h>\n#include <pcp/pmda.h>\n#include <pcp/pmdaroot.h>\n";
@@ -18,7 +18,7 @@ pub const INCLUDES: &str = "#include <pcp/pmapi.h>\n#include <pcp/pmda.h>\n#incl
 /// Whose headers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Headers {
-    /// Those of the package.
+    /// The headers of the package.
     Installed,
     /// Ours, in front of those.
     Ours,
@@ -52,7 +52,7 @@ pub fn compile(compiler: &str, headers: Headers, name: &str, text: &str, argumen
         .expect("a compiler is installed")
 }
 
-/// What a program has printed that must succeed.
+/// The output of a program that must succeed.
 pub fn succeeds(output: &Output) -> String {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     String::from_utf8_lossy(&output.stdout).into_owned()

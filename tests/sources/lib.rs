@@ -1,7 +1,6 @@
-//! What tests read from the sources, the headers and the finished files: symbols of an ELF file,
-//! arrows between source files, the headers that cbindgen writes. It is apart from `tests/support`
-//! because cbindgen and object take longer to compile than all that a C program needs to be run on
-//! both libraries.
+//! Readers of sources, headers and finished files for tests: symbols of an ELF file, arrows between
+//! source files, the headers that cbindgen writes. This crate is apart from `tests/support` because
+//! cbindgen and object take longer to compile than everything that `make try` needs.
 
 pub mod elf;
 pub mod generated;

@@ -9,7 +9,7 @@ use regex::bytes::Regex;
 
 use super::run::Outcome;
 
-/// Everything that a run shows: how it ended, its output, and its files with their contents.
+/// The picture of a run: its end, its output, and its files with their contents.
 pub fn picture(outcome: &Outcome, directory: &Path) -> String {
     let mut text = format!("end: {}\n", outcome.end);
     for (name, bytes) in [("stdout", &outcome.stdout), ("stderr", &outcome.stderr)] {
@@ -21,7 +21,7 @@ pub fn picture(outcome: &Outcome, directory: &Path) -> String {
     text
 }
 
-/// How the run of a picture ended: with a status, by a signal, or at the time limit.
+/// The end of a picture's run: with a status, by a signal, or at the time limit.
 #[must_use]
 pub fn end(picture: &str) -> String {
     let line = picture.lines().next().unwrap_or_default();

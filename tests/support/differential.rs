@@ -20,12 +20,12 @@ pub struct Difference {
     pub right: (&'static str, String),
 }
 
-/// What is wrong with a program.
+/// The fault of a program.
 #[derive(Debug)]
 pub enum Fault {
     /// The pictures differ.
     Different(Box<Difference>),
-    /// The comparison would prove nothing, or could not be made: why.
+    /// The reason why the comparison would prove nothing, or could not be made.
     Void(String),
 }
 

@@ -22,7 +22,7 @@ cplusplus { count 498:0:0 }
 
 /// One example, built outside of the repository.
 pub struct Example {
-    /// Where the agent is, and what its programs see.
+    /// The folders of the agent, and the variables of its programs.
     pub environment: Environment,
     namespace: PathBuf,
 }
@@ -92,7 +92,7 @@ impl Example {
     }
 }
 
-/// What dbpmda has shown: the commands in their order, each with its answer.
+/// The output of dbpmda: the commands in their order, each with its answer.
 pub struct Session {
     answers: Vec<(String, String)>,
     output: String,

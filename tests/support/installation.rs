@@ -94,7 +94,7 @@ pub fn expect_success(command: Command, what: &str) -> Outcome {
 
 /// An installation below a directory of its own: 90 MB, gone at the end of a test that passes.
 pub struct Installation {
-    /// What PREFIX named.
+    /// The value of PREFIX.
     pub prefix: PathBuf,
 }
 
@@ -114,7 +114,7 @@ impl Installation {
         Installation { prefix }
     }
 
-    /// Where the libraries are.
+    /// The folder of the libraries.
     pub fn libraries(&self) -> PathBuf {
         self.prefix.join("lib/pcp-pmda-rust")
     }

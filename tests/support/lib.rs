@@ -1,6 +1,6 @@
-//! What the tests and benchmarks share: where the two libraries are, which C programs there are,
-//! how one is compiled and run, and a private PCP. The program of this crate (`cli.rs`) runs the
-//! same under tools that watch memory.
+//! Helpers of the tests and benchmarks: the two libraries, the list of C programs, how to compile
+//! and run one, and a private PCP. The program of this crate (`cli.rs`) runs the same under tools
+//! that watch memory.
 
 pub mod compare;
 pub mod differential;
@@ -45,7 +45,7 @@ pub fn rust_files(folder: &str) -> Vec<(String, String)> {
     list
 }
 
-/// Whether this process may become another user.
+/// Returns whether this process may become another user.
 pub fn is_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|process| process.uid() == 0)
 }

@@ -19,17 +19,18 @@ use super::run::{Outcome, bounded, private};
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// How many of an agent's metrics are asked for.
+/// The number of an agent's metrics that are asked for.
 const METRICS: usize = 12;
 
-/// What valgrind says of a run, its children included.
+/// Valgrind's report about a run, its children included.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
     /// Blocks that are definitely lost.
     pub definite: u32,
     /// Blocks that are possibly lost.
     pub possible: u32,
-    /// Memory errors: accesses to what is not there, decisions on what was never written.
+    /// Memory errors: accesses to memory that is not allocated, decisions on memory that was never
+    /// written.
     pub errors: u32,
     /// The lines before valgrind's summaries: errors, and warnings such as that of a system call
     /// that valgrind does not know. Addresses are `#`, and stacks are left out.
@@ -84,7 +85,7 @@ impl Counts {
     }
 }
 
-/// What a tool has reported in a directory, a file for each process.
+/// The reports of a tool in a directory, a file for each process.
 pub(super) fn reports(directory: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries
@@ -190,7 +191,7 @@ pub struct Dso {
     name_space: PathBuf,
 }
 
-/// Who opens an agent.
+/// The program that opens an agent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Opener {
     /// dbpmda, which unloads it as well.

@@ -17,10 +17,10 @@ pub use super::run::kill;
 use super::run::{Outcome, bounded, kill_group};
 use super::{Library, is_root, profile_dir};
 
-/// How long pmcd may take to start its agents; slow ones (Python) need some seconds on a busy
+/// The time that pmcd may take to start its agents; slow ones (Python) need some seconds on a busy
 /// machine.
 const START: Duration = Duration::from_secs(60);
-/// How long pmcd may take to end after it was asked to.
+/// The time that pmcd may take to end after it was asked to.
 const STOP: Duration = Duration::from_secs(20);
 
 /// The directory that `make setup` has filled.
@@ -40,8 +40,8 @@ pub fn agent(name: &str) -> PathBuf {
     installed("var/lib/pcp/pmdas").join(name)
 }
 
-/// What makes an agent believe that it becomes the user pcp, which is whoever runs the tests: an
-/// ordinary user may not even set the groups that it has.
+/// The preloaded object that makes an agent believe that it becomes the user pcp, while it stays
+/// the user who runs the tests: an ordinary user may not even set the groups that it has.
 fn preloaded() -> &'static str {
     if is_root() {
         "libnss_wrapper.so"
@@ -332,7 +332,7 @@ impl Pmcd<'_> {
         ))
     }
 
-    /// What pmcd has logged so far.
+    /// The lines that pmcd has logged so far.
     pub fn log(&self) -> String {
         fs::read(&self.log).map_or_else(|_| String::new(), |bytes| String::from_utf8_lossy(&bytes).into_owned())
     }

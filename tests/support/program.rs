@@ -26,7 +26,7 @@ pub enum Course {
 }
 
 impl Course {
-    /// What a test is to do: little, or all with `HOSTILE=full`.
+    /// The amount of a test's work: little, or all with `HOSTILE=full`.
     #[must_use]
     pub fn of_environment() -> Course {
         let full = std::env::var_os("HOSTILE").is_some_and(|value| value == "full");
@@ -60,15 +60,16 @@ const HOSTILE: [(&str, [Option<&str>; 4]); 15] = [
     ("waits", [Some(""), Some(""), None, None]),
 ];
 
-/// How much a program of tests/hostile does in this course; None if it has no part in it.
+/// The amount of a hostile program's work in this course; `None` if the course leaves the program
+/// out.
 #[must_use]
 pub fn amount(name: &str, course: Course) -> Option<&'static str> {
     let row = HOSTILE.iter().find(|(known, _)| *known == name);
     row.and_then(|(_, amounts)| amounts[course as usize])
 }
 
-/// Whether a library was linked with `-Wl,-Bsymbolic-functions`, as Ubuntu's packages are: then its
-/// functions find each other inside of the file, and the dynamic linker is not asked.
+/// Returns whether a library was linked with `-Wl,-Bsymbolic-functions`, as Ubuntu's packages are:
+/// then its functions find each other inside of the file, and the dynamic linker is not asked.
 fn is_bound_to_itself(library: &Path) -> bool {
     let bytes = fs::read(library).expect("the library");
     let file = object::File::parse(&*bytes).expect("an ELF file");
@@ -113,15 +114,15 @@ impl Program {
         self.name.strip_prefix("c/").unwrap_or(&self.name)
     }
 
-    /// Whether the C library comes through it: it is not run where a comment says so, and hostile
-    /// calls are for ours.
+    /// Returns whether the C library survives the program: a comment may say that it is not run,
+    /// and hostile calls are for ours.
     #[must_use]
     pub fn suits_the_c_library(&self) -> bool {
         !self.text.contains("c-library: not run,") && !self.name.starts_with("hostile/")
     }
 
-    /// Whether a comment says that the libraries differ here: with this generation of PCP, on this
-    /// architecture, or as this distribution has linked the C library.
+    /// Returns whether a comment says that the libraries differ here: with this generation of PCP,
+    /// on this architecture, or as this distribution has linked the C library.
     #[must_use]
     pub fn differs_here(&self) -> bool {
         let says = |what: &str| self.text.contains(&format!("differs {what}:"));
@@ -130,7 +131,7 @@ impl Program {
             || says("with -Bsymbolic-functions") && is_bound_to_itself(&Library::C.file())
     }
 
-    /// Whether a comment says that the C library does not have the defect here: as of PCP 7
+    /// Returns whether a comment says that the C library does not have the defect here: as of PCP 7
     /// (`seven`), or on this architecture.
     #[must_use]
     pub fn is_right_in_the_c_library(&self, seven: bool) -> bool {

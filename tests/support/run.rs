@@ -12,14 +12,14 @@ use std::time::{Duration, Instant};
 
 use super::Library;
 
-/// What a program did.
+/// The outcome of a program.
 #[derive(Debug)]
 pub struct Outcome {
     /// Exit code, signal, or that it ran too long.
     pub end: String,
-    /// What it wrote to stdout.
+    /// Its stdout.
     pub stdout: Vec<u8>,
-    /// What it wrote to stderr.
+    /// Its stderr.
     pub stderr: Vec<u8>,
 }
 
@@ -36,12 +36,12 @@ pub fn command(program: &Path) -> Command {
     command
 }
 
-/// Whether programs run below an emulator.
+/// Returns whether programs run below an emulator.
 pub fn is_emulated() -> bool {
     env::var("TEST_RUNNER").is_ok_and(|runner| !runner.trim().is_empty())
 }
 
-/// How long a program may take that takes `usual` on a machine of its own: an emulator is slower.
+/// The time limit of a program that takes `usual` on a machine of its own: an emulator is slower.
 pub fn patience(usual: Duration) -> Duration {
     if is_emulated() { usual * 10 } else { usual }
 }
@@ -135,7 +135,7 @@ pub fn kill_group(pid: u32) {
     signal_group(pid, libc::SIGKILL);
 }
 
-/// What programs write has the modes that the expected pictures show, whoever runs the tests.
+/// Files that programs write have the modes of the expected pictures, whoever runs the tests.
 #[allow(unsafe_code, reason = "std has no way to set the umask")]
 fn usual_umask() {
     // SAFETY: umask takes a number, always succeeds, and has no memory effects.

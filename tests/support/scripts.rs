@@ -23,7 +23,7 @@ const PMCD: &str = r#"set -e
 pmcd_wait -t 20
 "#;
 
-/// What a pmcd that is to be restarted says instead: the scripts do that only if they find none.
+/// The output in place of a restart of pmcd: the scripts restart a pmcd only if none runs.
 pub const RESTARTED: &str = "pmcd was to be restarted";
 
 /// A PCP with a name space that the scripts may change, a pmcd that has no agent but its own, and

@@ -17,7 +17,7 @@ use super::{Library, relink, root};
 
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// How long valgrind may take to tell what it has seen of a daemon that has ended.
+/// The time that valgrind may take for its report about a daemon that has ended.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An agent, and what there is to ask for.
@@ -56,7 +56,7 @@ pub const TOURS: [Tour; 3] = [
     },
 ];
 
-/// How an agent runs.
+/// The form in which an agent runs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// In dbpmda.
@@ -65,7 +65,7 @@ pub enum Form {
     Daemon,
 }
 
-/// What watches.
+/// The tool that watches the agent.
 #[derive(Clone, Copy, Debug)]
 pub enum Tool<'l> {
     /// valgrind, on one of the libraries.
@@ -186,7 +186,7 @@ impl Tour {
         Ok((dso, daemon))
     }
 
-    /// What dbpmda is told.
+    /// The requests of dbpmda.
     fn requests(&self, form: Form) -> String {
         let (domain, cluster, name) = (self.domain, self.cluster, self.name);
         let mut script = "getdesc on\nstatus\n".to_owned();

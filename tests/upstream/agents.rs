@@ -9,7 +9,7 @@ use pcp_pmda_test::Library;
 use pcp_pmda_test::pcp::Environment;
 use pcp_pmda_test::run::bounded;
 
-/// How pmcd gets at an agent.
+/// The way by which pmcd reaches an agent.
 #[derive(Clone, Copy)]
 enum Form {
     Dso,
@@ -25,7 +25,7 @@ struct Agent {
     file: &'static str,
     /// The name space in the agent's directory; scripts print theirs.
     names: &'static str,
-    /// That of compiled agents; scripts print theirs.
+    /// The domain of a compiled agent; scripts print theirs.
     domain: u32,
 }
 

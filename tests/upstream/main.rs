@@ -14,7 +14,7 @@ mod programs;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How long a program may take on a busy machine.
+/// The time that a program may take on a busy machine.
 const LIMIT: Duration = Duration::from_secs(60);
 
 /// A file of the unpacked package.

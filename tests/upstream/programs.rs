@@ -11,10 +11,10 @@ use pcp_pmda_test::memory::{Counts, below_valgrind};
 use pcp_pmda_test::run::bounded;
 use pcp_pmda_test::{Library, compare, profile_dir};
 
-/// How many times longer a program may take below valgrind.
+/// The factor by which a program may take longer below valgrind.
 const SLOWER: u32 = 30;
 
-/// What a test does, one step after the other.
+/// A step of a test.
 enum Step<'a> {
     /// Writes a file of the instance cache, as one that was there before.
     Cache(&'a str, &'a str),
@@ -43,12 +43,12 @@ fn words(line: &str) -> Vec<String> {
     found.map(|word| word.as_str().trim_matches('\'').to_owned()).collect()
 }
 
-/// Whether the programs run below valgrind.
+/// Returns whether the programs run below valgrind.
 fn is_watched() -> bool {
     env::var_os("UPSTREAM").is_some_and(|course| course == "memcheck")
 }
 
-/// Where valgrind writes what it reports of a test on one library.
+/// The directory of valgrind's reports about a test on one library.
 fn reports(test: &str, library: Library) -> PathBuf {
     profile_dir()
         .join("test-upstream")
@@ -56,7 +56,7 @@ fn reports(test: &str, library: Library) -> PathBuf {
         .join(format!("{library:?}.valgrind"))
 }
 
-/// What the steps show on one library: output and files after each.
+/// The pictures of the steps on one library: output and files after each.
 fn play(program: &Path, test: &str, steps: &[Step<'_>], library: Library) -> String {
     let directory = profile_dir()
         .join("test-upstream")

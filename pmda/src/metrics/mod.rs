@@ -267,7 +267,8 @@ impl<S> Metrics<S> {
         if !is_name(name) {
             self.problem(format!("names below \"{name}\": {NAME_RULE}"));
         } else if let Some(metric) = self.table.at_or_above(name) {
-            let text = format!("metric {metric}: no name can be below a metric, so names below {name} cannot be dynamic");
+            let text =
+                format!("metric {metric}: no name can be below a metric, so names below {name} cannot be dynamic");
             self.problem(text);
         } else {
             self.dynamic_below.insert(name.to_owned());

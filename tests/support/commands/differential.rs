@@ -66,7 +66,7 @@ fn show(program: &Program, fault: &Fault) -> Result<(), String> {
     diff.args(["--width", &width]).args(&pictures);
     let output = diff.output().map_err(|error| format!("diff: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
-    // How they ended is said above.
+    // The lines above have the ends.
     let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("end: ")).collect();
     lines.iter().take(LINES).for_each(|line| println!("{line}"));
     let more = match lines.len().saturating_sub(LINES) {

@@ -89,7 +89,7 @@ pub fn run(names: &[String]) -> Result<(), String> {
             continue;
         };
         let hostile = program.name.starts_with("hostile/");
-        // What the C library does in the hands of these says nothing.
+        // For these programs the C library is no measure.
         let alone = hostile || program.name.starts_with("c/fixed/");
         let c = program
             .suits_the_c_library()
@@ -97,7 +97,7 @@ pub fn run(names: &[String]) -> Result<(), String> {
         let measure = c
             .filter(|(outcome, _)| outcome.end == end.end)
             .and_then(|(_, counts)| counts);
-        // Where the C library has a defect, it may stop before ours does, so valgrind says less of it.
+        // At a defect the C library may stop earlier than ours, so valgrind has fewer reports about it.
         let whole = !alone || program.is_right_in_the_c_library(release() >= [7, 0, 0]);
         let good = match &measure {
             Some(c) if alone => {

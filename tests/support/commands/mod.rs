@@ -1,4 +1,4 @@
-//! What this program can do, a module for each command.
+//! The commands of this program, a module for each.
 
 pub mod asan;
 pub mod differential;
@@ -72,7 +72,7 @@ fn sanitized(tool: &str, flags: &str) -> Result<PathBuf, String> {
     Ok(library)
 }
 
-/// What a command has written to its stdout; it must succeed.
+/// The stdout of a command, which must succeed.
 fn said(program: &str, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new(program).args(arguments).output();
     let output = output.map_err(|error| format!("{program}: {error}"))?;
@@ -88,7 +88,7 @@ fn fresh(directory: &Path) -> Result<(), String> {
     fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))
 }
 
-/// Whether a directory has files whose names begin so.
+/// Returns whether a directory has files whose names begin with this text.
 fn has_files(directory: &Path, start: &str) -> bool {
     let mut entries = fs::read_dir(directory).into_iter().flatten().flatten();
     entries.any(|entry| entry.file_name().to_string_lossy().starts_with(start))

@@ -30,11 +30,11 @@ struct Mount {
     device: String,
     kind: String,
     options: String,
-    /// Whether something is mounted there, and how full it is.
+    /// The space of the file system; `None` if nothing is mounted.
     space: Option<Space>,
 }
 
-/// What the kernel says of a file system; sizes in Kbyte.
+/// The kernel's figures about a file system; sizes in Kbyte.
 struct Space {
     capacity: u64,
     used: u64,
@@ -112,7 +112,7 @@ impl Mounts {
         let table = fs::read_to_string("/proc/mounts")?;
         let entries: Vec<[String; 4]> = table.lines().filter_map(entry).collect();
         for mount in self.mounts.rows_mut() {
-            // What was mounted last hides what is below it.
+            // The last mount hides earlier ones at the same path.
             match entries.iter().rev().find(|[_, path, ..]| *path == mount.path) {
                 Some([device, path, kind, options]) => {
                     (mount.device, mount.kind, mount.options) = (device.clone(), kind.clone(), options.clone());
@@ -162,7 +162,7 @@ impl Mount {
         }
     }
 
-    /// Something of its space, if it is mounted.
+    /// A figure of its space, if it is mounted.
     fn of<V>(&self, value: impl Fn(&Space) -> V) -> Option<V> {
         self.space.as_ref().map(value)
     }

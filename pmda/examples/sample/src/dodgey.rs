@@ -10,7 +10,7 @@ use crate::{Sample, Shared, anybody};
 /// The serial of the instance domain.
 const DODGEY: u32 = 6;
 
-/// What a client asks the domain to do, and what it does.
+/// The behaviour that a client has chosen for the domain.
 pub struct Dodgey {
     rows: Indom<Row>,
     /// Up to 0: the error that the metric has. Up to 5: the number of instances that it shows.
@@ -20,7 +20,7 @@ pub struct Dodgey {
     shared: Rc<Shared>,
 }
 
-/// What the instances see of it.
+/// The part of it that the instances see.
 struct State {
     /// As the control, for the present.
     now: Cell<i32>,

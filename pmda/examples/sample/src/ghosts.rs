@@ -26,7 +26,7 @@ const ALL: [(&str, &str); 8] = [
 /// The ghosts that can be seen.
 pub struct Ghosts {
     rows: Indom<Ghost>,
-    /// How many; below 0 none of their metrics is there, either.
+    /// The number of visible ghosts; below 0 their metrics are missing, too.
     visible: i32,
     are_declared: bool,
     /// The number of fetches, in a cycle of 24.
@@ -38,7 +38,7 @@ struct Ghost {
     inst: u32,
     name: &'static str,
     origin: &'static str,
-    /// That of the present fetch.
+    /// The state of the present fetch.
     state: u32,
 }
 

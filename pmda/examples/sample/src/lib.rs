@@ -57,12 +57,12 @@ pub struct Sample {
     procs: procs::Procs,
 }
 
-/// What the instances of several domains share with the agent.
+/// The data that the instances of several domains share with the agent.
 struct Shared {
     /// When the agent has started.
     start: SystemTime,
     random: Random,
-    /// The counter behind `colour` and `mirage`.
+    /// The counter of `colour` and `mirage`.
     saw: Cell<i32>,
     /// A client has asked for a value of `mirage`.
     is_mirage_wanted: Cell<bool>,

@@ -1,5 +1,5 @@
-//! Tasks of tokio behind an agent: one accepts connections of a unix socket, one for each connection
-//! reads lines such as `temperature 21.5`. What they read becomes values, one for each name.
+//! An agent with tasks of tokio: one accepts connections of a unix socket, one for each connection
+//! reads lines such as `temperature 21.5`. The lines become values, one for each name.
 //!
 //! The agent itself waits for nothing. Its runtime has one thread, whose tasks send what they have
 //! read and wake the agent, which takes it in [`Agent::woken`]: at once in a daemon, before the next
@@ -40,7 +40,7 @@ pub struct Tasks {
     socket: PathBuf,
 }
 
-/// What a task has read.
+/// A reading of a task.
 struct Reading {
     name: String,
     value: f64,
@@ -54,7 +54,7 @@ struct Sender {
 }
 
 impl Sender {
-    /// Hands a reading on. Returns false when the agent has gone.
+    /// Hands a reading on. Returns false when the agent has ended.
     fn send(&self, reading: Reading) -> bool {
         match self.readings.try_send(reading) {
             Ok(()) => self.waker.wake(),
@@ -132,7 +132,7 @@ impl Agent for Tasks {
             Some(socket) => PathBuf::from(socket),
             None => PathBuf::from(folder()?).join("tasks.socket"),
         };
-        // That of an agent that was killed.
+        // Removes the socket of an agent that was killed.
         match fs::remove_file(&socket) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
             _ => {}
@@ -185,7 +185,7 @@ impl Drop for Tasks {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_timeout(Duration::from_secs(1));
         }
-        // It may have been removed already.
+        // The socket may have been removed already.
         let _ = fs::remove_file(&self.socket);
     }
 }

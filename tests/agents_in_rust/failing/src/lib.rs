@@ -12,7 +12,7 @@ pub struct Failing {
     rows: Indom<u32>,
 }
 
-/// What is thrown, and throws something itself when it goes.
+/// The payload of a panic, which panics itself when it is dropped.
 struct Bomb;
 
 impl Drop for Bomb {
