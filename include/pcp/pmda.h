@@ -140,7 +140,7 @@ typedef struct pmdaExt {
     int e_nmetrics;
     /* Number of classic instance domains. */
     int e_nindoms;
-    /* Handle of the help database, negative when there is none. */
+    /* Handle of the help database, negative for none. */
     int e_help;
     /* The profile received last. */
     pmProfile *e_prof;
@@ -465,7 +465,7 @@ PMDA_CALL extern int pmdaGetOpt(int __argc, char *const *__argv, const char *__o
 PMDA_CALL extern void pmdaUsageMessage(pmdaOptions *__opts);
 
 /*
- * Adds PMDA_EXT_* flags to an agent; there is no way to take one away.
+ * Adds PMDA_EXT_* flags to an agent; no function takes a flag away.
  *
  * Pointers:
  * dispatch is NULL or a dispatch table that pmdaDaemon or pmdaDSO has set up.
@@ -621,7 +621,7 @@ PMDA_CALL extern void pmdaSetEndContextCallBack(pmdaInterface *__dispatch, pmdaE
 PMDA_CALL extern void pmdaSetLabelCallBack(pmdaInterface *__dispatch, pmdaLabelCallBack __callback);
 
 /*
- * Reads one PDU and serves it. No byte behind the PDU is read, since the agent may wait on the
+ * Reads one PDU and serves it. No byte after the PDU is read, since the agent may wait on the
  * descriptor.
  *
  * Returns:
@@ -709,8 +709,8 @@ PMDA_CALL extern int pmdaInstance(pmInDom __indom, int __inst, char *__name, pmI
 PMDA_CALL extern int pmdaLabel(int __ident, int __kind, pmLabelSet **__lpp, pmdaExt *__pmda);
 
 /*
- * Stores the profile in the extension, for the fetches to come: the default method for profiles.
- * The profile stays the caller's.
+ * Stores the profile in the extension, for later fetches: the default method for profiles. The
+ * profile stays the caller's.
  *
  * Returns:
  * 0; -EINVAL when pmda is NULL; -ENOMEM.
@@ -886,7 +886,7 @@ typedef int (*pmdaUpdateText)(struct pmdaExt*, pmID, int, char**);
 /* Fills in the second metric, a copy of the first one with the given number. */
 typedef void (*pmdaUpdateMetric)(struct pmdaMetric*, struct pmdaMetric*, int);
 
-/* Tells how many metrics there are to copy, and how many copies of each. */
+/* Tells how many metrics are to be copied, and how many copies of each. */
 typedef void (*pmdaCountMetrics)(int*, int*);
 
 /*
@@ -899,8 +899,8 @@ typedef void (*pmdaCountMetrics)(int*, int*);
  * Pointers:
  * prefix is NULL or a C string; metrics is NULL or has nmetrics entries that are never
  * freed. The callbacks may be called for as long as the process runs, and do what their types say:
- * update stores NULL or a tree at the place that it gets, which stays valid for as long as it is
- * there.
+ * update stores NULL or a tree at the place that it gets; the tree stays valid for as long as it
+ * is stored there.
  */
 PMDA_CALL extern void pmdaDynamicPMNS(const char *__prefix, int *__clusters, int __nclusters,
         pmdaUpdatePMNS __update, pmdaUpdateText __text, pmdaUpdateMetric __metric, pmdaCountMetrics __counts,
@@ -966,9 +966,9 @@ PMDA_CALL extern pmdaNameSpace *pmdaDynamicLookupPMID(pmdaExt *__pmda, pmID __pm
 PMDA_CALL extern int pmdaDynamicLookupText(pmID __pmid, int __type, char **__buf, pmdaExt *__pmda);
 
 /*
- * Makes a new metric table for an agent: the metrics of the first registration, and behind them
- * the copies that the registrations ask for. The table belongs to the library, which frees it when
- * the agent gets another one.
+ * Makes a new metric table for an agent: the metrics of the first registration, followed by the
+ * copies that the registrations ask for. The table belongs to the library, which frees it when the
+ * agent gets another one.
  *
  * Pointers:
  * pmda is NULL or valid; what was registered, and the trees that the callbacks give, are valid.
@@ -1098,8 +1098,8 @@ PMDA_CALL extern int pmdaTreeChildren(pmdaNameSpace *__tree, const char *__name,
  * PMDA_CACHE_CULL).
  *
  * Returns:
- * The id of the instance; PM_ERR_INST if it is not there and not to be added, -EINVAL if only
- * its short name is known, or for other flags, PM_ERR_GENERIC without a name or a free id,
+ * The id of the instance; PM_ERR_INST if it does not exist and is not to be added, -EINVAL if
+ * only its short name is known, or for other flags, PM_ERR_GENERIC without a name or a free id,
  * PM_ERR_INDOM for PM_INDOM_NULL.
  *
  * Pointers:
@@ -1554,14 +1554,14 @@ PMDA_CALL extern int pmdaEventEndClient(int __context);
 PMDA_CALL extern int pmdaEventClients(pmAtomValue *__avp);
 
 /*
- * Installs a filter for a client and a queue, and grants access; the filter before it is released. A NULL filter clears it.
+ * Installs a filter for a client and a queue, and grants access; an earlier filter is released. A NULL filter clears it.
  *
  * Returns:
  * 0; -EINVAL for an unknown client or queue, or a filter without apply.
  *
  * Pointers:
- * apply and release may be called with filter until it is replaced or the client or queue
- * has gone.
+ * apply and release may be called with filter until the filter is replaced, or the client or
+ * queue is removed.
  */
 PMDA_CALL extern int pmdaEventSetFilter(int __context, int __handle, void *__filter,
         pmdaEventApplyFilterCallBack __apply, pmdaEventReleaseFilterCallBack __release);
