@@ -116,7 +116,7 @@ fn each_part_has_a_row() {
         assert!(has_row, "no row has a command for {}", program.name);
     }
     for entry in fs::read_dir(root().join("src")).expect("the sources") {
-        let name = entry.expect("readable").file_name().display().to_string();
+        let name = entry.expect("readable").file_name().to_string_lossy().into_owned();
         assert!(
             name == "lib.rs" || table.contains(&format!("`src/{name}`")),
             "no row has src/{name}"
