@@ -604,7 +604,9 @@ fn an_agent_that_stays_root() {
     assert_eq!(fetch(&mut started, 3), ["for root\n\0", "0"]);
     started.end();
 
-    let started = Started::new(&environment, "staying", &["-U", "nobody"], &[secret]);
+    // It changes its user after the handshake, before its first reply.
+    let mut started = Started::new(&environment, "staying", &["-U", "nobody"], &[secret]);
+    assert_eq!(fetch(&mut started, 3), ["0", "65534"]);
     started.assert_user("nobody");
     started.end();
 }
