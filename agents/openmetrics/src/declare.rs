@@ -113,6 +113,7 @@ fn text(line: &str) -> String {
 impl OpenMetrics {
     /// Declares what is new.
     pub(crate) fn declare(&mut self, m: &mut Metrics<OpenMetrics>) {
+        let has_free_names = !self.changes.removed.is_empty() || !self.changes.gone.is_empty();
         for name in std::mem::take(&mut self.changes.removed) {
             m.remove(&name);
         }
@@ -134,9 +135,13 @@ impl OpenMetrics {
         }
         let forgets = self.generation().forgets();
         let mut metrics = std::mem::take(&mut self.changes.metrics);
+        if has_free_names {
+            metrics.extend(self.refused_metrics());
+        }
         // Of two sources that have one name, such as `b:c` of `a` and `c` of `a.b`, the older one
         // keeps it, whichever document came first.
         metrics.sort_unstable();
+        metrics.dedup();
         for (cluster, index) in metrics {
             let Some(source) = self.source_mut(cluster) else {
                 continue;
@@ -148,7 +153,9 @@ impl OpenMetrics {
                     // A metric is declared once, and the declaration keeps the help text.
                     metric.help = String::new();
                 }
-                if !is_declared {
+                if is_declared {
+                    metric.is_refused = false;
+                } else {
                     source.refuse_name(index);
                     self.show_status(cluster);
                 }
@@ -185,6 +192,8 @@ fn declare(m: &mut Metrics<OpenMetrics>, metric: &mut Metric, index: usize, clus
     };
     match declared {
         Ok(number) => metric.declared = Some(number),
+        // As long as that is so, it is said once.
+        Err(_) if metric.is_refused => {}
         Err(problem) => {
             let root = m.root();
             log::error!("Cannot add metric {root}.{name} ({cluster}.{item}): {problem}");

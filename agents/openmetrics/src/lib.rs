@@ -19,8 +19,10 @@ mod fetch;
 mod generation;
 mod headroom;
 mod limits;
+mod log_share;
 mod model;
 mod options;
+mod processor_time;
 mod sources;
 mod state;
 #[cfg(test)]

@@ -71,6 +71,10 @@ pub const COOKIE: usize = 4096;
 /// The most labels of a sample: each takes ten times the bytes that it has in a line.
 pub const SAMPLE_LABELS: usize = 1024;
 
+/// The longest comment that describes samples, in bytes: it is read again for each new metric below
+/// it, of which a document may have a thousand.
+pub const COMMENT: usize = 16 << 10;
+
 /// The most codings of a document, and the most parts that gzip has packed one by one: each is
 /// unpacked, whoever waits for it.
 pub const CODINGS: usize = 5;
@@ -80,6 +84,10 @@ pub const PARTS: usize = 4096;
 /// The time in which a request takes documents: they are read one by one, and pmcd gives up an
 /// agent that does not answer for five seconds.
 pub const TAKES: Duration = Duration::from_secs(3);
+
+/// The time of the processor for which one document is read; what it has beyond that is lost. The
+/// known series of the next one are read much faster than new ones.
+pub const READS: Duration = Duration::from_secs(1);
 
 /// A document of more bytes is read when those of the other sources have been.
 pub const LARGE: usize = 1 << 20;

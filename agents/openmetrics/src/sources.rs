@@ -83,7 +83,7 @@ pub struct Folder {
     /// The time at which it was read.
     read_at: Duration,
     was_read: bool,
-    /// Folders that cannot be read, each logged once.
+    /// Folders that cannot be read now, each of which the log has named.
     unreadable: HashSet<PathBuf>,
 }
 
@@ -115,9 +115,8 @@ impl Folder {
         let mut files = Vec::new();
         let path = self.path.clone();
         self.read(&path, 0, &mut files);
-        if let (Err(error), false) = (fs::read_dir(&self.path), self.was_read) {
-            log::error!("cannot read {}: {error}", self.path.display());
-        }
+        let (unreadable, folders) = (&mut self.unreadable, &self.folders);
+        unreadable.retain(|folder| folders.contains_key(folder));
         // A folder that had just changed is read twice, in case that it changes once more.
         let is_news = !self.was_read || (&before.0, &before.1) != (&self.folders, &self.files);
         self.was_read = true;
@@ -145,9 +144,12 @@ impl Folder {
     fn read(&mut self, folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
         self.folders.insert(folder.to_owned(), Changed::at(folder));
         let entries = match fs::read_dir(folder) {
-            Ok(entries) => entries,
+            Ok(entries) => {
+                self.unreadable.remove(folder);
+                entries
+            }
             Err(error) => {
-                if depth > 0 && self.unreadable.insert(folder.to_owned()) {
+                if self.unreadable.insert(folder.to_owned()) {
                     log::error!(
                         "cannot read {}: {error}; sources below it are ignored",
                         folder.display()
@@ -326,18 +328,29 @@ mod tests {
         assert_eq!(names(&files), [(&*(name + "last"), Kind::Url)]);
     }
 
-    /// A folder below that cannot be read is named once; the one at the top is named elsewhere.
+    /// A folder that cannot be read is named once, at the top or below, and again when it could be read
+    /// meanwhile.
     #[test]
     fn folders_that_cannot_be_read() {
         let directory = tempfile::tempdir().expect("a directory");
+        let top = directory.path().join("config.d");
+        let mut folder = Folder::new(&top, true);
+        let mut read = |is_there: bool| {
+            if is_there {
+                fs::create_dir(&top).expect("made");
+            } else {
+                drop(fs::remove_dir(&top));
+            }
+            assert_eq!(folder.changed(false, "openmetrics"), Some(Vec::new()));
+            folder.unreadable.len()
+        };
+        assert_eq!([false, true, false, true].map(&mut read), [1, 0, 1, 0]);
         let missing = directory.path().join("missing");
-        let mut folder = Folder::new(directory.path(), true);
-        let mut files = Vec::new();
-        folder.read(&missing, 0, &mut files);
-        assert!(folder.unreadable.is_empty());
-        folder.read(&missing, 1, &mut files);
-        folder.read(&missing, 2, &mut files);
-        assert!(folder.unreadable.contains(&missing) && files.is_empty());
+        folder.read(&missing, 1, &mut Vec::new());
+        assert!(folder.unreadable.contains(&missing));
+        fs::write(top.join("x.url"), "").expect("written");
+        folder.changed(false, "openmetrics").expect("it has changed");
+        assert!(folder.unreadable.is_empty(), "it is none of the folders any more");
     }
 
     #[test]

@@ -167,6 +167,12 @@ impl OpenMetrics {
         self.sources.get_mut(&cluster)
     }
 
+    /// The metrics whose names others have, by source and index.
+    pub(crate) fn refused_metrics(&self) -> impl Iterator<Item = (u32, usize)> {
+        let sources = self.sources.values();
+        sources.flat_map(|source| source.refused().map(|index| (source.cluster, index)))
+    }
+
     /// The instances of a metric, by its source and index; none without it.
     pub(crate) fn rows(&mut self, cluster: u32, index: usize) -> &mut Indom<Row> {
         let source = self.sources.get_mut(&cluster);
@@ -276,6 +282,13 @@ impl OpenMetrics {
     fn count(&mut self, cluster: u32, count: impl Fn(&mut Status)) {
         for cluster in [cluster, 0] {
             self.status(cluster).into_iter().for_each(&count);
+        }
+    }
+
+    /// Writes into the log what a source has provoked.
+    fn tell(&mut self, cluster: u32, text: &str) {
+        if let Some(source) = self.sources.get_mut(&cluster) {
+            source.tell(text);
         }
     }
 

@@ -14,6 +14,7 @@ use crate::OpenMetrics;
 
 mod failing;
 mod forget;
+mod hostile;
 mod labels;
 mod lines;
 mod many;
@@ -420,6 +421,14 @@ fn another_root() {
         names.iter().all(|name| name.starts_with("mine.control.")) && names.len() == 11,
         "{names:?}"
     );
+    let host = Host::new();
+    host.page_with("a", "x 1\ngo_x 1\n", "FILTER: EXCLUDE METRIC go_\n");
+    let start = Harness::<OpenMetrics>::builder().option("root", "mine");
+    let start = start.option("config", host.at("config.d").display().to_string());
+    let mut pmcd = start.start().expect("it starts");
+    pmcd.fetch("mine.a.x").expect("a value");
+    let log = pmcd.log();
+    assert!(log.contains("Metric mine.a.go_x excluded by config filters"), "{log}");
     for wrong in [("timeout", "soon"), ("root", ""), ("root", "a b")] {
         assert!(
             Harness::<OpenMetrics>::builder()

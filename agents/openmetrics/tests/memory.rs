@@ -41,16 +41,18 @@ type Document = fn(usize) -> String;
 /// Series that nobody has seen before, in each round.
 fn new_series(round: usize) -> String {
     let mut text = String::from("tick 1\n");
-    for series in 0..40_000 {
-        let _ = writeln!(text, "series{{round=\"{round}\",x=\"{series}\"}} 1");
+    let pad = "x".repeat(400);
+    for series in 0..8_000 {
+        let _ = writeln!(text, "series{{round=\"{round}\",x=\"{series}{pad}\"}} 1");
     }
     text
 }
 
-/// Metrics whose help texts are as long as a document may be, nearly.
+/// Metrics whose help texts are as long as they may be, others in each round.
 fn long_help(round: usize) -> String {
-    let help = "x\\n".repeat(2 << 20);
-    format!("tick 1\n# HELP help{round} {help}\nhelp{round} 1\n")
+    let help = "x".repeat(16_000);
+    let help = |number: usize| format!("# HELP help {help}\nhelp{round}n{number} 1\n");
+    "tick 1\n".to_owned() + &(0..100).map(help).collect::<String>()
 }
 
 /// A label, and so the name of an instance, that is as long.
@@ -67,7 +69,7 @@ fn long_value(_: usize) -> String {
 
 /// A document without an end.
 fn long_document(_: usize) -> String {
-    format!("tick 1\n{}", "# nothing\n".repeat(3 << 20))
+    format!("tick 1\n{}", ("# nothing ".repeat(100) + "\n").repeat(30_000))
 }
 
 /// A metric whose file of numbers is as long.

@@ -2,6 +2,8 @@
 
 use std::hash::{Hash, Hasher};
 
+use crate::limits;
+
 /// The description of the samples that follow: the texts of the comments, which are looked at when
 /// a metric is new (OM-32).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -41,17 +43,21 @@ impl<'t> Metadata<'t> {
         }
     }
 
-    /// Takes in the line of a comment.
-    pub(super) fn take(&mut self, line: &'t str) {
+    /// Takes in the line of a comment. False if it would describe samples and is too long: then it
+    /// counts for nothing.
+    pub(super) fn take(&mut self, line: &'t str) -> bool {
         let (_mark, rest) = word(line);
         let (keyword, behind) = word(rest);
-        match keyword {
-            "PCP" | "PCP5" => self.pcp = Some(rest.trim_start()),
+        let (text, value) = match keyword {
+            "PCP" | "PCP5" => (&mut self.pcp, rest.trim_start()),
             // The name of the metric counts for nothing.
-            "HELP" => self.help = Some(behind_name(behind)),
-            "TYPE" => self.kind = Some(behind_name(behind)),
-            _ => {}
-        }
+            "HELP" => (&mut self.help, behind_name(behind)),
+            "TYPE" => (&mut self.kind, behind_name(behind)),
+            _ => return true,
+        };
+        let is_short = line.len() <= limits::COMMENT;
+        *text = is_short.then_some(value);
+        is_short
     }
 }
 

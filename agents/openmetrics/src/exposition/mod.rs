@@ -29,7 +29,9 @@ mod tests;
 use std::borrow::Cow;
 use std::str;
 
-use memchr::memchr;
+use memchr::{memchr, memchr_iter};
+
+use crate::processor_time::Deadline;
 
 pub use fault::{Excerpt, Fault, Reason};
 pub use metadata::Metadata;
@@ -46,10 +48,35 @@ pub fn text(document: &[u8]) -> Cow<'_, str> {
     str::from_utf8(document).map_or_else(|_| String::from_utf8_lossy(document), Cow::Borrowed)
 }
 
+/// Lines of a document, of which something is to be said.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Lines {
+    /// How many they are.
+    pub count: usize,
+    /// The number of the first, from 1.
+    pub first: usize,
+}
+
+impl Lines {
+    fn add(&mut self, number: usize) {
+        if self.count == 0 {
+            self.first = number;
+        }
+        self.count += 1;
+    }
+}
+
+/// After so many lines the clock is read once.
+const LINES: usize = 1024;
+
 /// A walk over the samples of a document.
 #[derive(Debug)]
 pub struct Parser<'t> {
     rest: &'t str,
+    /// The work after which it ends, wherever it is.
+    deadline: Option<Deadline>,
+    /// The lines of comments that are too long to describe samples.
+    long_comments: Lines,
     /// The number of the last line that was read, from 1.
     number: usize,
     metadata: Metadata<'t>,
@@ -65,11 +92,42 @@ impl<'t> Parser<'t> {
     pub fn new(text: &'t str) -> Parser<'t> {
         Parser {
             rest: text,
+            deadline: None,
+            long_comments: Lines::default(),
             number: 0,
             metadata: Metadata::default(),
             below_sample: false,
             labels: Vec::new(),
         }
+    }
+
+    /// A parser that ends at this deadline, wherever it is: see [`Parser::unread`].
+    #[must_use]
+    pub(crate) fn until(text: &'t str, deadline: Deadline) -> Parser<'t> {
+        Parser {
+            deadline: Some(deadline),
+            ..Parser::new(text)
+        }
+    }
+
+    /// The lines that were not read in time.
+    #[must_use]
+    pub fn unread(&self) -> Lines {
+        let rest = self.rest.strip_suffix('\n').unwrap_or(self.rest);
+        Lines {
+            count: if self.rest.is_empty() {
+                0
+            } else {
+                memchr_iter(b'\n', rest.as_bytes()).count() + 1
+            },
+            first: self.number + 1,
+        }
+    }
+
+    /// The comments up to here that are too long to describe samples, and count for nothing.
+    #[must_use]
+    pub fn long_comments(&self) -> Lines {
+        self.long_comments
     }
 
     /// Returns the next sample, or what is wrong with its line; `None` at the end of the document.
@@ -98,20 +156,28 @@ impl<'t> Parser<'t> {
 
     /// Takes in comments up to the next line that is none.
     fn next_sample_line(&mut self) -> Option<&'t str> {
-        while !self.rest.is_empty() {
+        while !self.rest.is_empty() && !self.is_over() {
             let line = self.take_line().trim();
             if line.starts_with('#') {
                 if self.below_sample {
                     self.metadata = Metadata::default();
                     self.below_sample = false;
                 }
-                self.metadata.take(line);
+                if !self.metadata.take(line) {
+                    self.long_comments.add(self.number);
+                }
             } else if !line.is_empty() {
                 self.below_sample = true;
                 return Some(line);
             }
         }
         None
+    }
+
+    /// Returns whether the time is over.
+    fn is_over(&self) -> bool {
+        let is_look = self.number % LINES == 0;
+        is_look && self.deadline.is_some_and(Deadline::is_over)
     }
 
     fn take_line(&mut self) -> &'t str {

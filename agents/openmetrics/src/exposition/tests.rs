@@ -1,5 +1,7 @@
 //! Facts about documents (docs/spec/openmetrics.md, section 3).
 
+use std::time::Duration;
+
 use super::*;
 use crate::limits;
 
@@ -263,6 +265,44 @@ fn comments() {
             description("", "", "")
         ]
     );
+}
+
+/// A comment of more than so many bytes describes nothing, and is counted. One that says nothing may
+/// be as long (OM-32).
+#[test]
+fn long_comments() {
+    let line = |begin: &str, length: usize| begin.to_owned() + &"x".repeat(length - begin.len());
+    let nothing = line("# nothing ", 2 * limits::COMMENT);
+    for begin in ["# HELP a ", "# TYPE a ", "# PCP a ", "# PCP5 a "] {
+        for count in 0..=1 {
+            let long = line(begin, limits::COMMENT + count);
+            let text = format!("{nothing}\n{begin}short\n{long}\na 1\n");
+            let mut parser = Parser::new(&text);
+            let metadata = *parser.next_sample().expect("a line").expect("a sample").metadata;
+            assert_eq!(metadata == Metadata::default(), count == 1, "{begin}");
+            let first = 3 * count;
+            assert_eq!(parser.long_comments(), Lines { count, first }, "{begin}");
+        }
+    }
+}
+
+/// At the deadline the parser ends, whatever is left: samples, comments or empty lines.
+#[test]
+fn what_is_not_read_in_time() {
+    for line in ["a 1\n", "# a\n", "\n"] {
+        let text = line.repeat(3 * LINES - 1) + "b 1";
+        for (time, count) in [(Duration::ZERO, 3 * LINES), (Duration::from_secs(600), 0)] {
+            let mut parser = Parser::until(&text, Deadline::after(time));
+            let mut read = 0;
+            while parser.next_sample().is_some() {
+                read += 1;
+            }
+            assert_eq!((parser.unread().count, read == 0), (count, count > 0), "{line:?}");
+        }
+    }
+    let mut parser = Parser::until("\na 1\n", Deadline::after(Duration::ZERO));
+    assert!(parser.next_sample().is_none());
+    assert_eq!(parser.unread(), Lines { count: 2, first: 1 });
 }
 
 /// A double is a sign, digits with a point and an exponent, or a word for infinity or NaN;

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::target::Target;
 use super::work::Outcome;
 use crate::limits;
 
@@ -28,6 +29,12 @@ impl Aside {
         None
     }
 
+    /// Drops the document of a source whose documents come from elsewhere now.
+    pub fn drop_of_another(&mut self, source: u32, target: &Target) {
+        self.0
+            .retain(|outcome| outcome.source != source || *outcome.target == *target);
+    }
+
     /// Takes out the one that has waited for the longest time.
     pub fn next(&mut self) -> Option<Outcome> {
         self.0.pop_front()
@@ -41,6 +48,7 @@ impl Aside {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::time::{Duration, Instant};
 
     use super::super::document::{Document, Failure, Memory};
@@ -66,6 +74,7 @@ mod tests {
             ended: Instant::now(),
             is_late: false,
             attempt: 0,
+            target: Arc::new(Target::File(format!("/{source}").into())),
         }
     }
 
@@ -81,6 +90,11 @@ mod tests {
         assert!(aside.put(outcome(1, Some(large + 1))).is_none());
         assert!(aside.put(outcome(2, Some(5))).is_some());
         assert!(aside.put(outcome(3, None)).is_some());
+        assert!(aside.put(outcome(5, Some(large))).is_none());
+        // Source 5 has another address now.
+        for (source, path) in [(4, "/4"), (5, "/other"), (6, "/other")] {
+            aside.drop_of_another(source, &Target::File(path.into()));
+        }
         assert_eq!(aside.sources().collect::<Vec<_>>(), [1, 4]);
         let first = aside.next().expect("the newer one").result.expect("a document").1;
         assert_eq!(first.bytes().len(), large + 1);

@@ -41,58 +41,74 @@ pub(super) fn named(header: &str) -> Result<Vec<Coding>, String> {
     Ok(codings)
 }
 
-/// Unpacks a document.
+/// Unpacks a document. `None` if it, or what it is packed in, has more than `most` bytes.
 ///
 /// # Errors
 /// Why not.
-pub(super) fn unpack(mut document: Document, codings: &[Coding], memory: &Arc<Memory>) -> Result<Document, String> {
-    for coding in codings.iter().rev() {
+pub(super) fn unpack(
+    packed: &Document,
+    codings: &[Coding],
+    memory: &Arc<Memory>,
+    most: usize,
+) -> Result<Option<Document>, String> {
+    let mut document = Document::new(memory);
+    for (number, coding) in codings.iter().rev().enumerate() {
+        let packed = if number == 0 { packed.bytes() } else { document.bytes() };
         // Nothing, packed by a server that did not look, is nothing.
-        if !document.bytes().is_empty() {
-            document = match coding {
-                Coding::Gzip => gzip(document.bytes(), memory)?,
-                Coding::Deflate => deflate(document.bytes(), memory)?,
-            };
+        if packed.is_empty() {
+            break;
+        }
+        let unpacked = match coding {
+            Coding::Gzip => gzip(packed, memory, most)?,
+            Coding::Deflate => deflate(packed, memory, most)?,
+        };
+        match unpacked {
+            Some(unpacked) => document = unpacked,
+            None => return Ok(None),
         }
     }
-    Ok(document)
+    Ok(Some(document))
 }
 
 /// Several that follow each other are one; what follows them, such as zeros, counts for nothing.
-fn gzip(packed: &[u8], memory: &Arc<Memory>) -> Result<Document, String> {
+fn gzip(packed: &[u8], memory: &Arc<Memory>, most: usize) -> Result<Option<Document>, String> {
     let mut document = Document::new(memory);
     let mut rest = packed;
     for _ in 0..limits::PARTS {
         let mut decoder = GzDecoder::new(rest);
-        read(&mut document, &mut decoder, "gzip")?;
+        if !read(&mut document, &mut decoder, "gzip", most)? {
+            return Ok(None);
+        }
         rest = decoder.into_inner();
         if !rest.starts_with(GZIP) {
-            return Ok(document);
+            return Ok(Some(document));
         }
     }
     Err(format!("the document is packed in more than {} parts", limits::PARTS))
 }
 
 /// With the head of zlib, or without, as some servers have it.
-fn deflate(packed: &[u8], memory: &Arc<Memory>) -> Result<Document, String> {
+fn deflate(packed: &[u8], memory: &Arc<Memory>, most: usize) -> Result<Option<Document>, String> {
     let mut document = Document::new(memory);
     let has_head = matches!(packed, [first, second, ..]
         if first & 0x0f == 8 && (u16::from(*first) << 8 | u16::from(*second)) % 31 == 0);
-    if has_head {
-        read(&mut document, &mut ZlibDecoder::new(packed), "deflate")?;
+    let is_whole = if has_head {
+        read(&mut document, &mut ZlibDecoder::new(packed), "deflate", most)?
     } else {
-        read(&mut document, &mut DeflateDecoder::new(packed), "deflate")?;
-    }
-    Ok(document)
+        read(&mut document, &mut DeflateDecoder::new(packed), "deflate", most)?
+    };
+    Ok(is_whole.then_some(document))
 }
 
-fn read(document: &mut Document, decoder: &mut dyn Read, coding: &str) -> Result<(), String> {
-    while document
-        .read_from(decoder)
-        .map_err(|reason| format!("the document cannot be unpacked by {coding}: {reason}"))?
-        > 0
-    {}
-    Ok(())
+/// Reads to the end, or until the document has more than `most` bytes: then it returns false.
+fn read(document: &mut Document, decoder: &mut dyn Read, coding: &str, most: usize) -> Result<bool, String> {
+    while document.bytes().len() <= most {
+        let read = document.read_from(decoder);
+        if read.map_err(|reason| format!("the document cannot be unpacked by {coding}: {reason}"))? == 0 {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 #[cfg(test)]
@@ -109,7 +125,11 @@ mod tests {
         let memory = Memory::limited(1 << 20, 1 << 17);
         let mut document = Document::new(&memory);
         document.push(packed)?;
-        let document = unpack(document, &named(header)?, &memory)?;
+        let codings = named(header)?;
+        if codings.is_empty() {
+            return Ok(String::from_utf8_lossy(document.bytes()).into_owned());
+        }
+        let document = unpack(&document, &codings, &memory, usize::MAX)?.expect("no limit");
         Ok(String::from_utf8_lossy(document.bytes()).into_owned())
     }
 
@@ -135,6 +155,32 @@ mod tests {
             ("", b"x", "x"),
         ] {
             assert_eq!(unpacked(header, packed).as_deref(), Ok(text), "{header}");
+        }
+    }
+
+    /// Work that takes long stops, whichever of the codings has more bytes.
+    #[test]
+    fn what_is_unpacked_at_once() {
+        let memory = Memory::new();
+        let pack = |bytes: &[u8]| {
+            let mut packed = Vec::new();
+            let mut packer = flate2::read::GzEncoder::new(bytes, flate2::Compression::best());
+            packer.read_to_end(&mut packed).expect("packed");
+            packed
+        };
+        let noise: Vec<u8> = (0..30_000_u32).map(|number| ((number * number) >> 7) as u8).collect();
+        let codings = named("gzip, gzip").expect("known");
+        for (text, most, is_whole) in [
+            (&noise[..], 40_000, true),
+            (&noise, 29_999, false),
+            (&[0; 30_000], 40_000, true),
+            (&[0; 30_000], 29_999, false),
+        ] {
+            let mut document = Document::new(&memory);
+            document.push(&pack(&pack(text))).expect("not too large");
+            let unpacked = unpack(&document, &codings, &memory, most).expect("packed");
+            assert_eq!(unpacked.is_some(), is_whole, "{most}");
+            assert!(unpacked.is_none_or(|document| document.bytes() == text));
         }
     }
 

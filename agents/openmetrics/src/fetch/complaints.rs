@@ -3,25 +3,21 @@
 use std::collections::HashMap;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use parking_lot::Mutex;
 
-/// The number of bytes that a script may write into the log in an hour.
-pub(super) const HOURLY: usize = 64 << 10;
-const HOUR: Duration = Duration::from_secs(3600);
+use crate::log_share::LogShare;
 
 /// The texts that scripts have written to stderr.
 #[derive(Debug, Default)]
 pub(super) struct Complaints(Mutex<HashMap<PathBuf, Complaint>>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Complaint {
     /// The text of the last run.
     last: Vec<u8>,
-    since: Instant,
-    /// Bytes in the log since then.
-    written: usize,
+    share: LogShare,
 }
 
 impl Complaints {
@@ -42,27 +38,19 @@ impl Complaints {
             }
             return None;
         }
-        let complaint = complaints.entry(script.to_owned()).or_insert_with(|| Complaint {
-            last: Vec::new(),
-            since: now,
-            written: 0,
-        });
+        let complaint = complaints.entry(script.to_owned()).or_default();
         if complaint.last == text {
             return None;
         }
-        if now.saturating_duration_since(complaint.since) > HOUR {
-            (complaint.since, complaint.written) = (now, 0);
-        }
-        let left = HOURLY - complaint.written;
-        if left == 0 {
+        let granted = complaint.share.take(text.len(), now);
+        if granted.bytes == 0 {
             return None;
         }
-        let mut log = text.get(..left).unwrap_or(&text).to_vec();
-        complaint.written += log.len();
+        let mut log = text.get(..granted.bytes).unwrap_or(&text).to_vec();
         if !log.ends_with(b"\n") {
             log.push(b'\n');
         }
-        if complaint.written == HOURLY {
+        if granted.is_last {
             let note = format!(
                 "{}: the rest of its standard error is left out for an hour\n",
                 script.display()
@@ -76,7 +64,12 @@ impl Complaints {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::log_share::HOURLY;
+
+    const HOUR: Duration = Duration::from_secs(3600);
 
     #[test]
     fn the_log_is_bounded() {

@@ -38,8 +38,9 @@ use crate::secret::Secret;
 /// The body of a reply that leads elsewhere is read so far, in bytes, for the connection's sake.
 const DRAINED: usize = 64 << 10;
 
-/// A packed document of more bytes is unpacked on another thread.
-const SMALL: usize = 64 << 10;
+/// A packed document that has more bytes when it is not packed, or between two codings, is unpacked on
+/// another thread: all other sources wait for this one.
+const SMALL: usize = 1 << 20;
 
 /// The state that all sources share: the settings of the host, and the permits for connections.
 pub(super) struct Client {
@@ -154,7 +155,10 @@ impl Client {
     ) -> Result<(u16, Document), Failure> {
         let first = peer.url.address().map_err(|reason| Failure { status: 0, reason })?;
         let proof = match proof {
-            Some(proof) => proof.header().await.map_err(|reason| Failure { status: 0, reason })?,
+            Some(proof) => proof
+                .header(&peer.thread)
+                .await
+                .map_err(|reason| Failure { status: 0, reason })?,
             None => None,
         };
         let mut retrieval = Retrieval {
@@ -401,11 +405,16 @@ async fn read(response: Response<Incoming>, connection: &Connection, memory: &Ar
             Err(error) => return Err(words(&error)),
         }
     }
-    if codings.is_empty() || document.bytes().len() <= SMALL {
-        return coding::unpack(document, &codings, memory);
+    if codings.is_empty() {
+        return Ok(document);
+    }
+    if let Some(unpacked) = coding::unpack(&document, &codings, memory, SMALL)? {
+        return Ok(unpacked);
     }
     let memory = Arc::clone(memory);
-    on_another_thread(move || coding::unpack(document, &codings, &memory)).await
+    let unpack = move || coding::unpack(&document, &codings, &memory, usize::MAX);
+    let unpacked = on_another_thread(unpack).await?;
+    unpacked.ok_or_else(|| "it is too large".to_owned())
 }
 
 /// Returns whether a body has ended before its length.

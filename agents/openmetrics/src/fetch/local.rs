@@ -16,10 +16,11 @@ use pmda_core::dir_entry::DirEntry;
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::oneshot;
 
-use super::complaints::{self, Complaints};
+use super::complaints::Complaints;
 use super::descriptors::Descriptors;
 use super::document::{Document, Memory};
 use crate::headroom;
+use crate::log_share::HOURLY;
 
 /// The stack of a thread that waits for a program, in bytes.
 const STACK: usize = 64 << 10;
@@ -142,7 +143,7 @@ impl Output {
         if let Some(stream) = &self.stderr {
             let complaint = &mut self.complaint;
             let keep = |bytes: &[u8]| {
-                let left = complaints::HOURLY.saturating_sub(complaint.len());
+                let left = HOURLY.saturating_sub(complaint.len());
                 complaint.extend_from_slice(bytes.get(..left).unwrap_or(bytes));
                 Ok(())
             };

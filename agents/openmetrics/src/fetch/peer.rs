@@ -9,6 +9,7 @@ use super::address::Origin;
 use super::connection::{Connection, ConnectionPermits, Task};
 use super::cookies::Jar;
 use super::secure::Secure;
+use super::thread::FileThread;
 use super::tls::Trust;
 use super::url::Url;
 
@@ -41,6 +42,8 @@ pub(super) struct Peer {
     secure: Option<Arc<Secure>>,
     /// The trust in the source's own server.
     pub trust: Arc<Trust>,
+    /// The thread that reads its files.
+    pub thread: FileThread,
     /// Its cookies.
     pub cookies: Jar,
     kept: [Mutex<Option<Idle>>; 2],
@@ -88,6 +91,7 @@ impl Peer {
             url,
             secure,
             trust,
+            thread: FileThread::new(),
             cookies: Jar::default(),
             kept: Default::default(),
             keeping: Mutex::default(),

@@ -7,7 +7,7 @@ use pmda_core::dir_entry::DirEntry;
 
 use super::connect::basic;
 use super::header_text::bytes;
-use super::thread::on_another_thread;
+use super::thread::FileThread;
 use crate::limits;
 use crate::secret::Login;
 
@@ -26,24 +26,24 @@ pub struct Proof {
 }
 
 impl Proof {
-    /// The value of `Authorization:`, if the source has such files.
+    /// The value of `Authorization:`, if the source has such files, which are read on its thread.
     ///
     /// # Errors
     /// Which line or file cannot be used, and why; nothing of the file is in it.
-    pub(super) async fn header(&self) -> Result<Option<HeaderValue>, String> {
+    pub(super) async fn header(&self, thread: &FileThread) -> Result<Option<HeaderValue>, String> {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
         }
         match (&self.token, &self.user, &self.password) {
             (Some(path), ..) => {
-                let token = content("TOKEN_FILE", path).await?;
+                let token = content("TOKEN_FILE", path, thread).await?;
                 let value = HeaderValue::from_bytes(&bytes(&format!("Bearer {token}")));
                 let mut value = value.map_err(|_| wrong("TOKEN_FILE", path, "no header can have its content"))?;
                 value.set_sensitive(true);
                 Ok(Some(value))
             }
             (None, Some(user), Some(path)) => {
-                let password = content("PASSWORD_FILE", path).await?;
+                let password = content("PASSWORD_FILE", path, thread).await?;
                 let value = basic(&Login::new(user, &password)).map_err(|error| error.to_string())?;
                 Ok(Some(value))
             }
@@ -56,10 +56,10 @@ impl Proof {
 
 /// The text of a file, without the end of its line. It is opened as all files of an agent of root
 /// are, by a thread that may wait for its disk.
-async fn content(line: &'static str, path: &Path) -> Result<String, String> {
+async fn content(line: &'static str, path: &Path, thread: &FileThread) -> Result<String, String> {
     let owned = path.to_owned();
     let read = move || DirEntry::target_at(&owned).and_then(|entry| entry.content(limits::CONFIG));
-    let content = on_another_thread(move || read().map_err(|error| error.to_string())).await;
+    let content = thread.run(move || read().map_err(|error| error.to_string())).await;
     let content = content.map_err(|error| wrong(line, path, &error))?;
     let text = String::from_utf8(content).map_err(|_| wrong(line, path, "it is no UTF-8"))?;
     match text.trim() {

@@ -29,6 +29,24 @@ pub(super) type LookUp = fn(&str) -> io::Result<Vec<SocketAddr>>;
 /// Addresses of a host, once they are known.
 type Answer = Arc<OnceCell<Vec<SocketAddr>>>;
 
+/// Waits for the addresses of a host. Dropped, be it that nobody waits any more, it makes the next
+/// one ask again.
+struct Question {
+    resolver: Resolver,
+    name: Name,
+    answer: Answer,
+}
+
+impl Drop for Question {
+    fn drop(&mut self) {
+        let mut asked = self.resolver.asked.lock();
+        let name = self.name.as_str();
+        if asked.get(name).is_some_and(|same| Arc::ptr_eq(same, &self.answer)) {
+            asked.remove(name);
+        }
+    }
+}
+
 /// Looks hosts up. Sources of one host wait for one answer together, each host on a thread of its
 /// own: a name server that is mute delays neither files nor other hosts.
 #[derive(Clone)]
@@ -107,16 +125,16 @@ impl Service<Name> for Resolver {
     }
 
     fn call(&mut self, name: Name) -> Self::Future {
-        let resolver = self.clone();
-        let answer = Arc::clone(resolver.asked.lock().entry(name.as_str().to_owned()).or_default());
+        let answer = Arc::clone(self.asked.lock().entry(name.as_str().to_owned()).or_default());
+        let question = Question {
+            resolver: self.clone(),
+            name,
+            answer,
+        };
         Box::pin(async move {
-            let addresses = answer.get_or_try_init(|| resolver.ask(name.as_str())).await.cloned();
-            // The next one asks again.
-            let mut asked = resolver.asked.lock();
-            if asked.get(name.as_str()).is_some_and(|same| Arc::ptr_eq(same, &answer)) {
-                asked.remove(name.as_str());
-            }
-            addresses.map(Vec::into_iter)
+            let Question { resolver, name, answer } = &question;
+            let addresses = answer.get_or_try_init(|| resolver.ask(name.as_str())).await;
+            addresses.cloned().map(Vec::into_iter)
         })
     }
 }
@@ -127,4 +145,27 @@ impl Service<Name> for Resolver {
 /// What it says.
 pub(super) fn of_the_host(name: &str) -> io::Result<Vec<SocketAddr>> {
     Ok((name, 0).to_socket_addrs()?.collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::str::FromStr;
+
+    use super::*;
+
+    /// What nobody waits for any more is not remembered: a server may name other hosts without end.
+    #[tokio::test]
+    async fn questions_that_are_given_up() {
+        let mut resolver = Resolver::new(|name| {
+            if name == "mute" {
+                std::thread::sleep(Duration::from_secs(2));
+            }
+            Ok(vec![([127, 0, 0, 1], 0).into()])
+        });
+        let asked = Arc::clone(&resolver.asked);
+        let mut ask = |name: &str| resolver.call(Name::from_str(name).expect("a name"));
+        assert!(ask("good").await.is_ok() && asked.lock().is_empty());
+        let mute = tokio::time::timeout(Duration::from_millis(50), ask("mute")).await;
+        assert!(mute.is_err() && asked.lock().is_empty());
+    }
 }

@@ -29,6 +29,18 @@ pub enum Target {
     Script(PathBuf),
 }
 
+impl Target {
+    /// Returns whether documents come from the same place as those of `other`, be it that they are
+    /// asked for in another way.
+    #[must_use]
+    pub fn is_at_the_place_of(&self, other: &Target) -> bool {
+        match (self, other) {
+            (Target::Http { url, .. }, Target::Http { url: other, .. }) => url == other,
+            _ => self == other,
+        }
+    }
+}
+
 /// As the log shows it at level `debug`: of headers the names.
 impl fmt::Display for Target {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {

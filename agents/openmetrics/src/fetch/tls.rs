@@ -19,7 +19,7 @@ use tokio_openssl::SslStream;
 
 use super::address;
 use super::secure::Secure;
-use super::thread::on_another_thread;
+use super::thread::FileThread;
 use crate::limits;
 use crate::sources::Changed;
 
@@ -52,6 +52,7 @@ pub(super) struct Trust {
     bundle: Option<(&'static str, PathBuf)>,
     own: Secure,
     context: Mutex<Option<Kept>>,
+    thread: FileThread,
 }
 
 /// A context, and the times of the files of a source that it was made of.
@@ -77,6 +78,7 @@ impl Trust {
             bundle,
             own,
             context: Mutex::default(),
+            thread: FileThread::new(),
         }
     }
 
@@ -122,17 +124,17 @@ impl Trust {
         // Certificates of sources are renewed without a word to the agent.
         let files = match self.own.files() {
             files if files.is_empty() => Vec::new(),
-            files => on_another_thread(move || Ok(files.iter().map(|path| Changed::if_there(path)).collect()))
-                .await
-                .map_err(Refused)?,
+            files => {
+                let read = move || Ok(files.iter().map(|path| Changed::if_there(path)).collect());
+                self.thread.run(read).await.map_err(Refused)?
+            }
         };
         if let Some(kept) = kept.as_ref().filter(|kept| kept.files == files) {
             return Ok(kept.context.clone());
         }
         let (bundle, own) = (self.bundle.clone(), self.own.clone());
-        let context = on_another_thread(move || build(bundle.as_ref(), &own))
-            .await
-            .map_err(Refused)?;
+        let context = self.thread.run(move || build(bundle.as_ref(), &own)).await;
+        let context = context.map_err(Refused)?;
         *kept = Some(Kept {
             read: Instant::now(),
             files,

@@ -45,6 +45,8 @@ pub struct Outcome {
     pub is_late: bool,
     /// The number of the request.
     pub(super) attempt: u64,
+    /// The target of the request.
+    pub(super) target: Arc<Target>,
 }
 
 /// A source that is fetched. If that ends without an outcome, it was by a panic, which costs this
@@ -74,6 +76,7 @@ impl Job {
             let _ = results.send(Outcome {
                 source: self.source,
                 attempt: self.attempt,
+                target: Arc::clone(&self.target),
                 result,
                 took: self.begun.elapsed(),
                 ended: Instant::now(),

@@ -12,6 +12,10 @@ pub enum Loss {
     Line,
     /// Most lines are no samples.
     Page,
+    /// The line was not read in time.
+    Time,
+    /// A comment is too long to describe samples.
+    Comment,
     /// The sample has no label, and its metric has instances.
     NoLabels,
     /// The value is none of the metric's type.
@@ -40,7 +44,7 @@ pub enum Loss {
 
 impl Loss {
     /// The words for so many lines, samples, names or metrics.
-    fn words(self, count: usize) -> String {
+    pub fn words(self, count: usize) -> String {
         let samples = Counted(count, "sample", "samples");
         let metrics = Counted(count, "metric", "metrics");
         let names = Counted(count, "name is", "names are");
@@ -48,6 +52,15 @@ impl Loss {
         match self {
             Loss::Line => Counted(count, "line is no sample", "lines are no samples").to_string(),
             Loss::Page => "the page is no document".to_owned(),
+            Loss::Time => {
+                let lines = Counted(count, "line is", "lines are");
+                let seconds = limits::READS.as_secs_f64();
+                format!("{lines} not read, as the document takes more than {seconds} s of the processor")
+            }
+            Loss::Comment => {
+                let comments = Counted(count, "comment is", "comments are");
+                format!("{comments} left out, with more than {} bytes", limits::COMMENT)
+            }
             Loss::NoLabels => format!("{samples} without a label of metrics with instances {are} not shown"),
             Loss::NoValue => format!("{samples} without a value of the metric's type {are} not shown"),
             Loss::Repeated => format!("{samples} {are} not shown, as another one of the same instance follows"),
@@ -103,14 +116,19 @@ impl Losses {
     /// Adds something that is lost, with so many samples. `first` says which, if it is the first by
     /// this reason. Returns true if the document before had none: then the log says so.
     pub fn add(&mut self, loss: Loss, samples: usize, first: impl FnOnce() -> String) -> bool {
+        self.add_all(loss, 1, samples, first)
+    }
+
+    /// As [`Losses::add`], so many at once.
+    pub fn add_all(&mut self, loss: Loss, number: usize, samples: usize, first: impl FnOnce() -> String) -> bool {
         if let Some(count) = self.counts.iter_mut().find(|count| count.loss == loss) {
-            count.count += 1;
+            count.count += number;
             count.samples += samples;
             return false;
         }
         self.counts.push(Count {
             loss,
-            count: 1,
+            count: number,
             samples,
             first: first(),
         });
@@ -181,6 +199,8 @@ mod tests {
         for loss in [
             Loss::Line,
             Loss::Page,
+            Loss::Time,
+            Loss::Comment,
             Loss::NoLabels,
             Loss::NoValue,
             Loss::Repeated,
@@ -198,10 +218,10 @@ mod tests {
             assert!(losses.has(loss));
         }
         let mut words: Vec<String> = losses.words().collect();
-        assert_eq!((losses.samples(), words.len()), (26, 13));
+        assert_eq!((losses.samples(), words.len()), (30, 15));
         words.sort_unstable();
         words.dedup();
-        assert_eq!(words.len(), 13);
+        assert_eq!(words.len(), 15);
         assert!(!losses.has(Loss::Memory));
     }
 }

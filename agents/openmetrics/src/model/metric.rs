@@ -164,9 +164,12 @@ impl Metric {
     /// Returns whether it would be another metric if this sample were its first one: the comments
     /// may have changed, and the metric keeps its definition (OM-57).
     pub(super) fn is_defined_otherwise(&mut self, sample: &Sample<'_, '_>, config: &Config) -> bool {
-        let comments = hash(&self.common, sample);
         // A second group of its samples may be below other comments.
-        if comments == self.comments || self.is_in_document() {
+        if self.is_in_document() {
+            return false;
+        }
+        let comments = hash(&self.common, sample);
+        if comments == self.comments {
             return false;
         }
         let new = Definition::of(sample, config);

@@ -26,6 +26,7 @@ use crate::fetch::Target;
 use crate::filter::Config;
 use crate::generation::Generation;
 use crate::limits;
+use crate::log_share::LogShare;
 use crate::sources::{Changed, EXECUTABLE, Kind, SourceFile};
 
 /// The number of bytes at the start of a script that are searched for lines of the agent.
@@ -120,6 +121,10 @@ pub struct Source {
     budget: Budget,
     /// The memory that names take that filters exclude.
     excluded: Budget,
+    /// Its share in the log.
+    log: LogShare,
+    /// The time of the processor for which a document is read.
+    reads: Duration,
     /// The time of the last look for series that have disappeared.
     looked: Option<Instant>,
     /// The parts of the last document that are not shown.
@@ -158,6 +163,8 @@ impl Source {
             is_gone: false,
             budget,
             excluded: Budget::new(limits::EXCLUDED),
+            log: LogShare::default(),
+            reads: limits::READS,
             looked: None,
             losses: Losses::default(),
             generation,
@@ -287,11 +294,35 @@ impl Source {
                 }
             }
         };
+        if self
+            .target
+            .as_ref()
+            .is_some_and(|before| !target.is_at_the_place_of(before))
+        {
+            // The values are those of another place, and so is how long documents take.
+            self.begin();
+            (self.is_slow, self.is_late, self.is_unseen) = (false, false, false);
+        }
         // A file that has only just changed may change once more without another time.
         self.read = changed.is_settled().then_some(changed);
         let target = Arc::new(target);
         self.target = Some(Arc::clone(&target));
         Ok((target, true))
+    }
+
+    /// Writes into the log what its documents have provoked, as far as its share allows: whoever
+    /// changes each time could fill the log otherwise.
+    pub fn tell(&mut self, text: &str) {
+        let granted = self.log.take(text.len(), Instant::now());
+        if granted.bytes > 0 {
+            log::error!("{text} (source {})", self.name);
+        }
+        if granted.is_last {
+            log::error!(
+                "what else its documents provoke is left out for an hour (source {})",
+                self.name
+            );
+        }
     }
 
     /// Takes note of the text of the file.
@@ -372,6 +403,12 @@ impl Source {
     #[must_use]
     pub fn lost_samples(&self) -> usize {
         self.losses.samples()
+    }
+
+    /// The indexes of the metrics whose names others have.
+    pub fn refused(&self) -> impl Iterator<Item = usize> {
+        let metrics = self.metrics.iter().enumerate();
+        metrics.filter(|(_, metric)| metric.is_refused).map(|(index, _)| index)
     }
 
     /// Takes note that a metric cannot have its name.

@@ -37,6 +37,7 @@ impl OpenMetrics {
                         self.changes.sources.push(cluster);
                     }
                     log::debug!("fetch of source {} (cluster {cluster}): {target}", source.name);
+                    self.aside.drop_of_another(cluster, &target);
                     self.fetcher.begin(cluster, target, source.config.timeout);
                     let waits = if source.is_late {
                         // The source is stuck, or it works again, and then its answer arrives soon.
@@ -61,20 +62,26 @@ impl OpenMetrics {
             }
         }
         self.fetcher.wait_for(awaited);
-        // Sources that hang do not keep the large documents waiting for longer.
+        // Large documents are read when the others have been. From half of the time on the first one has
+        // its turn, however many others there are, and whoever hangs; and time is left for those that come
+        // while a large one is read.
         let soon = begun + limits::TAKES / 2;
+        let mut has_read_large = false;
         while may_take() {
-            let mut outcome = self.fetcher.arrived();
-            if outcome.is_none() {
-                outcome = self.fetcher.next(Some(soon));
+            let mut outcome = None;
+            if has_read_large || Instant::now() < soon {
+                outcome = self.fetcher.arrived().or_else(|| self.fetcher.next(Some(soon)));
             }
-            if outcome.is_none() {
+            if outcome.is_none() && begun.elapsed() < limits::TAKES - limits::READS {
                 if let Some(large) = self.aside.next() {
+                    has_read_large = true;
                     self.take(large);
                     continue;
                 }
-                outcome = self.fetcher.next(None);
             }
+            let outcome = outcome
+                .or_else(|| self.fetcher.arrived())
+                .or_else(|| self.fetcher.next(None));
             let Some(outcome) = outcome else { break };
             self.take_or_put_aside(outcome);
         }
@@ -192,8 +199,9 @@ impl OpenMetrics {
                 let is_here = failure.reason.contains(DENIED)
                     || failure.reason.contains(headroom::NO_MEMORY)
                     || is_about_a_file(&failure.reason);
-                if self.fail(cluster, text.clone(), failure.status) && is_here {
-                    log::error!("{text}");
+                // A status is the server's, with the server's words.
+                if self.fail(cluster, text.clone(), failure.status) && is_here && failure.status == 0 {
+                    self.tell(cluster, &text);
                 }
             }
         }

@@ -122,6 +122,35 @@ fn names_of_two_sources() {
     }
 }
 
+/// A name that another metric has is free when that one has gone. The log names the two once, however
+/// often the one without the name comes and goes (OM-52).
+#[test]
+fn names_that_become_free() {
+    let host = Host::new();
+    host.page("a.b", "good 1\nother 1\n");
+    host.page("a", "b:good 2\nown 3\n");
+    let mut pmcd = host.agent();
+    let value = |pmcd: &mut Harness<OpenMetrics>, name: &str| {
+        let values = pmcd.fetch(name).expect(name);
+        values.value::<f64>()
+    };
+    for _ in 0..3 {
+        for text in ["own 3\n", "b:good 2\nown 3\n"] {
+            host.page("a", text);
+            assert_eq!(value(&mut pmcd, "openmetrics.a.own"), Some(3.0));
+            assert_eq!(value(&mut pmcd, "openmetrics.a.b.good"), Some(1.0));
+        }
+    }
+    let told = pmcd.log().matches("Cannot add metric openmetrics.a.b.good").count();
+    assert_eq!(told, 1, "{}", pmcd.log());
+    host.page("a.b", "other 1\n");
+    assert_eq!(value(&mut pmcd, "openmetrics.a.b.other"), Some(1.0));
+    assert_eq!(value(&mut pmcd, "openmetrics.a.own"), Some(3.0));
+    assert_eq!(value(&mut pmcd, "openmetrics.a.b.good"), Some(2.0));
+    let status = pmcd.fetch("openmetrics.control.status").expect("values");
+    assert_eq!(status.value_of::<String>("a").as_deref(), Some("success"));
+}
+
 /// If a source has no number left, further names are not shown, and the status says so (OM-38).
 #[test]
 fn more_names_than_there_may_be() {

@@ -165,6 +165,50 @@ fn a_source_that_is_stuck() {
     assert_eq!(calls.value_of::<u64>("a"), Some(2 + 2 * 5));
 }
 
+/// A failure ends lateness, and the next request waits as before. To have no answer in the time of the
+/// source is no such failure (OM-90).
+#[test]
+fn what_ends_lateness() {
+    let host = Host::new();
+    let mode = Arc::new(AtomicU64::new(0));
+    let now = Arc::clone(&mode);
+    let server = Server::new(move |_, out| match now.load(Ordering::SeqCst) {
+        0 => respond(out, "200 OK", b"x 1\n"),
+        1 => respond(out, "500 Internal Server Error", b""),
+        mute => {
+            thread::sleep(Duration::from_millis(mute));
+            false
+        }
+    });
+    fs::write(host.at("config.d/a.url"), server.url() + "\nTIMEOUT: 0.6\n").expect("written");
+    let mut pmcd = host.agent();
+    pmcd.agent().timeout = Duration::from_millis(300);
+    assert!(has_value(&mut pmcd));
+    mode.store(MUTE, Ordering::SeqCst);
+    assert!(!has_value(&mut pmcd));
+    let mut until = |words: &str, is_late: bool, is_asked: bool| {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            let values = pmcd.fetch("openmetrics.control.status").expect("values");
+            let status = values.value_of::<String>("a").expect("a status");
+            if status.contains(words) {
+                let source = pmcd.agent().source(1).expect("the first");
+                assert_eq!(source.is_late, is_late, "{status}");
+                return;
+            }
+            assert!(Instant::now() < deadline, "{status}");
+            thread::sleep(Duration::from_millis(100));
+            if is_asked {
+                drop(pmcd.fetch("openmetrics.a.x"));
+            }
+        }
+    };
+    until("no answer in time, a later request gets it", true, false);
+    until("no answer in time from http://", true, false);
+    mode.store(1, Ordering::SeqCst);
+    until("500 Server Error", false, true);
+}
+
 /// A late document is for the next request for values; a request for names does not use it up
 /// (OM-90).
 #[test]

@@ -217,6 +217,46 @@ fn bodies_without_data() {
     );
 }
 
+/// Trailers, extensions of chunks, lines and interim replies without end cost their source alone, and
+/// a few of them no document.
+#[test]
+fn replies_without_end() {
+    const CHUNKED: &[u8] = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let (server, _) = remembering(move |path, out| {
+        let (begin, piece): (&[u8], &[u8]) = match path {
+            "/few" => {
+                let reply = b"4;a=b\r\nx 1\n\r\n0;c\r\nX-Sum: 1\r\n\r\n";
+                return out.write_all(&[CHUNKED, reply].concat()).is_ok();
+            }
+            "/trailers" => (b"4\r\nx 1\n\r\n0\r\n", b"X-Sum: 1\r\n"),
+            "/trailer" => (b"4\r\nx 1\n\r\n0\r\nX-Sum: ", b"1111111111"),
+            "/extension" => (b"4;", b"eeeeeeeeee"),
+            "/status" => return endless(out, b"HTTP/1.1 200 ", b"OKOKOKOKOK"),
+            "/heads" => return endless(out, b"HTTP/1.1 200 OK\r\n", b"X-Some: 1\r\n"),
+            "/head" => return endless(out, b"HTTP/1.1 200 OK\r\nX-Some: ", b"1111111111"),
+            _ => return endless(out, b"", b"HTTP/1.1 103 Early Hints\r\nContent-Length: 2\r\n\r\nxx"),
+        };
+        endless(out, &[CHUNKED, begin].concat(), piece)
+    });
+    let mut fetcher = fetcher(&[]);
+    let url = |path: &str| server.url().replace("metrics", path);
+    for path in ["trailers", "trailer", "extension", "status", "heads", "head", "interim"] {
+        let why = reason(ask(&mut fetcher, &url(path)));
+        assert!(!why.contains("no answer in time") && why.len() < 1000, "{path}: {why}");
+        assert_eq!(ask(&mut fetcher, &url("few")), Ok((200, "x 1\n".to_owned())), "{path}");
+    }
+}
+
+/// Writes something, and then something else until nobody reads any more.
+fn endless(out: &mut dyn Write, begin: &[u8], piece: &[u8]) -> bool {
+    let pieces = piece.repeat(6000);
+    let mut goes_on = out.write_all(begin).is_ok();
+    while goes_on {
+        goes_on = out.write_all(&pieces).is_ok();
+    }
+    false
+}
+
 /// A kept connection that the server closes in the middle of a reply has had the request: nobody is
 /// asked twice.
 #[test]

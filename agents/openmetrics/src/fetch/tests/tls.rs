@@ -43,9 +43,15 @@ fn certificate(directory: &Path, name: &str) -> (PathBuf, PathBuf) {
 /// A server with this key and certificate; if `client` is there, for those alone who show the
 /// certificate of that file.
 fn server(key: &Path, certificate: &Path, client: Option<&Path>) -> Server {
+    server_with_tickets(key, certificate, client, 2)
+}
+
+/// As [`server`]; behind each handshake it sends so many tickets for later ones.
+fn server_with_tickets(key: &Path, certificate: &Path, client: Option<&Path>, tickets: usize) -> Server {
     let mut acceptor = SslAcceptor::mozilla_intermediate_v5(SslMethod::tls()).expect("OpenSSL");
     // Weak certificates are for clients to refuse.
     acceptor.set_security_level(0);
+    acceptor.set_num_tickets(tickets).expect("OpenSSL");
     acceptor.set_private_key_file(key, SslFiletype::PEM).expect("a key");
     acceptor
         .set_certificate_file(certificate, SslFiletype::PEM)
@@ -68,6 +74,27 @@ fn server(key: &Path, certificate: &Path, client: Option<&Path>) -> Server {
             Err(_) => None,
         },
     )
+}
+
+/// What TLS sends beside a reply is counted: tickets without end cost neither time nor memory, and
+/// some of them no document.
+#[test]
+fn tickets_without_end() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let (key, certificate) = certificate(directory.path(), "server");
+    let client = http::Client::with(Proxies::default(), Trust::of_file(&certificate));
+    for (tickets, is_refused) in [(100, false), (100_000, true)] {
+        let server = server_with_tickets(&key, &certificate, None, tickets);
+        let got = get(&client, &format!("https://localhost:{}/", server.port), None);
+        match got {
+            Ok((200, document)) if !is_refused => assert_eq!(document, b"x 1\n"),
+            Err(failure) if is_refused => {
+                let why = format!("more than {} bytes have come before the head", limits::HEAD);
+                assert!(failure.reason.starts_with(&why), "{failure:?}");
+            }
+            other => panic!("{tickets}: {other:?}"),
+        }
+    }
 }
 
 type Got = Result<(u16, Vec<u8>), Failure>;
@@ -289,6 +316,24 @@ fn certificates_of_a_source() {
     keyless.certificate = None;
     let why = refused(&client, &url, &keyless);
     assert!(why.starts_with("KEY: there is no line CERT: for it"), "{why}");
+}
+
+/// Sources with the same lines share a context: the trusted certificates of one take a megabyte.
+#[test]
+fn sources_with_the_same_certificates() {
+    let client = client();
+    let trust = |url: &str, path: Option<&str>| {
+        let trusting = |path: &str| Secure {
+            authorities: Some(path.into()),
+            ..Secure::default()
+        };
+        let secure = path.map(|path| Arc::new(trusting(path)));
+        Arc::clone(&client.peer(&Url::new(url), secure.as_ref()).trust)
+    };
+    let one = trust("https://one/", Some("/x"));
+    assert!(Arc::ptr_eq(&one, &trust("https://two/", Some("/x"))));
+    assert!(!Arc::ptr_eq(&one, &trust("https://one/", Some("/y"))));
+    assert!(Arc::ptr_eq(&trust("https://one/", None), &trust("https://two/", None)));
 }
 
 /// A day in seconds.

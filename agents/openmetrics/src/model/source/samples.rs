@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::{Source, budget_of, excluded_size, metric_size};
 use crate::cache::{Files, Full, Table};
-use crate::exposition::{Excerpt, Parser, Sample, text};
+use crate::exposition::{Excerpt, Lines, Parser, Sample, text};
 use crate::filter::Config;
 use crate::limits;
 use crate::model::instances::number_size;
@@ -13,6 +13,7 @@ use crate::model::losses::Loss;
 use crate::model::metric::Metric;
 use crate::model::news::{NameTarget, News};
 use crate::names::{self, Definition, Note};
+use crate::processor_time::Deadline;
 
 /// One more than the greatest serial of an instance domain.
 const SERIALS: u32 = 1 << 22;
@@ -54,10 +55,10 @@ impl Wrong {
     }
 }
 
-/// Returns whether most lines of a page are no samples.
-fn is_no_document(text: &str, config: &Config) -> bool {
+/// Returns whether most lines of a page are no samples, as far as they are read until the deadline.
+fn is_no_document(text: &str, config: &Config, deadline: Deadline) -> bool {
     let (mut samples, mut others) = (0_usize, 0_usize);
-    let mut parser = Parser::new(text);
+    let mut parser = Parser::until(text, deadline);
     while let Some(next) = parser.next_sample() {
         let is_sample = |sample: Sample<'_, '_>| names::is_valid(&sample.name) || !config.includes_metric(&sample.name);
         if next.is_ok_and(is_sample) {
@@ -84,7 +85,8 @@ impl Source {
             self.budget = budget_of(&self.numbers);
         }
         let text = text(document);
-        let mut parser = Parser::new(&text);
+        let deadline = Deadline::after(self.reads);
+        let mut parser = Parser::until(&text, deadline);
         // Samples of one metric follow each other.
         let mut last = None;
         while let Some(next) = parser.next_sample() {
@@ -98,16 +100,30 @@ impl Source {
                 }),
             };
             let Err(wrong) = outcome else { continue };
-            if !self.losses.has(Loss::Line) && is_no_document(&text, &self.config) {
+            if !self.losses.has(Loss::Line) && is_no_document(&text, &self.config, deadline) {
                 news.no_document = Some(wrong.first());
                 break;
             }
             if self.losses.add(Loss::Line, 1, || wrong.first()) {
-                log::error!("{} (source {})", wrong.text, self.name);
+                self.tell(&wrong.text);
             }
         }
+        if news.no_document.is_none() {
+            self.lose_lines(Loss::Time, parser.unread());
+        }
+        self.lose_lines(Loss::Comment, parser.long_comments());
         self.end(&mut news);
         news
+    }
+
+    /// Adds lines that are lost at once, and logs them unless the document before had such ones.
+    fn lose_lines(&mut self, loss: Loss, lines: Lines) {
+        let first = || format!("line {}", lines.first);
+        // A comment is no sample.
+        let samples = if loss == Loss::Comment { 0 } else { lines.count };
+        if lines.count > 0 && self.losses.add_all(loss, lines.count, samples, first) {
+            self.tell(&format!("{} ({})", loss.words(lines.count), first()));
+        }
     }
 
     /// Takes a sample. `last` has the name of the sample before.
@@ -259,7 +275,7 @@ impl Source {
             return;
         }
         let wrong = |reason: &str| Wrong::name(sample, reason).text;
-        let (source, name) = (&self.name, Excerpt(&sample.name));
+        let name = Excerpt(&sample.name);
         let what = match loss {
             Loss::NoLabels => format!(
                 "cannot parse/store {}: it has no labels, and the metric has instances",
@@ -290,8 +306,9 @@ impl Source {
                 "metric {name} would have another type, semantics or unit if it were new; it keeps those that it has until {} changes",
                 self.path.display()
             ),
-            // The line that cannot be read has told, and names that are taken are told where they are declared.
-            Loss::Line | Loss::Page | Loss::NameTaken => return,
+            // The line that cannot be read has told, as have lines that are lost at once, and names that are
+            // taken are told where they are declared.
+            Loss::Line | Loss::Page | Loss::Time | Loss::Comment | Loss::NameTaken => return,
             Loss::NoValue => format!("{} has no value of the type of its metric", Excerpt(sample.line)),
             Loss::Repeated => format!(
                 "{} is the instance of another sample before it, which is not shown",
@@ -302,7 +319,7 @@ impl Source {
                 Excerpt(sample.line)
             ),
         };
-        log::error!("{what} (source {source})");
+        self.tell(&what);
     }
 
     /// Stores the value of a sample, unless its name is ignored or a limit is met. Returns whether
@@ -319,11 +336,13 @@ impl Source {
         let Some(metric) = self.metrics.get_mut(index) else {
             return false;
         };
+        let stored = metric.store(sample, &self.config, &mut self.budget);
         if metric.is_refused {
+            // Its name may become free.
             self.losses.add_sample(Loss::NameTaken);
             return false;
         }
-        match metric.store(sample, &self.config, &mut self.budget) {
+        match stored {
             Ok(()) => true,
             // A filter of labels makes one instance of several.
             Err(Loss::Repeated) if self.config.filters_labels() => false,
@@ -339,16 +358,19 @@ impl Source {
     fn end(&mut self, news: &mut News) {
         if let Some(first) = &news.no_document {
             if self.losses.add(Loss::Page, 0, || first.clone()) {
-                log::error!("the page is no document: {first} (source {})", self.name);
+                self.tell(&format!("the page is no document: {first}"));
             }
             (news.shown, news.samples) = (0, 0);
         }
         let is_document = news.no_document.is_none();
+        // What was not read in time may have any metric.
+        let is_whole = is_document && !self.losses.has(Loss::Time);
         for (index, metric) in self.metrics.iter_mut().enumerate() {
             if metric.end() {
                 news.labels.push(index);
             }
-            if is_document && self.generation.forgets() && metric.is_shown != metric.is_in_document() {
+            let is_news = metric.is_shown != metric.is_in_document() && (is_whole || is_document && !metric.is_shown);
+            if is_news && self.generation.forgets() {
                 metric.is_shown = !metric.is_shown;
                 let changed = if metric.is_shown {
                     &mut news.metrics

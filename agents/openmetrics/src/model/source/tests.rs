@@ -157,7 +157,7 @@ fn names_take_memory() {
 fn texts_take_memory() {
     let directory = tempfile::tempdir().expect("a directory");
     let files = Files::new(directory.path(), 144);
-    let (long, label) = ("x".repeat(100_000), "x".repeat(limits::LABEL_BYTES - 10));
+    let (long, label) = ("x".repeat(limits::COMMENT - 100), "x".repeat(limits::LABEL_BYTES - 10));
     for (name, document) in [
         ("help", format!("# HELP a {long}\na 1\n")),
         (
@@ -170,14 +170,14 @@ fn texts_take_memory() {
         ),
     ] {
         let mut source = source(&directory.path().join("a.url"), Kind::Url);
-        for (memory, is_lost) in [(40_000, true), (500_000, false)] {
+        for (memory, is_lost) in [(10_000, true), (500_000, false)] {
             source.limit_memory(memory);
             source.begin();
             source.take(document.as_bytes(), &files);
             let what = source.not_shown().unwrap_or_default();
             assert_eq!(what.starts_with("1 series are not shown"), is_lost, "{name}: {what}");
         }
-        assert!(source.budget.used() > 40_000, "{name}: {}", source.budget.used());
+        assert!(source.budget.used() > 10_000, "{name}: {}", source.budget.used());
     }
 }
 
@@ -440,6 +440,51 @@ fn types_that_change() {
     source.is_rewritten = true;
     assert_eq!(lost(&mut source, &files, counter), (1, 0, None));
     assert_eq!(source.metrics()[0].semantics, Semantics::Counter);
+}
+
+/// A document is read for so long. What was not read in time is said, and takes no name away; what
+/// was read has its values (OM-39).
+#[test]
+fn documents_that_take_long() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut source = source(&directory.path().join("a.url"), Kind::Url);
+    let files = Files::new(directory.path(), 144);
+    let (good, page) = ("a 1\nb 1\n", "<p>\n".repeat(3));
+    assert_eq!(lost(&mut source, &files, good), (2, 0, None));
+    let told = |lines: &str| {
+        Some(format!(
+            "{lines} not read, as the document takes more than 1 s of the processor (line 1)"
+        ))
+    };
+    source.reads = Duration::ZERO;
+    for (document, lines, samples) in [
+        (good, "2 lines are", 2),
+        ("a 1", "1 line is", 1),
+        (&page, "3 lines are", 3),
+    ] {
+        source.begin();
+        let news = source.take(document.as_bytes(), &files);
+        assert_eq!((news.shown, news.gone.len(), news.no_document), (0, 0, None));
+        assert_eq!((source.not_shown(), source.lost_samples()), (told(lines), samples));
+    }
+    source.reads = limits::READS;
+    assert_eq!(lost(&mut source, &files, "a 1\n"), (1, 0, None));
+    assert_eq!(source.metrics().iter().filter(|metric| metric.is_shown).count(), 1);
+}
+
+/// A comment that is too long costs what it says, and no sample.
+#[test]
+fn comments_that_are_too_long() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut source = source(&directory.path().join("a.url"), Kind::Url);
+    let files = Files::new(directory.path(), 144);
+    let help = format!("# HELP a {}\n", "x".repeat(limits::COMMENT));
+    for (count, told) in [(1, "1 comment is"), (2, "2 comments are")] {
+        let told = format!("{told} left out, with more than 16384 bytes (line 1)");
+        let document = help.repeat(count) + "a 1\n";
+        assert_eq!(lost(&mut source, &files, &document), (1, 0, Some(told)));
+    }
+    assert_eq!(source.metrics()[0].help, "\n");
 }
 
 /// A page is no document if most of its lines are no samples. Such a page has no values and takes
