@@ -28,8 +28,10 @@ pub trait Agent: Sized + 'static {
     /// ([`Agent::end`]): a daemon that root has started stays root, unless it has the option `-U`.
     /// Otherwise it becomes `$PCP_USER`.
     const STAYS_ROOT: bool = false;
-    /// Options of its own, beside those that each agent has. One with the long name of a standard
-    /// option replaces it: it may have another letter, or, as `debug`, no argument.
+    /// Options of its own, beside those that each agent has. One with the long name of an option of
+    /// PCP's agents replaces that, and means the same: it may have another letter, or, as `debug`, no
+    /// argument. One called `check`, `write`, `notready` or `version` takes the place of this crate's
+    /// option.
     const OPTIONS: &'static [Opt] = &[];
 
     /// The first part of the names of all metrics, such as an option's value.

@@ -2,7 +2,7 @@
 //! `--check` and `--write` show.
 
 use crate::metrics::is_name;
-use crate::{Agent, Declared, Metrics, Semantics, Type, Unit};
+use crate::{Agent, Declared, Metrics, Opt, Semantics, Type, Unit};
 
 /// The greatest domain: it has nine bits, and the last number is that of dynamic metrics.
 pub(crate) const DOMAIN_MAX: u32 = 510;
@@ -20,11 +20,40 @@ pub(crate) fn of<A: Agent>(metrics: &Metrics<A>) -> Vec<String> {
     if !(1..=DOMAIN_MAX).contains(&domain) {
         problems.push(format!("domain {domain} is not between 1 and {DOMAIN_MAX}"));
     }
+    problems.extend(of_options(A::OPTIONS));
     problems.extend_from_slice(metrics.problems());
     let of_kinds = metrics
         .declared()
         .filter_map(|metric| Some(format!("{}: {}", metric.name, of_kind(&metric)?)));
     problems.extend(of_kinds);
+    problems
+}
+
+/// The problems of the agent's own options: names that nobody could write, or that two have.
+fn of_options(options: &[Opt]) -> Vec<String> {
+    let mut problems = Vec::new();
+    for (index, Opt { long, short, .. }) in options.iter().enumerate() {
+        let before = &options[..index];
+        let is_blank = |character: char| character.is_whitespace() || character.is_control();
+        if long.is_empty() || long.starts_with('-') || long.contains(is_blank) || long.contains('=') {
+            problems.push(format!(
+                "option \"{long}\": a name has no blanks and no =, and the hyphens in front are not part of it"
+            ));
+        }
+        if before.iter().any(|other| other.long == *long) {
+            problems.push(format!("option --{long} is there twice"));
+        }
+        let Some(letter) = short else { continue };
+        if is_blank(*letter) || "-=".contains(*letter) {
+            problems.push(format!("option --{long}: {letter:?} cannot be its letter"));
+        }
+        if let Some(other) = before.iter().find(|other| other.short == *short) {
+            problems.push(format!(
+                "options {:?} and {long:?} both have the letter {letter}",
+                other.long
+            ));
+        }
+    }
     problems
 }
 
@@ -58,6 +87,11 @@ mod tests {
     impl Agent for Wrong {
         const NAME: &'static str = "wrong.name";
         const DOMAIN: u32 = 511;
+        const OPTIONS: &'static [Opt] = &[
+            Opt::new("--file").short('f'),
+            Opt::new("quick").short('f'),
+            Opt::new("quick").short('-'),
+        ];
         fn root(_: &Env) -> String {
             "a..b".to_owned()
         }
@@ -96,6 +130,10 @@ mod tests {
             "\"wrong.name\" is not a name for an agent",
             "\"a..b\" is not a name that metrics can be below",
             "domain 511 is not between 1 and 510",
+            "option \"--file\": a name has no blanks and no =, and the hyphens in front are not part of it",
+            "options \"--file\" and \"quick\" both have the letter f",
+            "option --quick is there twice",
+            "option --quick: '-' cannot be its letter",
             "metric \"two words\": a name is made of parts between dots, each a letter and then letters, digits and underscores",
             "metrics silent and again both have the number 0.0",
             "metric silent is declared twice",

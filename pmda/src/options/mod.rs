@@ -172,8 +172,8 @@ impl fmt::Display for Mistake {
     }
 }
 
-/// The options of an agent with these of its own. One of its own replaces the standard one with the
-/// same long name, and takes its letter from another one.
+/// The options of an agent with these of its own. One of its own replaces the one with the same long
+/// name, and takes its letter from another one.
 fn all_options(own: &[Opt]) -> Vec<Opt> {
     let mut options = own.to_vec();
     options.extend(standard(&STANDARD, own));
@@ -218,10 +218,12 @@ pub(crate) fn parse(arguments: impl IntoIterator<Item = OsString>, own: &'static
             Some(_) => parser.value().map_err(|_| missing(&option, is_long))?,
             None => OsString::new(),
         };
+        let of_agents_own = own.contains(&option) && OTHERS.iter().any(|other| other.long == option.long);
         match option.long {
+            // In the place of an option that agents in C do not have, it means what the agent says.
+            name if of_agents_own => settings.own.push((name, text(value))),
             "help" => instead = Some(Command::Help),
-            // An agent may have replaced it by one of its own.
-            "version" if !own.iter().any(|own| own.long == "version") => instead = Some(Command::Version),
+            "version" => instead = Some(Command::Version),
             "write" => instead = Some(Command::Write(value.into(), Settings::default())),
             "check" => instead = Some(Command::Check(Settings::default())),
             _ => settings.set(&option, value)?,
@@ -366,6 +368,25 @@ mod tests {
         let usage = usage("pmdax", OTHER);
         assert_eq!(usage.matches("--username").count(), 1);
         assert!(usage.contains("\n  --unix=FILE"));
+    }
+
+    /// Options of an agent with the names of those that agents in C do not have.
+    #[test]
+    fn options_in_the_place_of_the_crates_own() {
+        const OTHER: &[Opt] = &[
+            long("check", Some("URL"), "what is checked"),
+            long("write", None, "writes"),
+            long("notready", None, "waits"),
+            long("version", None, "the version"),
+        ];
+        let line = ["--check=a", "--write", "--notready", "--version"];
+        let settings = match parse(line.map(OsString::from), OTHER) {
+            Ok(Command::Serve(settings)) => settings,
+            other => panic!("{other:?}"),
+        };
+        let own = [("check", "a"), ("write", ""), ("notready", ""), ("version", "")];
+        assert_eq!(settings.own, own.map(|(name, value)| (name, value.to_owned())));
+        assert!(!settings.not_ready);
     }
 
     const OWN: &[Opt] = &[option('c', "config", Some("FILE"), "the configuration")];
