@@ -1,5 +1,6 @@
 //! `--check`: the problems of an agent's declarations, and warnings.
 
+use std::fmt::Write;
 use std::process::ExitCode;
 
 use pmda_core::log::Counted;
@@ -7,7 +8,7 @@ use pmda_core::log::Counted;
 use crate::env::pcp_setting;
 use crate::metrics::help_parts;
 use crate::pmns::cannot_write;
-use crate::{Agent, Env, Metrics, problems};
+use crate::{Agent, Env, Metrics, logger, problems};
 
 /// Maximum length of the one-line text: PCP's tools print it after the name.
 const LINE_MAX: usize = 120;
@@ -25,23 +26,25 @@ pub(crate) struct Findings {
     pub others: Vec<String>,
 }
 
-/// Prints the problems, one a line, and fails if one of them is an error.
+/// Prints the problems, one a line, and fails if one of them is an error, or if nobody can be told.
 pub(crate) fn check<A: Agent>(env: &Env) -> ExitCode {
     let findings = findings::<A>(env);
+    let mut text = String::new();
     for line in &findings.errors {
-        println!("{}: {line}", A::NAME);
+        let _ = writeln!(text, "{}: {line}", A::NAME);
     }
     for line in findings.warnings.iter().chain(&findings.others) {
-        println!("{}: warning: {line}", A::NAME);
+        let _ = writeln!(text, "{}: warning: {line}", A::NAME);
     }
-    if !findings.errors.is_empty() {
-        return ExitCode::FAILURE;
-    }
-    if findings.warnings.is_empty() && findings.others.is_empty() {
+    if text.is_empty() {
         let metrics = Counted(findings.metrics, "metric", "metrics");
-        println!("{}: {metrics}, nothing is wrong", A::NAME);
+        let _ = writeln!(text, "{}: {metrics}, nothing is wrong", A::NAME);
     }
-    ExitCode::SUCCESS
+    if logger::print(&text) && findings.errors.is_empty() {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
 }
 
 /// The problems of an agent's declarations, and of its domain in an installed PCP.

@@ -156,6 +156,21 @@ pub(crate) fn write(text: fmt::Arguments<'_>) {
     let _ = io::stderr().write_all(limited(text).bytes());
 }
 
+/// Prints the answer to a command line. Returns false if that fails, as on a full disk, and says why on
+/// stderr.
+pub(crate) fn print(text: &str) -> bool {
+    let printed = io::stdout()
+        .write_all(text.as_bytes())
+        .and_then(|()| io::stdout().flush());
+    match printed {
+        Ok(()) => true,
+        Err(error) => {
+            write(format_args!("cannot write to stdout: {}\n", reason(&error)));
+            false
+        }
+    }
+}
+
 fn limited(text: fmt::Arguments<'_>) -> Line {
     let mut line = Line::new(text);
     line.limit();

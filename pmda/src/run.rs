@@ -1,6 +1,6 @@
 //! The program of an agent.
 
-use std::io::{IsTerminal, stdin};
+use std::io::{IsTerminal, Write, stderr, stdin};
 use std::process::ExitCode;
 
 use pmda_core::log::Bytes;
@@ -18,15 +18,18 @@ pub fn run<A: Agent>() -> ExitCode {
     let program = program.to_string_lossy();
     match options::parse(arguments, A::OPTIONS) {
         Ok(Command::Serve(settings)) if settings.is_piped() && stdin().is_terminal() => {
-            eprintln!("{program}: pmcd starts this program; see {program} --help");
+            logger::write(format_args!(
+                "{program}: pmcd starts this program; see {program} --help\n"
+            ));
             ExitCode::FAILURE
         }
         Ok(Command::Serve(settings)) => daemon::serve::<A>(&program, &settings),
         // PCP's agents end with 1 here, too.
         Ok(Command::Help) => usage::<A>(&program),
         Ok(Command::Version) => {
-            println!("{program}: an agent with the crate pmda {}", env!("CARGO_PKG_VERSION"));
-            ExitCode::SUCCESS
+            let version = env!("CARGO_PKG_VERSION");
+            let is_told = logger::print(&format!("{program}: an agent with the crate pmda {version}\n"));
+            if is_told { ExitCode::SUCCESS } else { ExitCode::FAILURE }
         }
         Ok(Command::Write(directory, settings)) => write::write::<A>(&directory, &env::<A>(settings)),
         Ok(Command::Check(settings)) => check::check::<A>(&env::<A>(settings)),
@@ -45,6 +48,7 @@ fn env<A: Agent>(settings: Settings) -> Env {
 }
 
 fn usage<A: Agent>(program: &str) -> ExitCode {
-    eprint!("{}", options::usage(program, A::OPTIONS));
+    // An error has no other place where it could be told.
+    let _ = stderr().write_all(options::usage(program, A::OPTIONS).as_bytes());
     ExitCode::FAILURE
 }

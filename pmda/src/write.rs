@@ -39,8 +39,13 @@ pub(crate) fn write<A: Agent>(directory: &Path, env: &Env) -> ExitCode {
             keep_changed(&entry, &text)?;
         }
         let mut file = entry.replace(mode)?;
-        file.write_all(text.as_bytes())?;
-        file.set_permissions(Permissions::from_mode(mode))
+        let written = file.write_all(text.as_bytes());
+        let written = written.and_then(|()| file.set_permissions(Permissions::from_mode(mode)));
+        if written.is_err() {
+            // A part of a script would look like one that its owner has changed.
+            let _ = entry.unlink();
+        }
+        written
     };
     match make(directory).and_then(|()| files.into_iter().try_for_each(one)) {
         Ok(()) => ExitCode::SUCCESS,

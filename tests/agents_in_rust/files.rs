@@ -60,6 +60,36 @@ fn examples_have_nothing_wrong() {
     }
 }
 
+/// What cannot be written is said, and no part of a script stays, which would look as if its owner had
+/// changed it.
+#[test]
+fn a_full_disk() {
+    let (environment, _) = environment("a_full_disk", &[]);
+    let program = daemon("simple").display().to_string();
+    let said = |script: &str, folder: &str| text(&environment.run("sh", &["-c", script, &program, folder]));
+    for option in ["--check", "--version"] {
+        let full = said(&format!("\"$0\" {option} >/dev/full"), "");
+        assert_eq!(
+            full, "cannot write to stdout: No space left on device\n[exit 1]\n",
+            "{option}"
+        );
+    }
+    assert_eq!(said("\"$0\" --help 2>/dev/full", ""), "[exit 1]\n");
+    // No file may have a byte.
+    let folder = environment.directory.join("written").display().to_string();
+    let full = said("trap '' XFSZ; ulimit -f 0; exec \"$0\" --write \"$1\"", &folder);
+    assert_eq!(full, format!("cannot write to {folder}: File too large\n[exit 1]\n"));
+    let written = "\"$0\" --write \"$1\"; ls \"$1\"";
+    let all = "Install\nRemove\ndomain.h\nhelp\npmns\nroot\n[exit 0]\n";
+    assert_eq!(said(written, &folder), all);
+    let full = said(
+        "echo old >\"$1/Install\"; trap '' XFSZ; ulimit -f 0; exec \"$0\" --write \"$1\"",
+        &folder,
+    );
+    assert!(full.ends_with("[exit 1]\n"), "{full}");
+    assert_eq!(said(written, &folder), all);
+}
+
 /// A domain that another agent has, by `pmcd.conf` or by the table of all domains: with it
 /// `./Install` takes that agent out of pmcd.
 #[test]
