@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::Metrics;
+use crate::logger::excerpt;
 
 /// The name of an agent's domain in the files.
 pub(crate) fn domain_name(name: &str) -> String {
@@ -67,12 +68,40 @@ pub(crate) fn tree<S>(metrics: &Metrics<S>, agent: &str) -> Node {
     tree
 }
 
+/// Maximum length of a line in a file of PCP's name space, in bytes.
+const LINE_MAX: usize = 254;
+
+/// A name whose lines PCP would not read: that of the metric, or that of the names beside it.
+fn too_long<S>(metrics: &Metrics<S>) -> Option<String> {
+    let is_too_long = |name: &String| {
+        let (above, part) = name.rsplit_once('.').unwrap_or(("", name));
+        // The name of the agent, which is that of the domain, is part of the number.
+        let number = metrics.env().name().len() + ":4095:1023".len();
+        above.len() + " {".len() > LINE_MAX || "    \t".len() + part.len() + number > LINE_MAX
+    };
+    if metrics.are_dynamic() {
+        return Some(metrics.root().to_owned()).filter(is_too_long);
+    }
+    let names = metrics.declared().flat_map(|metric| metric.names());
+    let names = names.filter(|name| !metrics.is_dynamic_below(name));
+    let mut names = names
+        .chain(metrics.dynamic_names_declared())
+        .map(|name| metrics.with_root(name));
+    names.find(is_too_long)
+}
+
 /// The reason why these names get no files: PCP has them in a name space of its own. `--check`
 /// warns of it.
 pub(crate) fn cannot_write<S>(metrics: &Metrics<S>) -> Option<String> {
     let root = metrics.root();
     if root.contains('.') {
         return Some(format!("\"{root}\" is more than one name, and the root is to be one"));
+    }
+    if let Some(name) = too_long(metrics) {
+        return Some(format!(
+            "the name {} is too long: a line of PCP's name space has {LINE_MAX} bytes at most",
+            excerpt(&name)
+        ));
     }
     let roots = tree(metrics, "agent").order;
     if roots.is_empty() {
@@ -108,6 +137,24 @@ mod tests {
         });
         assert!(pcps.expect("PCP's").starts_with("\"root_linux\" cannot be a root"));
         assert!(of(|m| drop(m.value("root.b", |_| 1))).is_some());
+        // As long as PCP reads, and longer: a part, and all in front of it.
+        let (part, above) = ("x".repeat(254 - 5 - 15), "x".repeat(252));
+        for (name, is_too_long) in [
+            (format!("a.{part}"), false),
+            (format!("a.{part}x"), true),
+            (format!("{above}.a"), false),
+            (format!("{above}x.a"), true),
+            (["a"; 200_000].join("."), true),
+        ] {
+            let env = Env::in_folder("agent", 79, Path::new("")).with_root(String::new());
+            let why = cannot_write(&Metrics::of(&env, |m: &mut Metrics<()>| drop(m.value(&name, |_| 1))));
+            assert_eq!(
+                why.is_some_and(|why| why.contains("is too long")),
+                is_too_long,
+                "{}",
+                name.len()
+            );
+        }
         // All names come and go: each root is asked for.
         let env = Env::in_folder("agent", 79, Path::new("")).with_root(String::new());
         let metrics = Metrics::of(&env, |m: &mut Metrics<()>| {
