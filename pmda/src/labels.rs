@@ -252,8 +252,8 @@ impl Labels {
     }
 
     /// Adds other labels.
-    pub(crate) fn join(mut self, others: &Labels) -> Labels {
-        self.0.extend_from_slice(&others.0);
+    pub(crate) fn join(mut self, others: Labels) -> Labels {
+        self.0.extend(others.0);
         self
     }
 

@@ -95,6 +95,48 @@ fn labels_of_agents_clusters_and_domains() -> Result<()> {
     Ok(())
 }
 
+/// The label that every agent has is one of its set: what the set has no room for is reported, and the
+/// others are shown.
+#[test]
+fn a_full_set_of_the_agent() -> Result<()> {
+    let mut pmcd = tagged();
+    each_time(&mut pmcd, |m| {
+        m.set_labels((0..255).map(|number| (format!("n{number}"), number)).collect());
+    })?;
+    let labels = pmcd.labels("tagged.tag")?;
+    assert!(
+        labels.starts_with(r#"{"agent":"tagged","n0":0,"#) && labels.contains(r#""n253":253"#),
+        "{labels}"
+    );
+    let log = pmcd.log();
+    let line = "Error: the agent: label \"n254\": a set has at most 255 labels";
+    assert!(log.starts_with(line) && log.lines().count() == 1, "{log}");
+    Ok(())
+}
+
+/// What is wrong again and again, in other words each time, has some lines of the log and no more.
+#[test]
+fn labels_that_are_wrong_in_many_ways() -> Result<()> {
+    let mut pmcd = tagged();
+    let mut count = 0;
+    pmcd.agent().step = Some(Box::new(move |m: &mut Metrics<Tagged>| {
+        for _ in 0..10 {
+            count += 1;
+            m.cluster_label(format!("{count}"), 1);
+            m.value("x", |_| 1).label(format!("{count}"), 1);
+        }
+    }));
+    for _ in 0..3 {
+        pmcd.fetch("tagged.tag")?;
+    }
+    let log = pmcd.log();
+    for of in ["cluster 0", "metric x"] {
+        let count = log.matches(&format!("Error: {of}: label ")).count();
+        assert_eq!(count, 8, "{log}");
+    }
+    Ok(())
+}
+
 /// A metric is declared where it should be, or not at all.
 #[test]
 fn places_that_do_not_exist() -> Result<()> {

@@ -404,8 +404,9 @@ impl<S, T> Drop for Def<'_, S, T> {
         if matches!(self.stage, Stage::Done) && self.problem.is_none() {
             return;
         }
+        let name = self.metric().map(|metric| Rc::clone(&metric.name));
         if let Err(Problem(text)) = self.end() {
-            self.metrics.problem(text);
+            self.metrics.problem_of(name.as_deref().unwrap_or(&text), &text);
         }
     }
 }

@@ -99,11 +99,11 @@ impl<S> Metrics<S> {
 
     fn new(env: Env) -> Metrics<S> {
         Metrics {
+            labels: of_every_agent(&env),
             env,
             table: Table::new(),
             clusters: Clusters::new(),
             indoms: BTreeMap::new(),
-            labels: Labels::new(),
             unbound: Vec::new(),
             cluster: 0,
             misplaced: None,
@@ -149,9 +149,10 @@ impl<S> Metrics<S> {
         self.labelled(given, "the agent")
     }
 
-    /// Gives the whole agent these labels, in place of all that it had.
+    /// Gives the whole agent these labels, in place of all that it had but for `agent`, which is its
+    /// name unless they say otherwise.
     pub fn set_labels(&mut self, labels: Labels) -> &mut Self {
-        let given = self.labels.replace(labels);
+        let given = self.labels.replace(of_every_agent(&self.env).join(labels));
         self.labelled(given, "the agent")
     }
 
@@ -372,13 +373,16 @@ impl<S> Metrics<S> {
     /// why; in [`Agent::dynamic`](crate::Agent::dynamic) it is logged, once.
     pub fn problem(&mut self, what: impl Display) {
         let text = what.to_string();
-        if !self.started {
-            if !self.problems.contains(&text) {
-                self.problems.push(text);
-            }
-            return;
+        self.problem_of(&text, &text);
+    }
+
+    /// As [`Metrics::problem`], of a thing, which has some lines of the log and no more.
+    fn problem_of(&mut self, thing: &str, text: &str) {
+        if self.started {
+            self.reports.log(Level::Error, thing, text);
+        } else if !self.problems.iter().any(|problem| problem == text) {
+            self.problems.push(text.to_owned());
         }
-        self.reports.log(Level::Error, &text, &text);
     }
 
     /// Logs an error that a client gets, once, with the metric or other thing that it is about.
@@ -394,7 +398,8 @@ impl<S> Metrics<S> {
     fn labelled(&mut self, given: Given, of: impl Display) -> &mut Self {
         self.changes |= if given.is_changed { LABEL_CHANGE } else { 0 };
         if let Some(text) = given.problem {
-            self.problem(format!("{of}: {text}"));
+            let of = of.to_string();
+            self.problem_of(&of, &format!("{of}: {text}"));
         }
         self
     }
@@ -512,6 +517,11 @@ impl<S> Metrics<S> {
             name: &metric.name,
         }
     }
+}
+
+/// The labels that every agent has, by which archives select.
+fn of_every_agent(env: &Env) -> Labels {
+    Labels::new().add("agent", env.name())
 }
 
 /// A full name, as seen from the agent's root.

@@ -11,7 +11,7 @@ use super::agent_state::AgentState;
 use super::handler::Handler;
 use crate::metrics::help_parts;
 use crate::profile::Selection;
-use crate::{Agent, ClientId, Error, Labels, Result, Why, guard};
+use crate::{Agent, ClientId, Error, Result, Why, guard};
 
 /// Bits that are no levels of labels.
 const MODIFIERS: i32 = PM_LABEL_COMPOUND | PM_LABEL_OPTIONAL;
@@ -143,8 +143,7 @@ impl<A: Agent> Handler<A> {
         let labels = match level {
             // Labels of the context are those of the host, which pmcd has.
             PM_LABEL_CONTEXT => None,
-            // Every agent has this one; of two labels with one name the later one counts.
-            PM_LABEL_DOMAIN => Some(Labels::new().add("agent", A::NAME).join(&self.state.metrics.labels)),
+            PM_LABEL_DOMAIN => Some(self.state.metrics.labels.clone()),
             PM_LABEL_INDOM => {
                 let serial = self.state.serial(InDom(about.ident), self.clients.get(from)).ok();
                 let domain = serial.and_then(|serial| self.state.metrics.indoms.get(&serial));
