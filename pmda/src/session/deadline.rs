@@ -35,6 +35,8 @@ pub(super) struct AgentThread {
     asked: u64,
     /// The number of the last one that the agent answered.
     answered: u64,
+    /// The log has that the agent is late: once until it has answered a request in time.
+    is_late: bool,
     kept: Vec<Message>,
     reply: Vec<u8>,
     /// Ends the waiting of the agent's thread.
@@ -99,6 +101,7 @@ impl AgentThread {
             deadline,
             asked: 0,
             answered: 0,
+            is_late: false,
             kept: Vec::new(),
             reply: Vec::new(),
             reactor,
@@ -167,7 +170,9 @@ impl AgentThread {
         self.pass_on_kept()?;
         self.asked += 1;
         self.pass_on(Message::Request(self.asked, pdu.to_vec()))?;
-        self.next_reply(end)
+        let reply = self.next_reply(end)?;
+        self.is_late = false;
+        Ok(reply)
     }
 
     /// The reply to the one request that the agent has.
@@ -175,12 +180,20 @@ impl AgentThread {
     /// # Errors
     /// As [`AgentThread::ask`].
     fn next_reply(&mut self, end: Option<Instant>) -> Result<Vec<u8>> {
-        let (number, reply) = self.replies.recv_timeout(left(end)).map_err(|error| match error {
-            RecvTimeoutError::Timeout => Error::AGAIN,
-            RecvTimeoutError::Disconnected => Error::GENERIC,
-        })?;
-        self.answered = number;
-        Ok(reply)
+        match self.replies.recv_timeout(left(end)) {
+            Ok((number, reply)) => {
+                self.answered = number;
+                Ok(reply)
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                if !std::mem::replace(&mut self.is_late, true) {
+                    let deadline = self.deadline;
+                    log::warn!("a request has taken longer than {deadline:?}: clients are told to try again");
+                }
+                Err(Error::AGAIN)
+            }
+            Err(RecvTimeoutError::Disconnected) => Err(Error::GENERIC),
+        }
     }
 
     /// Passes on what needs no reply, now or when the agent is idle.
