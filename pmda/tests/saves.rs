@@ -118,3 +118,22 @@ fn at_once() -> Result<()> {
     assert_eq!(pmcd.fetch("saving.row").err(), Some(Error::os(2)));
     Ok(())
 }
+
+/// An `Indom` in the place of another one, as an entry of a map that has gone and comes again has it, gets
+/// the numbers of the file, and is saved.
+#[test]
+fn another_in_its_place() -> Result<()> {
+    let mut pmcd = Harness::<Saving>::new()?;
+    let file = pmcd.agent().file.clone();
+    pmcd.agent().come = 2;
+    pmcd.fetch("saving.row")?;
+    pmcd.agent().come = 0;
+    pmcd.agent().rows = Indom::persistent();
+    for name in ["new", "i1", "i0"] {
+        pmcd.agent().rows.change().set(name, 1)?;
+    }
+    let expected = [(0, "i0"), (1, "i1"), (2, "new")].map(|(inst, name)| (inst, name.to_owned()));
+    assert_eq!(pmcd.instances("saving.row")?, expected);
+    assert_eq!(instances(&file), 3);
+    Ok(())
+}

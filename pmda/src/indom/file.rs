@@ -44,6 +44,11 @@ impl<T> Indom<T> {
         }
     }
 
+    /// Returns whether the domain has been told its number.
+    pub(crate) fn is_bound(&self) -> bool {
+        self.number.is_some()
+    }
+
     /// Numbers all instances again, after those in the file. Numbers that the agent has chosen
     /// stay, whatever the file says.
     pub(super) fn renumber(&mut self) {

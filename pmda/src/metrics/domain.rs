@@ -1,11 +1,11 @@
 //! Declared instance domains, with rows of any type.
 
 use std::any::Any;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::marker::PhantomData;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -110,10 +110,42 @@ pub(crate) trait Instances<S> {
     fn as_any_mut(&mut self) -> &mut dyn Any;
 }
 
+/// What an instance domain is told when it is bound.
+#[derive(Clone)]
+struct Binding {
+    indom: InDom,
+    variable: Option<PathBuf>,
+    due: Arc<AtomicBool>,
+}
+
+impl Binding {
+    fn tell<T>(&self, rows: &mut Indom<T>) {
+        rows.bind(self.indom, self.variable.as_deref(), Some(&self.due));
+    }
+}
+
+/// The function that finds the rows of a domain, once it is bound. An agent may put another `Indom` in
+/// the place of the first one, such as with an entry of a map that has gone and comes again: that one
+/// is bound when it is found.
+fn bound<S, T>(
+    binding: &Rc<OnceCell<Binding>>,
+    rows: impl Fn(&mut S) -> Option<&mut Indom<T>> + 'static,
+) -> impl Fn(&mut S) -> Option<&mut Indom<T>> + 'static {
+    let binding = Rc::clone(binding);
+    move |state| {
+        let rows = rows(state)?;
+        if let Some(binding) = binding.get().filter(|_| !rows.is_bound()) {
+            binding.tell(rows);
+        }
+        Some(rows)
+    }
+}
+
 /// An instance domain with rows of one type.
 struct Typed<S, T> {
     serial: u32,
     rows: Rows<S, T>,
+    binding: Rc<OnceCell<Binding>>,
     labels: Option<RowLabels<T>>,
     /// A label that cannot be shown was logged. There may be such labels at each request, so others
     /// are logged at level `debug`.
@@ -146,8 +178,14 @@ impl<S, T> Typed<S, T> {
 
 impl<S: 'static, T: 'static> Instances<S> for Typed<S, T> {
     fn bind(&self, state: &mut S, indom: InDom, variable: Option<&Path>, due: &Arc<AtomicBool>) {
+        let binding = self.binding.get_or_init(|| Binding {
+            indom,
+            variable: variable.map(Path::to_owned),
+            due: Arc::clone(due),
+        });
         if let Some(rows) = (self.rows)(state) {
-            rows.bind(indom, variable, Some(due));
+            // Also one that has read its file before it was declared.
+            binding.tell(rows);
         }
     }
 
@@ -239,6 +277,7 @@ impl<S: 'static> Metrics<S> {
         } else if declared.is_some_and(|domain| !self.started || !domain.users.is_empty()) {
             self.problem(format!("instance domain {serial} is declared twice"));
         } else {
+            let binding = Rc::default();
             let domain = Domain {
                 serial,
                 help: help.as_ref().to_owned(),
@@ -247,7 +286,8 @@ impl<S: 'static> Metrics<S> {
                 users: BTreeMap::new(),
                 instances: Box::new(Typed {
                     serial,
-                    rows: Rc::new(rows),
+                    rows: Rc::new(bound(&binding, rows)),
+                    binding,
                     labels: None,
                     has_warned: Cell::new(false),
                 }),
