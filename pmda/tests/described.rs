@@ -197,15 +197,26 @@ fn the_first_client() -> Result<()> {
         let mut pmcd = builder.start()?;
         pmcd.fetch("asked.x")?;
         let client = pmcd.agent().0.take().context("a client")?;
-        Ok((client.id().number(), client.uid(), client.user().map(str::to_owned)))
+        let [user, container] = [client.user(), client.container()].map(|name| name.map(str::to_owned));
+        Ok((
+            client.id().number(),
+            [client.uid(), client.gid(), client.pid()],
+            user,
+            container,
+        ))
     };
     let builder = Harness::<Asked>::builder;
-    assert_eq!(asked(builder()), Ok((0, Some(0), None)));
-    assert_eq!(asked(builder().uid(7)), Ok((0, Some(7), None)));
-    assert_eq!(asked(builder().client(4)), Ok((4, None, None)));
-    assert_eq!(
-        asked(builder().client(4).user("joe")),
-        Ok((4, None, Some("joe".to_owned())))
-    );
+    assert_eq!(asked(builder()), Ok((0, [Some(0), None, None], None, None)));
+    assert_eq!(asked(builder().uid(7)), Ok((0, [Some(7), None, None], None, None)));
+    assert_eq!(asked(builder().client(4)), Ok((4, [None; 3], None, None)));
+    let all = builder()
+        .client(4)
+        .uid(1000)
+        .gid(100)
+        .pid(7)
+        .user("joe")
+        .container("web");
+    let [joe, web] = ["joe", "web"].map(|name| Some(name.to_owned()));
+    assert_eq!(asked(all), Ok((4, [Some(1000), Some(100), Some(7)], joe, web)));
     Ok(())
 }

@@ -174,6 +174,16 @@ fn values_by_number() -> Result<()> {
     );
     pmcd.store_instance("traced.place", "make", 9)?;
     assert_eq!(pmcd.store_instance("traced.place", "vi", 9), Err(Error::INST));
+    // A client may store by number, too: that of an instance that has gone, for example.
+    let id = pmcd.desc("traced.place")?.id;
+    let mut store = pmda_core::wire::encode::ResultBuilder::new();
+    store.begin_store(0, 1)?;
+    store.open(id, 1)?;
+    store.word(7, 9)?;
+    store.close(1);
+    store.finish()?;
+    let reply = pmcd.raw(store.reply().bytes());
+    assert_eq!(pmda_core::wire::decode::error(&reply), Ok(Error::INST.code().number()));
     pmcd.store("traced.offset", 8)?;
     assert_eq!(pmcd.agent().stored, [(1, 9), (-1, 8)]);
     for pid in [30, 40] {

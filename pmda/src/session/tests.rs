@@ -160,6 +160,7 @@ fn names() {
         assert_eq!(pmcd.children(unknown).err(), Some(Error::NAME), "{unknown}");
     }
     assert_eq!(pmcd.desc("simple.time").err(), Some(Error::NAME));
+    assert_eq!(pmcd.fetch_all(&[]).map(|none| none.len()), Ok(0));
 }
 
 /// Labels of each level; one set for each instance, also an empty one (LABEL-11, LABEL-15).
@@ -210,7 +211,9 @@ fn stores() {
     pmcd.set_user("painter");
     pmcd.store_instance("simple.color", "red", 7).expect("a painter may");
     assert_eq!(pmcd.store_instance("simple.color", "red", 256), Err(Error::SIGN));
-    assert_eq!(pmcd.store_instance("simple.color", "pink", 1), Err(Error::INST));
+    for unknown in ["pink", ""] {
+        assert_eq!(pmcd.store_instance("simple.color", unknown, 1), Err(Error::INST));
+    }
     assert_eq!(pmcd.fetch("simple.color").expect("values").value_of("red"), Some(8));
     pmcd.end_client();
     assert_eq!(pmcd.store_instance("simple.color", "red", 7), Err(Error::PERMISSION));

@@ -1,8 +1,11 @@
 //! The folder of an agent under test.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::{fs, io};
+
+use crate::Result;
+use crate::fs::at;
 
 /// A folder; it is removed with this if it was made for it.
 #[derive(Debug)]
@@ -15,28 +18,29 @@ impl Folder {
     /// A new folder, which is removed with this.
     ///
     /// # Errors
-    /// Those of the system.
-    pub(super) fn own() -> io::Result<Folder> {
+    /// That of the system, with the path.
+    pub(super) fn own() -> Result<Folder> {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("pmda-harness-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(name);
         // A folder that an earlier process with the same number has left is not taken over.
         let _ = fs::remove_dir_all(&path);
-        fs::create_dir(&path)?;
+        at(&path, fs::create_dir(&path))?;
         Folder::with(path, true)
     }
 
     /// A folder that stays.
     ///
     /// # Errors
-    /// Those of the system.
-    pub(super) fn of(path: &Path) -> io::Result<Folder> {
+    /// That of the system, with the path.
+    pub(super) fn of(path: &Path) -> Result<Folder> {
         Folder::with(path.to_owned(), false)
     }
 
-    fn with(path: PathBuf, is_own: bool) -> io::Result<Folder> {
-        fs::create_dir_all(path.join("config/pmda"))?;
+    fn with(path: PathBuf, is_own: bool) -> Result<Folder> {
+        let caches = path.join("config/pmda");
+        at(&caches, fs::create_dir_all(&caches))?;
         Ok(Folder { path, is_own })
     }
 

@@ -324,6 +324,10 @@ impl<A: Agent> Harness<A> {
             .map(|name| self.desc(name))
             .collect::<Result<Vec<Desc>>>()?;
         let ids: Vec<MetricId> = descs.iter().map(|desc| desc.id).collect();
+        if ids.is_empty() {
+            // pmcd asks for no less than one.
+            return Ok(Vec::new());
+        }
         let reply = self.ask(|request| request.fetch(&ids), Kind::PDU_RESULT)?;
         let mut fetched = reply::fetched(&reply, &descs)?;
         for metric in fetched.iter_mut().flatten() {
@@ -371,6 +375,12 @@ impl<A: Agent> Harness<A> {
     /// As for [`Harness::instances`]; `PM_ERR_INST` for an unknown name.
     pub fn instance(&mut self, name: &str, instance: &str) -> Result<i32> {
         let indom = self.desc(name)?.indom;
+        if instance.is_empty() {
+            // A request cannot name it: without a name it is one for all instances.
+            let instances = self.instances_of(indom)?;
+            let found = instances.iter().find(|(_, name)| name.is_empty());
+            return found.map(|(inst, _)| *inst).ok_or(Error::INST);
+        }
         let name = Some(instance.as_bytes());
         let reply = self.ask(|request| request.instance(indom, PM_IN_NULL, name), Kind::PDU_INSTANCE)?;
         let mut instances = wire::instances(&reply)?;

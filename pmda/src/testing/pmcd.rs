@@ -50,33 +50,28 @@ impl Pmcd {
     /// # Errors
     /// The reason why pmcd or the agent does not start, with their log lines.
     pub fn start(program: impl AsRef<Path>, options: &[&str]) -> Result<Pmcd> {
-        let program = fs::canonicalize(program.as_ref())
-            .map_err(|error| Error::from(error).text(format_args!("{}", program.as_ref().display())))?;
-        let program = program
-            .to_str()
-            .filter(|program| !program.contains(char::is_whitespace));
-        let program = program.ok_or(Error::EINVAL.text("pmcd.conf has no programs with blanks in their path"))?;
+        let program = crate::fs::at(program.as_ref(), fs::canonicalize(program.as_ref()))?;
+        let program = word(&program.display().to_string())?;
         let folder = Folder::own()?;
         for name in ["run", "log", "tmp", "var/config/pmda", "pmdas/agent"] {
             fs::create_dir_all(folder.path().join(name))?;
         }
         let files = folder.path().join("pmdas/agent");
-        let mut write = Command::new(program);
+        let mut write = Command::new(&program);
         write.args(options).arg("--write").arg(&files);
         run(write, folder.path())?;
         let (agent, domain) = agent(&files)?;
         fs::rename(&files, folder.path().join("pmdas").join(&agent))?;
-        let log = folder.path().join("log/agent.log");
+        let log = word(&folder.path().join("log/agent.log").display().to_string())?;
+        let options: Vec<String> = options.iter().map(|option| word(option)).collect::<Result<_>>()?;
         let options = options.join(" ");
-        let line = format!(
-            "{agent} {domain} pipe binary {program} -d {domain} -l {} {options}\n",
-            log.display()
-        );
+        let line = format!("{agent} {domain} pipe binary {program} -d {domain} -l {log} {options}\n");
         fs::write(folder.path().join("pmcd.conf"), line)?;
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
         let at = |name: &str| folder.path().join(name);
         let output = File::create(at("log/output"))?;
-        let mut pmcd = Command::new(setting("PCP_BINADM_DIR")?.join("pmcd"));
+        let binary = setting("PCP_BINADM_DIR")?.join("pmcd");
+        let mut pmcd = Command::new(&binary);
         pmcd.arg("-f")
             .arg("-n")
             .arg(at("pmdas").join(&agent).join("root"))
@@ -89,7 +84,7 @@ impl Pmcd {
         pmcd.args(["-p", &port.to_string(), "-i", "127.0.0.1", "-U", &user()?]);
         prepare(&mut pmcd, folder.path(), port)?;
         pmcd.process_group(0).stdout(output.try_clone()?).stderr(output);
-        let process = pmcd.spawn()?;
+        let process = crate::fs::at(&binary, pmcd.spawn())?;
         let mut pmcd = Pmcd {
             folder,
             agent,
@@ -160,6 +155,17 @@ impl Drop for Pmcd {
     }
 }
 
+/// A word of a line of `pmcd.conf`, which has no way to write blanks.
+///
+/// # Errors
+/// `-EINVAL` for a text with blanks, or an empty one.
+fn word(text: &str) -> Result<String> {
+    match text.split_whitespace().eq([text]) {
+        true => Ok(text.to_owned()),
+        false => Err(Error::EINVAL.text(format_args!("{text:?} cannot be in pmcd.conf: it is not one word"))),
+    }
+}
+
 /// A directory of the installed PCP.
 fn setting(name: &str) -> Result<PathBuf> {
     let value = pcp_setting(name).filter(|value| !value.is_empty());
@@ -195,12 +201,12 @@ fn prepare(command: &mut Command, folder: &Path, port: u16) -> Result<()> {
 /// Runs a program to its end, and returns what it prints.
 fn run(mut command: Command, folder: &Path) -> Result<String> {
     let at = |name: &str| folder.join("tmp").join(name);
-    let name = Path::new(command.get_program()).display().to_string();
+    let program = PathBuf::from(command.get_program());
     // Into files: a program that starts others would keep a pipe open.
     command
         .stdout(File::create(at("stdout"))?)
         .stderr(File::create(at("stderr"))?);
-    let mut process = command.spawn().map_err(|error| Error::from(error).text(&name))?;
+    let mut process = crate::fs::at(&program, command.spawn())?;
     let end = Instant::now() + PATIENCE;
     let status = loop {
         if let Some(status) = process.try_wait()? {
@@ -217,7 +223,7 @@ fn run(mut command: Command, folder: &Path) -> Result<String> {
     let printed = read("stdout")? + &read("stderr")?;
     match status.as_str() {
         "exit status: 0" => Ok(printed),
-        _ => Err(Error::GENERIC.text(format_args!("{name}: {status}: {printed}"))),
+        _ => Err(Error::GENERIC.text(format_args!("{}: {status}: {printed}", program.display()))),
     }
 }
 

@@ -6,7 +6,8 @@ use super::Desc;
 use crate::value::Type;
 use crate::{ClientId, Error, Result};
 
-/// A value that is to be stored. It is sent in the metric's type if it can be converted to that.
+/// A value that is to be stored. It is sent in the metric's type if that holds it, else in a type that
+/// does, which agents refuse.
 #[non_exhaustive]
 #[derive(Clone, PartialEq, Debug)]
 pub enum StoreValue {
@@ -55,12 +56,23 @@ pub(super) fn store(client: ClientId, desc: &Desc, inst: i32, value: &StoreValue
         Ok::<(), Error>(store.block(inst, header, data)?)
     };
     match (desc.kind, value) {
-        (Some(Type::I32 | Type::U32), StoreValue::Integer(value)) => store.word(inst, *value as u32)?,
         (Some(Type::F32), StoreValue::Integer(value)) => block(Type::F32, &(*value as f32).to_be_bytes())?,
         (Some(Type::F32), StoreValue::Float(value)) => block(Type::F32, &(*value as f32).to_be_bytes())?,
         (Some(Type::F64), StoreValue::Integer(value)) => block(Type::F64, &(*value as f64).to_be_bytes())?,
-        (Some(Type::U64), StoreValue::Integer(value)) => block(Type::U64, &(*value as u64).to_be_bytes())?,
-        (_, StoreValue::Integer(value)) => block(Type::I64, &(*value as i64).to_be_bytes())?,
+        (kind, StoreValue::Integer(value)) => {
+            let holds = match kind {
+                Some(Type::I32) => i32::try_from(*value).is_ok(),
+                Some(Type::U32) => u32::try_from(*value).is_ok(),
+                Some(Type::U64) => u64::try_from(*value).is_ok(),
+                _ => false,
+            };
+            match (kind, i64::try_from(*value)) {
+                (Some(Type::I32 | Type::U32), _) if holds => store.word(inst, *value as u32)?,
+                (Some(Type::U64), _) if holds => block(Type::U64, &(*value as u64).to_be_bytes())?,
+                (_, Ok(long)) => block(Type::I64, &long.to_be_bytes())?,
+                (_, Err(_)) => block(Type::F64, &(*value as f64).to_be_bytes())?,
+            }
+        }
         (_, StoreValue::Float(value)) => block(Type::F64, &value.to_be_bytes())?,
         (_, StoreValue::String(text)) => block(Type::String, &[text.as_bytes(), b"\0"].concat())?,
         (_, StoreValue::Aggregate(bytes)) => block(Type::Aggregate, bytes)?,

@@ -283,6 +283,9 @@ fn small_numbers() {
     assert_eq!(values, [Some(-128), Some(-32768), Some(255), Some(65535)]);
     assert_eq!(pmcd.desc("mixing.small.i8").expect("there").kind, Some(Type::I32));
     assert_eq!(pmcd.store("mixing.small.u16", 65536_u32), Err(Error::TRUNC));
+    // The metric's type does not hold these.
+    assert_eq!(pmcd.store("mixing.small.u16", -1), Err(Error::CONV));
+    assert_eq!(pmcd.store("mixing.small.u16", (1_u64 << 32) + 7), Err(Error::CONV));
     assert_eq!(pmcd.store("mixing.small.u16", 7_u32), Ok(()));
     let long = "x".repeat((16 << 20) - 6);
     assert_eq!(pmcd.store("mixing.small.u16", &*long), Err(Error::CONV));
@@ -451,7 +454,7 @@ impl Agent for Slow {
     }
 }
 
-/// A source that hangs costs "try again", in time; then the agent serves again.
+/// A source that hangs costs "try again", in time, and one line of the log; then the agent serves again.
 #[test]
 fn deadline() {
     let mut pmcd = Harness::<Slow>::builder().deadline().start().expect("it starts");
@@ -469,6 +472,12 @@ fn deadline() {
         }
     };
     assert_eq!(value, Some(3000));
+    let (log, line) = (
+        pmcd.log(),
+        "Warning: a request has taken longer than 100ms: clients are told to try again\n",
+    );
+    // Some thirty requests have come meanwhile. On a busy machine another one may have been late.
+    assert!(log.starts_with(line) && log.lines().count() < 5, "{log}");
     // The requests that were kept meanwhile have arrived.
     pmcd.store("slow.time", 0).expect("the superuser may");
     assert_eq!(pmcd.fetch("slow.slow").expect("a value").value(), Some(1));
