@@ -40,6 +40,7 @@ fn a_new_agent() {
     for wrong in [
         &["Traffic", "450", "x"][..],
         &["net_traffic", "511", "x"],
+        &["net_traffic", "045", "x"],
         &["net_traffic", "450"],
     ] {
         assert!(new(wrong).contains("usage: "), "{wrong:?}");
@@ -87,6 +88,30 @@ fn a_new_agent() {
         "[exit 0]".to_owned(),
     ];
     assert_eq!(files, expected);
+}
+
+/// The checkout and the folder may have any path.
+#[test]
+fn odd_places() {
+    let directory = tempfile::tempdir().expect("a temporary directory");
+    let checkout = directory.path().join(r#"a & b|"c\d"#);
+    fs::create_dir(&checkout).expect("ours");
+    let template = root().join("pmda/template");
+    let copied = Command::new("cp").arg("-R").arg(template).arg(&checkout).status();
+    assert!(copied.is_ok_and(|status| status.success()));
+    let mut new = Command::new(checkout.join("template/new"));
+    new.args(["odd", "450", "-"]).current_dir(directory.path());
+    assert!(text(&bounded(new, COMPILED)).ends_with("[exit 0]\n"));
+    let manifest = fs::read_to_string(directory.path().join("-/Cargo.toml")).expect("written");
+    let path = checkout
+        .display()
+        .to_string()
+        .replace('\\', r"\\")
+        .replace('"', r#"\""#);
+    assert!(
+        manifest.contains(&format!("pmda = {{ path = \"{path}\" }}")),
+        "{manifest}"
+    );
 }
 
 /// Builds the RPM package, if `rpmbuild` is installed, and looks at its files.
