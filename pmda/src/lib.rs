@@ -24,9 +24,9 @@
 //!     }
 //!     fn metrics(m: &mut Metrics<Uptime>) {
 //!         m.cluster(0).refresh(|s, _| {
-//!             let text = std::fs::read_to_string("/proc/uptime")?;
+//!             let text = fs::read_to_string("/proc/uptime")?;
 //!             let first = text.split(' ').next().ok_or(Error::VALUE)?;
-//!             s.seconds = first.parse().map_err(|_| Error::CONV)?;
+//!             s.seconds = first.parse()?;
 //!             Ok(())
 //!         });
 //!         m.value("seconds", |s| s.seconds)
