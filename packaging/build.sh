@@ -1,9 +1,8 @@
 #!/usr/bin/env bash
 # build.sh [CARGO-OPTION…]: the release build of the shared and the static library, and of the program behind `pcp-pmda-rust compare`. The
-# libraries are built alone: with the Rust library beside them,
-# which the tests use, cargo leaves out the optimisation of the crates as one. Writes into target/built in which directory they are: only
-# cargo knows that for sure (CARGO_TARGET_DIR, CARGO_BUILD_TARGET, and what its configuration says), and `make install` runs where root has
-# no cargo.
+# libraries are built alone: with the Rust library beside them, which the tests use, cargo does not optimise the crates as one. Writes the
+# directory of the libraries into target/built: only cargo knows it for sure (CARGO_TARGET_DIR, CARGO_BUILD_TARGET, its configuration), and
+# root, who runs `make install`, may have no cargo.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,7 +10,7 @@ cd "$(dirname "$0")/.."
 oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 rust=$("${RUSTC:-rustc}" --version 2>/dev/null | cut -d ' ' -f 2) || true
 if ! command -v "${CARGO:-cargo}" >/dev/null || [ -z "$rust" ] || [ "$(printf '%s\n' "$oldest" "$rust" | sort -V | head -n 1)" != "$oldest" ]; then
-    echo "make: Rust $oldest or later is needed, and there is ${rust:-none}: https://rustup.rs, or on Debian 12 apt-get install cargo-web rustc-web," \
+    echo "make: Rust $oldest or later is needed (found: ${rust:-none}): https://rustup.rs, or on Debian 12 apt-get install cargo-web rustc-web," \
         "on Debian 13 apt-get install cargo rustc" >&2
     exit 1
 fi

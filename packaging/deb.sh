@@ -33,7 +33,7 @@ if [ -n "$missing" ]; then
     oldest=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
     rust=$(rustc --version 2>/dev/null | cut -d ' ' -f 2) || true
     [ -n "$rust" ] && [ "$(printf '%s\n' "$oldest" "$rust" | sort -V | head -n 1)" = "$oldest" ] ||
-        fail "Rust $oldest or later is needed, and there is ${rust:-none}: https://rustup.rs, or apt-get install cargo-web rustc-web (Debian 12)" \
+        fail "Rust $oldest or later is needed (found: ${rust:-none}): https://rustup.rs, or apt-get install cargo-web rustc-web (Debian 12)" \
         "or apt-get install cargo-1.85 rustc-1.85, and PATH=/usr/lib/rust-1.85/bin:\$PATH (Ubuntu 22.04, 24.04)"
     unchecked=--no-check-builddeps
     # debhelper has a HOME of its own, where rustup would not find its toolchains.

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# setup.sh [demo]: prepares what the tests and the benchmarks need and a fresh Debian machine does not have:
+# setup.sh [demo]: installs what the tests and benchmarks need, and a fresh Debian machine lacks:
 #
 #   - build packages (PCP's headers and C library, libclang, a C compiler), by apt;
 #   - PCP's daemons, tools and agents: the package pcp, unpacked and not installed (its post-install script wants
@@ -10,15 +10,15 @@
 # With the word demo, only what the demo needs: a C compiler, the package pcp, two libraries that its tools are linked with,
 # and the help texts of one agent.
 #
-# Everything of our own is below target/pcp. Without root or apt it says exactly which packages are missing and
-# exits 1. It takes a fraction of a second when nothing is to do.
+# All files of its own are below target/pcp. Without root or apt it lists the missing packages, and exits with 1. If nothing is
+# missing, it takes a fraction of a second.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 readonly home=${CARGO_TARGET_DIR:-$PWD/target}/pcp
 readonly root=$home/root
 
-# What the build and the tests call: gcc and g++ for the C and C++ programs, clang for the header tests, binutils for
+# The programs that the build and the tests call: gcc and g++ for the C and C++ programs, clang for the header tests, binutils for
 # the link, valgrind for the memory checks, shellcheck for the scripts, libclang for bindgen, OpenSSL for the agent openmetrics and
 # the certificates of its tests, man-db for the manual pages, nss-wrapper so that agents find their user pcp, uid-wrapper so that
 # an ordinary user's can become it.
@@ -26,14 +26,13 @@ readonly build_packages=(
     binutils clang g++ gcc libc6-dev libclang-dev libnss-wrapper libpcp-mmv1-dev libpcp-pmda3-dev libpcp-trace2-dev libpcp3-dev
     libssl-dev libuid-wrapper make man-db openssl pkg-config procps shellcheck valgrind
 )
-# Interpreters' bindings, and what the agents of the package import: agents written in Perl and Python are users of the
-# library too.
+# Interpreters' bindings, and the modules that agents in Perl and Python import: these agents use the library, too.
 readonly binding_packages=(
     libdate-manip-perl libdbd-mysql-perl libdbi-perl libjson-perl libnet-ldap-perl libnet-snmp-perl libpcp-pmda-perl libwww-perl
     python3-json-pointer python3-pcp python3-requests python3-six
 )
 
-# What the demo's tools are linked with, and its agent is compiled with.
+# The libraries of the demo's tools, and the compiler of its agent.
 readonly demo_packages=(gcc libc6-dev libpcp-gui2 libpcp3-dev libreadline8 pkg-config procps)
 
 say() { printf 'setup: %s\n' "$*"; }
@@ -67,7 +66,7 @@ refresh() {
     [ -z "$refreshed" ] || return 0
     refreshed=yes
     [ "$(id -u)" = 0 ] || return 0
-    apt-get update -q >"$home/apt.log" 2>&1 || say "apt-get update failed, going on with the lists that are there"
+    apt-get update -q >"$home/apt.log" 2>&1 || say "apt-get update failed, going on with the present lists"
 }
 
 # unpack VERSION: the package pcp of that version becomes $root.
