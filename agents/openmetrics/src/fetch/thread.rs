@@ -65,8 +65,10 @@ mod tests {
             let (begun, ends) = (Arc::clone(&begun), Arc::clone(&ends));
             thread.run(move || {
                 begun.fetch_add(1, Ordering::SeqCst);
-                while ends.load(Ordering::SeqCst) == 0 {
-                    std::thread::sleep(Duration::from_millis(5));
+                for _ in 0..1000 {
+                    if ends.load(Ordering::SeqCst) == 0 {
+                        std::thread::sleep(Duration::from_millis(5));
+                    }
                 }
                 Ok(number)
             })
