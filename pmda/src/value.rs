@@ -110,7 +110,7 @@ impl Semantics {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the value of a metric",
-    label = "what the metric's function returns",
+    label = "the metric's function returns a `{Self}`",
     note = "a reference to a number: `*number`, and `.copied()` for an `Option<&u64>`",
     note = "a text that the agent owns: `Metrics::text` and `Metrics::each_text`, in place of `value` and `each`; `try_text` and `try_each_text` for one that may be missing or fail",
     note = "a type that is known at run time only: `Metrics::value_as` and `Metrics::each_as`"
