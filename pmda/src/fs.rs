@@ -21,6 +21,9 @@ use pmda_core::log::Bytes;
 use crate::{Error, Result};
 
 /// Adds the path to an error.
+///
+/// # Errors
+/// That of the outcome, with the path.
 pub(crate) fn at<T>(path: &Path, outcome: Result<T, impl Into<Error>>) -> Result<T> {
     outcome.map_err(|error| error.into().text(Bytes(path.as_os_str().as_bytes())))
 }
