@@ -27,6 +27,7 @@ const RUNS: usize = 7;
 const CORE: &str = "1";
 const OTHER_CORE: &str = "0";
 /// Types of PDUs.
+const ERROR: u32 = 0x7000;
 const RESULT: u32 = 0x7001;
 const FETCH: u32 = 0x7003;
 const CREDS: u32 = 0x700c;
@@ -505,6 +506,15 @@ impl Daemon {
         self.reply.resize(word(&header, 0) as usize - header.len(), 0);
         self.stdout.read_exact(&mut self.reply).expect("the agent answers");
         word(&header, 1)
+    }
+
+    /// Waits until the agent has started. If that takes more than a second, as under callgrind, an agent in
+    /// Rust answers a request that it is not ready, and tells when it is.
+    fn wait_until_started(&mut self, request: &[u8]) {
+        self.send(request);
+        if self.reply() == ERROR {
+            assert_eq!(self.reply(), ERROR);
+        }
     }
 
     /// Sends a fetch. Returns the number of metrics in the answer, and that of values of the first.

@@ -8,11 +8,19 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::LazyLock;
 
 /// Serials of the instance domains, as in PCP's agent.
 const DISK: u32 = 1;
 const NET: u32 = 3;
 const ADDR: u32 = 17;
+
+/// The path of a file of the kernel. It is below `$LINUX_STATSPATH` if that is set, as with PCP's agent:
+/// so tests show the agent a machine that is not there.
+fn kernel(path: impl std::fmt::Display) -> String {
+    static ROOT: LazyLock<String> = LazyLock::new(|| std::env::var("LINUX_STATSPATH").unwrap_or_default());
+    format!("{}{path}", *ROOT)
+}
 
 /// Metrics that need a file more than the others of their cluster: the cluster and the items.
 const OF_PARTITIONS: (u32, [u32; 1]) = (0, [87]);
@@ -35,7 +43,8 @@ struct Disk {
 impl Disk {
     /// The word in brackets.
     fn scheduler(&self) -> String {
-        let text = fs::read_to_string(format!("/sys/block/{}/queue/scheduler", self.name)).unwrap_or_default();
+        let text =
+            fs::read_to_string(kernel(format_args!("/sys/block/{}/queue/scheduler", self.name))).unwrap_or_default();
         let chosen = text.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
         chosen.map_or("unknown", |(name, _)| name).to_owned()
     }
@@ -49,7 +58,7 @@ struct Net {
 
 impl Net {
     fn file(&self, file: &str) -> Option<String> {
-        word(format!("/sys/class/net/{}/{file}", self.name))
+        word(kernel(format_args!("/sys/class/net/{}/{file}", self.name)))
     }
     /// The number in a file; 0 if it has none.
     fn number<N: std::str::FromStr + Default>(&self, file: &str) -> N {
@@ -93,7 +102,7 @@ fn word(path: impl AsRef<Path>) -> Option<String> {
 impl Linux {
     fn read_disks(&mut self, request: &Request<'_>) -> Result<()> {
         let partitions = if wants(request, OF_PARTITIONS) {
-            pmda::fs::read_to_string("/proc/partitions")?
+            pmda::fs::read_to_string(kernel("/proc/partitions"))?
         } else {
             String::new()
         };
@@ -106,7 +115,7 @@ impl Linux {
             })
             .collect();
         let mut now = self.disks.update();
-        for line in pmda::fs::read_to_string("/proc/diskstats")?.lines() {
+        for line in pmda::fs::read_to_string(kernel("/proc/diskstats"))?.lines() {
             let mut words = line.split_whitespace().skip(2);
             let Some(name) = words.next() else { continue };
             if !is_disk(name) {
@@ -130,7 +139,7 @@ impl Linux {
     }
     fn read_nets(&mut self) -> Result<()> {
         let mut now = self.nets.update();
-        for line in pmda::fs::read_to_string("/proc/net/dev")?.lines().skip(2) {
+        for line in pmda::fs::read_to_string(kernel("/proc/net/dev"))?.lines().skip(2) {
             let (name, numbers) = line.split_once(':').ok_or(Error::VALUE)?;
             let name = name.trim();
             let net = Net {
@@ -147,10 +156,10 @@ impl Linux {
     fn read_addresses(&mut self, request: &Request<'_>) -> Result<()> {
         let (needs_inet6, needs_hardware) = (wants(request, OF_INET6), wants(request, OF_HARDWARE));
         let mut now = self.addresses.update();
-        for entry in pmda::fs::read_dir("/sys/class/net")? {
+        for entry in pmda::fs::read_dir(kernel("/sys/class/net"))? {
             let name = entry?.file_name().to_string_lossy().into_owned();
             let hardware = needs_hardware
-                .then(|| word(format!("/sys/class/net/{name}/address")))
+                .then(|| word(kernel(format_args!("/sys/class/net/{name}/address"))))
                 .flatten();
             now.set(
                 &name,
@@ -163,7 +172,10 @@ impl Linux {
         if !needs_inet6 {
             return Ok(());
         }
-        for line in fs::read_to_string("/proc/net/if_inet6").unwrap_or_default().lines() {
+        for line in fs::read_to_string(kernel("/proc/net/if_inet6"))
+            .unwrap_or_default()
+            .lines()
+        {
             let words: Vec<&str> = line.split_whitespace().collect();
             let &[hex, _, prefix, scope, _, name] = &words[..] else {
                 continue;
@@ -193,7 +205,9 @@ fn is_disk(name: &str) -> bool {
     let excluded = ["loop", "ram", "dm-", "md", "zram"]
         .iter()
         .any(|start| name.starts_with(start));
-    !excluded && starts.iter().any(|start| name.starts_with(start)) && Path::new("/sys/block").join(name).exists()
+    !excluded
+        && starts.iter().any(|start| name.starts_with(start))
+        && Path::new(&kernel("/sys/block")).join(name).exists()
 }
 
 impl Agent for Linux {
@@ -342,7 +356,7 @@ impl Agent for Linux {
         .item(26)
         .help("running");
         m.each("network.interface.wireless", nets, |net| {
-            Path::new(&format!("/sys/class/net/{}/wireless", net.name)).exists()
+            Path::new(&kernel(format_args!("/sys/class/net/{}/wireless", net.name))).exists()
         })
         .item(28)
         .discrete()
@@ -352,7 +366,7 @@ impl Agent for Linux {
             .discrete()
             .help("type");
         m.each("network.interface.virtual", nets, |net| {
-            Path::new(&format!("/sys/devices/virtual/net/{}", net.name)).exists()
+            Path::new(&kernel(format_args!("/sys/devices/virtual/net/{}", net.name))).exists()
         })
         .item(30)
         .discrete()

@@ -1,5 +1,5 @@
 //! Examples of the crate that do the work of PCP's agents mmv, linux and bash, beside these: processor
-//! time and instructions of a fetch.
+//! time and instructions of a fetch, and resident memory.
 //!
 //! Both agents of a row run at the same time, look at the same files, and are asked in turns; what
 //! counts is the median of the ratios. Callgrind counts the instructions of other runs: what the kernel
@@ -15,7 +15,7 @@ use pcp_pmda_test::pcp::agent;
 use pcp_pmda_test::{profile_dir, target_dir};
 
 use super::{CORE, Daemon, RUNS, cargo, median, request, shown, stay_on};
-use crate::agents::processor;
+use crate::agents::{processor, resident};
 
 /// The domains of PCP's agents, which the examples get as well.
 const MMV: u32 = 70;
@@ -39,10 +39,12 @@ enum What {
     File(u32),
     /// The disks and interfaces of the machine.
     Machine,
+    /// So many interfaces, in files below `$LINUX_STATSPATH`.
+    Interfaces(u32),
     /// So many scripts that trace themselves, and write nothing.
     Scripts(u32),
 }
-use What::{File as MmvFile, Machine, Scripts};
+use What::{File as MmvFile, Interfaces, Machine, Scripts};
 
 const fn row(name: &'static str, what: What, metrics: &'static [(u32, u32)], rounds: u32) -> Row {
     Row {
@@ -62,7 +64,7 @@ const READS: &[(u32, u32)] = &[(0, 4)];
 /// bash.xtrace.count.
 const COUNT: &[(u32, u32)] = &[(0, 3)];
 
-const ROWS: [Row; 11] = [
+const ROWS: [Row; 17] = [
     row("mmv, a value; the file has 5 instances", MmvFile(5), SINGLE, 5000),
     row("mmv, 5 instances", MmvFile(5), MANY, 5000),
     row("mmv, a value; the file has 300 instances", MmvFile(300), SINGLE, 5000),
@@ -77,6 +79,22 @@ const ROWS: [Row; 11] = [
     row("linuxnd, a metric of the interfaces", Machine, BYTES, 1000),
     row("linuxnd, eight metrics of the interfaces", Machine, COUNTERS, 1000),
     row("linuxnd, a metric of the disks", Machine, READS, 1000),
+    row("linuxnd, a metric of 5 interfaces", Interfaces(5), BYTES, 1000),
+    row("linuxnd, eight metrics of 5 interfaces", Interfaces(5), COUNTERS, 1000),
+    row("linuxnd, a metric of 300 interfaces", Interfaces(300), BYTES, 300),
+    row(
+        "linuxnd, eight metrics of 300 interfaces",
+        Interfaces(300),
+        COUNTERS,
+        300,
+    ),
+    row("linuxnd, a metric of 65,536 interfaces", Interfaces(65_536), BYTES, 2),
+    row(
+        "linuxnd, eight metrics of 65,536 interfaces",
+        Interfaces(65_536),
+        COUNTERS,
+        2,
+    ),
     row("bash, 5 scripts", Scripts(5), COUNT, 1000),
     row("bash, 300 scripts", Scripts(300), COUNT, 30),
 ];
@@ -97,8 +115,8 @@ pub fn table(words: &[&str]) -> String {
         "--example",
         "bash",
     ]);
-    let mut text = "| | agent in C, µs | agent in Rust, µs | Rust / C | instructions in C | in Rust |\n\
-                    |---|---:|---:|---:|---:|---:|\n"
+    let mut text = "| | agent in C, µs | agent in Rust, µs | Rust / C | instructions in C | in Rust | resident in C, KiB | in Rust |\n\
+                    |---|---:|---:|---:|---:|---:|---:|---:|\n"
         .to_owned();
     let is_wanted = |name: &str| words.is_empty() || words.iter().any(|word| name.contains(word));
     for row in ROWS.iter().filter(|row| is_wanted(row.name)) {
@@ -126,31 +144,37 @@ impl Row {
                 times.push((processor(agent.child.id()) - before) / f64::from(self.rounds));
             }
         }
+        let mut memory: Vec<u64> = agents.iter().map(|agent| resident(agent.child.id())).collect();
         drop(agents);
+        let (rust_memory, c_memory) = (memory.pop(), memory.pop());
         let of_rust = times.pop().unwrap_or_default();
         let of_c = times.pop();
         let time = |times: &[f64]| shown(median(times.iter().copied()));
         let ratio = of_c
             .as_ref()
             .map(|of_c| of_rust.iter().zip(of_c).map(|(rust, c)| rust / c));
-        let instructions = self
-            .programs()
-            .iter()
-            .map(|program| self.instructions(program, &place))
+        // PCP's agent for Linux has some hundred million instructions for a fetch of so many interfaces.
+        let uncounted = usize::from(matches!(self.what, Interfaces(MOST_IN_C..)));
+        let counted = self.programs().into_iter().skip(uncounted);
+        let instructions = counted
+            .map(|program| self.instructions(&program, &place))
             .collect::<Vec<u64>>();
         let or_none = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+        let number = |number: Option<u64>| or_none(number.map(|number| number.to_string()));
         let [c, rust] = match &instructions[..] {
             [c, rust] => [Some(*c), Some(*rust)],
             _ => [None, instructions.last().copied()],
         };
         format!(
-            "| {} | {} | {} | {} | {} | {} |\n",
+            "| {} | {} | {} | {} | {} | {} | {} | {} |\n",
             self.name,
             or_none(of_c.as_deref().map(time)),
             time(&of_rust),
             or_none(ratio.map(|ratios| format!("{:.2}", median(ratios)))),
-            or_none(c.map(|count| count.to_string())),
-            or_none(rust.map(|count| count.to_string())),
+            number(c),
+            number(rust),
+            number(c_memory),
+            number(rust_memory),
         )
     }
 
@@ -158,7 +182,7 @@ impl Row {
     fn programs(&self) -> Vec<PathBuf> {
         let (name, program, example) = match self.what {
             MmvFile(_) => ("mmv", "pmdammv", "mmv"),
-            Machine => ("linux", "pmdalinux", "linuxnd"),
+            Machine | Interfaces(_) => ("linux", "pmdalinux", "linuxnd"),
             Scripts(_) => ("bash", "pmdabash", "bash"),
         };
         let is_too_much = matches!(self.what, MmvFile(MOST_IN_C..)) && self.metrics == MANY;
@@ -171,7 +195,7 @@ impl Row {
     fn start(&self, command: &mut Command, place: &Place) -> Daemon {
         let domain = match self.what {
             MmvFile(_) => MMV,
-            Machine => LINUX,
+            Machine | Interfaces(_) => LINUX,
             Scripts(_) => BASH,
         };
         command
@@ -181,11 +205,15 @@ impl Row {
             .env("PCP_VAR_DIR", profile_dir().join("bench-var"))
             .env("PCP_USER", "root")
             .current_dir(profile_dir());
+        if let Interfaces(_) = self.what {
+            command.env("LINUX_STATSPATH", &place.folder);
+        }
         if let Scripts(_) = self.what {
             // A timer looks for new scripts, which is not what is measured.
             command.args(["-s", "3600"]);
         }
         let mut agent = Daemon::of(command, domain);
+        agent.wait_until_started(&request(domain, self.metrics));
         (0..3).for_each(|_| self.fetch(&mut agent));
         agent
     }
@@ -195,6 +223,7 @@ impl Row {
             MmvFile(instances) if self.metrics == MANY => (MMV, Some(instances)),
             MmvFile(_) => (MMV, Some(1)),
             Machine => (LINUX, None),
+            Interfaces(interfaces) => (LINUX, Some(interfaces)),
             Scripts(scripts) => (BASH, Some(scripts)),
         };
         let found = agent.values(self.name, &request(domain, self.metrics));
@@ -209,7 +238,8 @@ impl Row {
     /// The instructions of a fetch. What two starts of an agent differ in, some thousands for a large file,
     /// is nothing beside as many fetches as are timed.
     fn instructions(&self, program: &Path, place: &Place) -> u64 {
-        let counts = [10, 10 + self.rounds].map(|rounds| {
+        let first = self.rounds.min(10);
+        let counts = [first, first + self.rounds].map(|rounds| {
             let out = profile_dir().join("bench-ports.callgrind");
             let mut command = Command::new("valgrind");
             command
@@ -246,6 +276,8 @@ impl Place {
         for name in ["mmv", "bash"] {
             fs::create_dir_all(place.folder.join(name)).expect("target is writable");
         }
+        // Numbers of instances that an earlier row has left.
+        let _ = fs::remove_dir_all(profile_dir().join("bench-var/config/pmda"));
         fs::create_dir_all(profile_dir().join("bench-var/config/pmda")).expect("target is writable");
         match what {
             MmvFile(instances) => {
@@ -257,9 +289,29 @@ impl Place {
                 folder.set_modified(long_ago).expect("ours");
             }
             Machine => {}
+            Interfaces(count) => place.add_interfaces(count),
             Scripts(count) => (0..count).for_each(|_| place.add_script()),
         }
         place
+    }
+
+    /// Adds the file of interfaces that Linux has in `/proc`.
+    fn add_interfaces(&self, count: u32) {
+        let mut text = String::from(
+            "Inter-|   Receive                                                |  Transmit\n \
+             face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo colls carrier compressed\n",
+        );
+        for number in 0..count {
+            let name = format!("if{number}");
+            writeln!(
+                text,
+                "{name:>6}: 1234567{number} 7654 0 0 0 0 0 12 3456789{number} 6543 0 0 0 0 0 0"
+            )
+            .expect("a string");
+        }
+        let folder = self.folder.join("proc/net");
+        fs::create_dir_all(&folder).expect("target is writable");
+        fs::write(folder.join("dev"), text).expect("target is writable");
     }
 
     /// Adds a process with a FIFO that has a writer, and a header.
