@@ -89,7 +89,7 @@ fn tickets_without_end() {
         match got {
             Ok((200, document)) if !is_refused => assert_eq!(document, b"x 1\n"),
             Err(failure) if is_refused => {
-                let why = format!("more than {} bytes have come before the head", limits::HEAD);
+                let why = format!("more than {} bytes have arrived before the head", limits::HEAD);
                 assert!(failure.reason.starts_with(&why), "{failure:?}");
             }
             other => panic!("{tickets}: {other:?}"),
