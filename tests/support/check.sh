@@ -77,6 +77,6 @@ fi
 passed=$((passed + $(total passed)))
 failed=$((failed + broken))
 [ "$failed" != 0 ] ||
-    packaging/tested.sh "make check" "Debian $(cat /etc/debian_version), $(dpkg --print-architecture)" "$(pkg-config --modversion libpcp_pmda)" "$passed passed"
+    packaging/tested.sh "make check" "Debian $(cat /etc/debian_version), $(dpkg --print-architecture)" "$(pkg-config --modversion libpcp_pmda)" "$passed passed, $failed failed"
 printf '%d passed, %d failed\n' "$passed" "$failed"
 [ "$failed" = 0 ]
