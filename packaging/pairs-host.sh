@@ -21,7 +21,7 @@ chown -R pcp:pcp /run/pcp /var/log/pcp /var/lib/pcp/tmp /var/lib/pcp/config/pmda
 # pmcd and its agents have loaded, to /tmp/NAME.end the status of a pmcd that has failed by itself. pmcd ends afterwards.
 asked() {
     local pid try=0
-    # A pmcd that has ended by a signal leaves its socket.
+    # A pmcd that has failed leaves its socket.
     rm -f /var/log/pcp/pmcd/* /run/pcp/pmcd.socket
     : >"/tmp/$1.end"
     "$binaries/pmcd" -f -q 60 -l /var/log/pcp/pmcd/pmcd.log >/tmp/output 2>&1 &

@@ -4,7 +4,7 @@
 //! dbpmda and pmcd unload the shared objects of agents. With the last of these shared objects this
 //! library is unloaded as well, together with its static variables. The private data of instances
 //! is reached from the caches in this block, and the block itself, after the unload, from the
-//! `pmdaExt` that the host still has, by the agent's record. So a leak checker finds all of it, and
+//! `pmdaExt` of the host, if the host still has one, by the agent's record. So a leak checker finds all of it, and
 //! nothing has to be done at unload or exit.
 //!
 //! This file finds each thing by its key: an agent's record ([`crate::agent`]) by the `pmdaExt`, a

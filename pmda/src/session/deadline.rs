@@ -35,7 +35,8 @@ pub(super) struct AgentThread {
     asked: u64,
     /// The number of the last one that the agent answered.
     answered: u64,
-    /// The log has that the agent is late: once until it has answered a request in time.
+    /// True if the log has said that the agent is late. It says so again only after a reply in
+    /// time.
     is_late: bool,
     kept: Vec<Message>,
     reply: Vec<u8>,

@@ -111,7 +111,8 @@ fn is_keeping(pid: i32) -> bool {
 }
 
 /// Asks all processes below this one to end, and kills what is left of them. A keeper is the last:
-/// if this process is killed meanwhile, the keeper does the same.
+/// if this process is killed meanwhile, the keeper does the same. After twice the time nobody is
+/// spared: an agent may be called as a keeper is, and start a child for each that ends.
 pub(crate) fn end_all(grace: Duration) {
     let begin = Instant::now();
     let mut asked = Vec::new();
@@ -122,7 +123,8 @@ pub(crate) fn end_all(grace: Duration) {
         if left.is_empty() {
             return;
         }
-        for pid in left.into_iter().filter(|pid| !is_keeping(*pid)) {
+        let spares_keepers = begin.elapsed() < 2 * grace;
+        for pid in left.into_iter().filter(|pid| !(spares_keepers && is_keeping(*pid))) {
             // The process may have ended meanwhile.
             if begin.elapsed() >= grace {
                 let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);
@@ -172,7 +174,7 @@ impl Guard {
         let wait = move || {
             let mut byte = [0];
             let signal = above.read_exact(&mut byte).map_or(Signal::SIGKILL as u8, |()| byte[0]);
-            // While the folder is locked, no keeper is started.
+            // While the folder is locked, nothing is made in it, and no process is started.
             let folder = folder.lock().unwrap_or_else(PoisonError::into_inner);
             // The folder is removed first, since a SIGKILL may come when the last keeper has just
             // ended.
