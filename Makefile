@@ -43,8 +43,10 @@ demo: all ## PCP's agent simple on this library, under dbpmda and a private pmcd
 check: setup ## format, lints, build, all tests; the last line is "N passed, N failed"
 	tests/support/check.sh
 
+# On a debug build, which is there in seconds; the tests of make check run on the library as `make` builds it: make try C=… TEST_LIBRARY=made
+TEST_LIBRARY ?= debug
 try: ## after an edit: the programs of tests/c named C on both libraries: make try C=cache_files
-	cargo run --quiet -p pcp-pmda-test -- differential $(C)
+	TEST_LIBRARY=$(TEST_LIBRARY) cargo run --quiet -p pcp-pmda-test -- differential $(C)
 
 # Warnings are errors. Needs shellcheck.
 lint: ## format, lints, shell scripts, the documentation of the sources

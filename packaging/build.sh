@@ -17,5 +17,7 @@ fi
 messages=$(packaging/cargo.sh rustc --release --package pcp-pmda --lib --crate-type cdylib,staticlib --message-format=json-render-diagnostics "$@")
 library=$(grep -o '"[^"]*/libpcp_pmda\.so"' <<<"$messages" | tail -n 1 | tr -d '"')
 packaging/cargo.sh build --release --package pcp-pmda-rust-compare "$@"
+# In one step: tests that run beside each other build and read.
 mkdir -p target
-dirname "$library" >target/built
+dirname "$library" >target/built.$$
+mv target/built.$$ target/built

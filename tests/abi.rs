@@ -6,7 +6,7 @@ use std::fs;
 
 use object::elf::STT_FUNC;
 use pcp_pmda_sources::elf::{self, Elf};
-use pcp_pmda_test::{Library, profile_dir, release, root};
+use pcp_pmda_test::{Library, release, root};
 
 /// The number of functions that the library exports, and of its version nodes.
 const FUNCTIONS: usize = 130;
@@ -105,7 +105,7 @@ fn version_nodes_equal_the_map_and_the_c_library() {
 
 #[test]
 fn the_static_library_defines_all_functions() {
-    let defined = elf::defined_in_archive(&profile_dir().join("deps/libpcp_pmda.a"));
+    let defined = elf::defined_in_archive(&Library::Ours.built().join("libpcp_pmda.a"));
     let missing: Vec<_> = map().0.into_keys().filter(|name| !defined.contains(name)).collect();
     assert!(missing.is_empty(), "the static library lacks {missing:?}");
 }

@@ -4,17 +4,15 @@
 //! or for pmdaroot, and lets an exception reach the main of its agent; `tests/cpp/pending.cpp`
 //! cancels threads before the library writes lines and files for them.
 //!
-//! Here the library is as it is delivered, optimised: in a debug build the frames below a callback
-//! have landing pads, which an exception must not meet in a library with an unwinder of its own
-//! (docs/ARCHITECTURE.md).
+//! Not with `TEST_LIBRARY=debug`: in a debug build the frames below a callback have landing pads,
+//! which an exception must not meet in a library with an unwinder of its own (docs/ARCHITECTURE.md).
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::LazyLock;
 use std::time::Duration;
 
-use pcp_pmda_test::{Library, compare, profile_dir, root, run, target_dir};
+use pcp_pmda_test::{Library, compare, profile_dir, root, run};
 
 /// The number of functions that are left.
 const SCENES: usize = 31;
@@ -67,7 +65,7 @@ fn pending_cancellation() {
     let program = compiled("pending");
     let (c, ours) = (
         output_of(&program, &["once"], &Library::C.directory()),
-        output_of(&program, &[], &optimised()),
+        output_of(&program, &[], &Library::Ours.directory()),
     );
     for (output, end) in [(c, ": cancelled"), (ours, ": cancelled, returned; then returned")] {
         assert_eq!(
@@ -84,7 +82,7 @@ fn on_both(name: &str) -> String {
     let program = compiled(name);
     let (c, ours) = (
         output_of(&program, &[], &Library::C.directory()),
-        output_of(&program, &[], &optimised()),
+        output_of(&program, &[], &Library::Ours.directory()),
     );
     if let Some(text) = compare::difference(("C library", &c), ("ours", &ours)) {
         panic!("{text}");
@@ -105,19 +103,6 @@ fn compiled(name: &str) -> PathBuf {
         .expect("g++ is installed");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     program
-}
-
-/// A directory with the optimised library, which is built first, as `make` does it.
-fn optimised() -> PathBuf {
-    static BUILT: LazyLock<()> = LazyLock::new(|| {
-        let status = Command::new(root().join("packaging/build.sh"))
-            .env("CARGO_TARGET_DIR", target_dir())
-            .status()
-            .expect("bash is there");
-        assert!(status.success(), "packaging/build.sh failed");
-    });
-    LazyLock::force(&BUILT);
-    Library::Optimised.directory()
 }
 
 fn output_of(program: &Path, arguments: &[&str], library: &Path) -> String {

@@ -36,7 +36,7 @@ fn small_functions() {
         &["-Wno-unused-parameter"],
     );
     let mut command = command(&program);
-    private(&mut command, &Library::Ours.directory(), &directory);
+    private(&mut command, &Library::Debug.directory(), &directory);
     command.env("PCP_PMDA_PANIC", SMALL.map(|(name, _)| name).join(" "));
     let outcome = bounded(command, Duration::from_secs(60));
     let [output, log] = [outcome.stdout, outcome.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
@@ -60,7 +60,7 @@ fn small_functions() {
 /// or an event runs into a panic. `pmdaLabel` has several steps, the others one.
 #[test]
 fn pmcd_lives_on() {
-    let mut environment = Environment::new("panic", Library::Ours);
+    let mut environment = Environment::new("panic", Library::Debug);
     let broken = ["pmdaText", "pmdaEventAddRecord", "pmdaLabel"];
     environment.variables.push(("PCP_PMDA_PANIC", broken.join(" ")));
     let configuration = format!(

@@ -1,28 +1,21 @@
 //! A save or a load of a cache takes no more of a thread's stack than with the C library: agents'
-//! threads may have little. `tests/hostile/stack.c` measures it, with the library as it is
-//! delivered, optimised.
+//! threads may have little. `tests/hostile/stack.c` measures it; not with `TEST_LIBRARY=debug`.
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::process::Command;
 use std::time::Duration;
 
 use pcp_pmda_test::program::Program;
-use pcp_pmda_test::{Library, profile_dir, root, run, target_dir};
+use pcp_pmda_test::{Library, profile_dir, run};
 
 const PAGE: usize = 4096;
 
 /// Saves and loads need little stack (CACHE-70, CACHE-90).
 #[test]
 fn saves_and_loads() {
-    let status = Command::new(root().join("packaging/build.sh"))
-        .env("CARGO_TARGET_DIR", target_dir())
-        .status()
-        .expect("bash is there");
-    assert!(status.success(), "packaging/build.sh failed");
     let file = profile_dir().join("test-hostile/stack");
     Program::new("hostile/stack").expect("a source file").compile(&file);
-    let [c, ours] = [Library::C, Library::Optimised].map(|library| measured(&file, library));
+    let [c, ours] = [Library::C, Library::Ours].map(|library| measured(&file, library));
     println!("C library: {c:?}, ours: {ours:?}");
     assert_eq!(c.len(), 4);
     for (call, bytes) in &c {

@@ -29,7 +29,7 @@ use pcp_pmda_test::{Library, profile_dir, root};
 use scenarios::{Kind, SCENARIOS, Scenario};
 
 /// The two libraries: ours is the file that `make` has built and `make install` installs.
-const LIBRARIES: [Library; 2] = [Library::C, Library::Optimised];
+const LIBRARIES: [Library; 2] = [Library::C, Library::Ours];
 /// Up to this size a row gets all pairs. What is larger differs by more than what other work on the
 /// machine hides.
 const SMALL: u64 = 100;
@@ -198,7 +198,7 @@ impl Bench {
             if on_both {
                 row.c.push(self.run(Library::C, scenario, size, false));
             }
-            row.ours.push(self.run(Library::Optimised, scenario, size, false));
+            row.ours.push(self.run(Library::Ours, scenario, size, false));
         }
         compare(&row.c, &row.ours, scenario, size);
         if self.instructions && on_both && size <= scenario.counted && scenario.kind == Kind::Calls {

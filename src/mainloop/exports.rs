@@ -35,9 +35,10 @@ use pmda_core::wire::decode::About;
 /// As [`__pmdaMainPDU`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C-unwind" fn pmdaMain(dispatch: Option<Dispatch<'_>>) {
-    if is_interposed(__pmdaMainPDU as *const ()) {
+    let serve_one = resolved(&SERVE_ONE);
+    if is_interposed(serve_one as *const ()) {
         // SAFETY: NULL, or a dispatch table that stays valid, as the caller promises.
-        while unsafe { __pmdaMainPDU(dispatch) } >= 0 {}
+        while unsafe { serve_one(dispatch) } >= 0 {}
     } else {
         // The loop owns the stream until it ends, so it may read ahead.
         serve(dispatch, false);
@@ -59,9 +60,28 @@ pub unsafe extern "C-unwind" fn __pmdaMainPDU(dispatch: Option<Dispatch<'_>>) ->
     serve(dispatch, true)
 }
 
-/// Returns whether an exported function of ours is replaced by one of the same name that was
-/// preloaded (`LD_PRELOAD`): the dynamic linker resolves the name to that one, in dispatch tables
-/// and here. Then it has to be called.
+/// The type of `__pmdaMainPDU`.
+type ServeOne = unsafe extern "C-unwind" fn(Option<Dispatch<'_>>) -> c_int;
+
+/// The function that the dynamic linker finds under this name: [`resolved`].
+static SERVE_ONE: ServeOne = __pmdaMainPDU;
+/// Likewise for `pmdaFetch`.
+static FETCH: FetchMethod = pmdaFetch;
+
+/// Returns the function that the dynamic linker has put into a static: ours, or one of the same
+/// name that was preloaded.
+///
+/// A call of an exported function by its name is no such look: the compiler may inline ours there,
+/// and does, since to it the body is that of this crate, whoever the linker prefers. A volatile
+/// read makes a value that it knows nothing of.
+fn resolved<F: Copy>(function: &'static F) -> F {
+    // SAFETY: a reference is valid for reads, and its value has been initialised.
+    unsafe { ptr::from_ref(function).read_volatile() }
+}
+
+/// Returns whether an exported function of ours, as [`resolved`], is replaced by one of the same
+/// name that was preloaded (`LD_PRELOAD`): the dynamic linker resolves the name to that one, in
+/// dispatch tables and here. Then it has to be called.
 fn is_interposed(function: *const ()) -> bool {
     unsafe extern "C" {
         /// The start and the end of this library in memory, or of the program that it is linked
@@ -270,7 +290,7 @@ fn store(main: &mut MainLoop<'_>) -> Guarded<()> {
 /// Returns whether the fetch method and the function that frees its result are the library's own,
 /// so that no code of the agent sees the result. The agent may replace them at any time.
 fn has_own_fetch(agent: Agent<'_>) -> bool {
-    let (own, free): (FetchMethod, CleanUp) = (pmdaFetch, free_result_values);
+    let (own, free): (FetchMethod, CleanUp) = (resolved(&FETCH), free_result_values);
     let method = agent.dispatch.fetch().map(|method| method as *const ());
     let callback = agent.ext.result_callback().map(|callback| callback as *const ());
     method == Some(own as *const ()) && !is_interposed(own as *const ()) && callback == Some(free as *const ())

@@ -51,6 +51,9 @@ step scripts tests/support/scripts.sh
 step documentation env RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps --document-private-items
 step build ended build
 
+# The tests run on that library, and need not look whether it is built.
+[ -s target/built ] && TEST_BUILT=$(cat target/built) && export TEST_BUILT
+
 # Tests wait more than they work. So two halves of the test programs run at once, and the one with those that wait most has more threads.
 meanwhile oldest nice -n 19 tests/support/oldest_rust.sh
 tests() { cargo test --workspace --no-fail-fast "$@"; }

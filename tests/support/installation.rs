@@ -1,5 +1,4 @@
-//! A private installation of the library that cargo has just built, made by the Makefile as a
-//! user's would be.
+//! A private installation of the library, made by the Makefile as a user's would be.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,28 +8,26 @@ use std::thread;
 use std::time::Duration;
 
 use super::run::{Outcome, bounded};
-use super::{profile_dir, relink, root};
+use super::{Library, profile_dir, relink, root};
 
 /// Longer than any compiler run takes on a busy machine.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// The directory from which the Makefile installs: the files of the profile that the tests belong
-/// to.
+/// The directory from which the Makefile installs.
 fn built() -> PathBuf {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| {
         let directory = profile_dir().join("test-install/built");
         fs::create_dir_all(&directory).expect("target is writable");
-        // `cargo test` leaves the libraries here; the pkg-config file lies where `cargo build` puts
-        // libraries.
-        for (from, name) in [
-            ("deps", "libpcp_pmda.so"),
-            ("deps", "libpcp_pmda.a"),
-            ("", "libpcp_pmda.pc"),
+        let built = Library::Ours.built();
+        // The build script leaves the pkg-config file where `cargo build` puts libraries.
+        for file in [
+            built.join("libpcp_pmda.so"),
+            built.join("libpcp_pmda.a"),
+            profile_dir().join("libpcp_pmda.pc"),
         ] {
-            let file = profile_dir().join(from).join(name);
             assert!(file.exists(), "{} is missing", file.display());
-            relink(&file, &directory.join(name));
+            relink(&file, &directory.join(file.file_name().expect("a name")));
         }
         let compare = compare_program();
         relink(&compare, &directory.join("pcp-pmda-rust-compare"));

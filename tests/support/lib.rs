@@ -55,30 +55,32 @@ pub fn is_root() -> bool {
 pub enum Library {
     /// The installed C library, the oracle.
     C,
-    /// Ours, as cargo has just built it.
+    /// Ours as users install it: optimised as one by `packaging/build.sh`; with
+    /// `TEST_LIBRARY=debug` that of [`Library::Debug`].
     Ours,
-    /// Ours, optimised, as `make` has built it.
-    Optimised,
+    /// Ours as cargo has built it with the tests: with the hook that provokes panics.
+    Debug,
 }
 
 impl Library {
     /// The shared library's file.
     pub fn file(self) -> PathBuf {
-        match self {
-            Library::C => pkg_config("libdir")
-                .join("libpcp_pmda.so.3")
-                .canonicalize()
-                .expect("libpcp-pmda3 is installed"),
+        if self == Library::C {
+            let file = pkg_config("libdir").join("libpcp_pmda.so.3");
+            return file.canonicalize().expect("libpcp-pmda3 is installed");
+        }
+        let file = self.built().join("libpcp_pmda.so");
+        file.canonicalize()
+            .expect("it was built: a program must not fall back to the C library")
+    }
+
+    /// Where the build has put the files of ours, the static library with them.
+    pub fn built(self) -> PathBuf {
+        match self.chosen() {
+            Library::Ours => made().to_owned(),
             // `cargo test` builds the library but leaves it here; only `cargo build` links it one
             // directory up.
-            Library::Ours => profile_dir()
-                .join("deps/libpcp_pmda.so")
-                .canonicalize()
-                .expect("cargo has built the library: a program must not fall back to the C library"),
-            Library::Optimised => target_dir()
-                .join("release/libpcp_pmda.so")
-                .canonicalize()
-                .expect("packaging/build.sh has built the library"),
+            _ => profile_dir().join("deps"),
         }
     }
 
@@ -86,9 +88,10 @@ impl Library {
     /// for.
     pub fn directory(self) -> PathBuf {
         static MADE: [OnceLock<PathBuf>; 3] = [const { OnceLock::new() }; 3];
-        MADE[self as usize]
+        let chosen = self.chosen();
+        MADE[chosen as usize]
             .get_or_init(|| {
-                let directory = profile_dir().join("test-lib").join(format!("{self:?}"));
+                let directory = profile_dir().join("test-lib").join(format!("{chosen:?}"));
                 fs::create_dir_all(&directory).expect("target is writable");
                 for name in ["libpcp_pmda.so.3", "libpcp_pmda.so"] {
                     relink(&self.file(), &directory.join(name));
@@ -97,6 +100,45 @@ impl Library {
             })
             .clone()
     }
+
+    fn chosen(self) -> Library {
+        if self == Library::Ours && is_quick() {
+            Library::Debug
+        } else {
+            self
+        }
+    }
+}
+
+/// Returns whether programs run on the library that cargo has built with the tests
+/// (`TEST_LIBRARY=debug`): after an edit it is there in seconds, for `make try`, and for each change
+/// of cargo-mutants.
+#[must_use]
+pub fn is_quick() -> bool {
+    env::var_os("TEST_LIBRARY").is_some_and(|value| value == "debug")
+}
+
+/// The directory of the libraries as `make` builds them. They are built now, once in a process,
+/// unless `make check` has done that already and says where they are (`TEST_BUILT`).
+fn made() -> &'static Path {
+    static MADE: OnceLock<PathBuf> = OnceLock::new();
+    MADE.get_or_init(|| {
+        if let Some(directory) = env::var_os("TEST_BUILT") {
+            return directory.into();
+        }
+        let mut target = target_dir();
+        if env::var_os("CARGO_BUILD_TARGET").is_some() {
+            target.pop();
+        }
+        let status = Command::new(root().join("packaging/build.sh"))
+            .arg("--quiet")
+            .env("CARGO_TARGET_DIR", target)
+            .status()
+            .expect("bash is there");
+        assert!(status.success(), "packaging/build.sh failed");
+        let directory = fs::read_to_string(root().join("target/built")).expect("packaging/build.sh has written it");
+        directory.trim_end().into()
+    })
 }
 
 /// Makes `link` point to `file` in one step: other test programs may be looking at it.
