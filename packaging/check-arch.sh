@@ -53,7 +53,7 @@ log=$system.tests.log
 status=0
 # The optimizer is for those who run what is built here, not for what runs during the build.
 there cargo --config 'profile.dev.package."*".opt-level=0' test --locked --no-fail-fast \
-    --package pmda-core --package pcp-pmda --lib --test layout --test abi --test differential 2>&1 | tee "$log" || status=$?
+    --package pmda-core --package pcp-pmda --package pcp-pmda-tests --lib --test layout --test abi --test differential 2>&1 | tee "$log" || status=$?
 awk -v arch="$arch" '
     /^ *Running / { name = $2; if (name == "unittests") name = "unit"; sub(".*/", "", name); sub("[.]rs$", "", name) }
     /^test result:/ { text = text sprintf("%s %s %d passed, %d failed, %d ignored", text == "" ? "" : ";", name, $4, $6, $8); passed += $4; failed += $6 }

@@ -29,7 +29,7 @@ without() {
         /^\[/ { left = 0; for (i = 1; i <= count; i++) if (index($0, name[i]) == 1) left = 1 }
         !left'
 }
-without '[dev-dependencies]' '[[test]]' '[profile.dev' <Cargo.toml | sed 's/^members = .*/members = ["core"]/; /^exclude = /d' >"$tree/Cargo.toml"
+without '[dev-dependencies]' '[profile.dev' <Cargo.toml | sed 's/^members = .*/members = ["core"]/; /^exclude = /d; /^# So that .cargo test/d; /^default-members = /d' >"$tree/Cargo.toml"
 without '[dev-dependencies]' <core/Cargo.toml >"$tree/core/Cargo.toml"
 cp Cargo.lock "$tree/"
 cd "$tree"

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use pcp_pmda_sources::generated;
 use pcp_pmda_sources::headers::{HEADERS, Headers, INCLUDES, PMAPI, compile, macros, prototypes, run, succeeds};
-use pcp_pmda_test::{renamed_since, root};
+use pcp_pmda_test::{release, renamed_since, root};
 use regex::Regex;
 
 #[test]
@@ -359,9 +359,11 @@ fn compiles_with_both_pmapi_versions() {
 
 /// The preprocessor's choices for PCP 7, as far as they show without its pmapi.h: the type of a
 /// result, and units with two more fields, in C and in C++.
-#[cfg(not(pcp7))]
 #[test]
 fn the_other_generation() {
+    if release() >= [7, 0, 0] {
+        return;
+    }
     let text = format!(
         "{}#undef PM_VERSION_CURRENT
 #define PM_VERSION_CURRENT PM_VERSION(7,2,0)

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
+use pcp_pmda_test::root;
 use regex::Regex;
 
 /// The pages of all items, as the list of them in the documentation says.
@@ -57,7 +58,7 @@ fn item(page: &str, out: &mut String) {
 
 /// The whole interface, item by item.
 fn interface() -> String {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = root();
     let target = root.join("target/interface");
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let made = Command::new(cargo)
@@ -114,7 +115,7 @@ fn names(interface: &str) -> String {
 /// look at the difference, and say in CHANGELOG.md what it means for agents.
 #[test]
 fn the_interface_is_the_one_that_is_written_down() {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("pmda/interface.txt");
+    let file = root().join("pmda/interface.txt");
     let now = interface();
     if env::var_os("INTERFACE").is_some_and(|what| what == "write") {
         fs::write(&file, &now).expect("the sources can be written");
@@ -170,7 +171,7 @@ fn tests() -> String {
             }
         }
     }
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = root();
     let mut text = String::new();
     for (folder, is_test) in [
         ("pmda/tests", true),
@@ -187,7 +188,7 @@ fn tests() -> String {
 /// test uses it.
 #[test]
 fn the_guide_names_what_is_there_and_tested() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = root();
     let read = |file: &str| fs::read_to_string(root.join(file)).expect("part of the sources");
     let (guide, items, tests) = (read("docs/RUST-AGENTS.md"), items(&read("pmda/interface.txt")), tests());
     let (_, tables) = guide

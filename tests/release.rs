@@ -6,8 +6,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+use pcp_pmda_test::root;
+
 fn text(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(name);
+    let path = root().join(name);
     fs::read_to_string(path).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
@@ -21,7 +23,7 @@ fn archives_hold_no_secrets() {
     for directory in ["debian", "packaging", "vendor/crate", "src"] {
         fs::create_dir_all(at(directory)).expect("writable");
     }
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("packaging/dist.sh");
+    let script = root().join("packaging/dist.sh");
     fs::copy(script, at("packaging/dist.sh")).expect("writable");
     fs::write(at("Cargo.toml"), "version = \"1.2.3\"\n").expect("writable");
     let entry = "pcp-pmda-rust (1.2.3-1) unstable\n\n -- A <a@localhost>  Sat, 21 Nov 2026 12:00:00 +0000\n";
@@ -105,7 +107,7 @@ fn archives_hold_no_secrets() {
 /// those of the crates and of Rust.
 #[test]
 fn nothing_of_the_builder() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let root = root();
     let built = Command::new(root.join("packaging/build.sh")).status();
     assert!(built.expect("bash is there").success(), "packaging/build.sh failed");
     let rustc = Command::new("rustc")

@@ -10,11 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use pcp_pmda_test::root;
 use regex::Regex;
-
-fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
 
 /// The endings of files that may cite a number.
 const KINDS: [&str; 9] = ["rs", "c", "h", "md", "sh", "pl", "py", "in", "toml"];

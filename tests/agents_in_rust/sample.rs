@@ -493,12 +493,13 @@ fn ghosts(run: &mut Run<'_>) {
     }
 }
 
+/// Not with 5.3's agent: a fetch of all its metrics ends with an IPC protocol failure on the C
+/// library.
 #[test]
-#[cfg_attr(
-    not(since_6_0),
-    ignore = "5.3's agent: a fetch of all its metrics ends with an IPC protocol failure on the C library"
-)]
 fn sample() -> Result<(), String> {
+    if release() < [6, 0, 0] {
+        return Ok(());
+    }
     [Library::C, Library::Ours].into_iter().try_for_each(sample_on)
 }
 
@@ -526,7 +527,7 @@ fn sample_on(library: Library) -> Result<(), String> {
     assert_eq!(unknown.len(), 1, "{metrics:?}");
     // Each version has those of the versions before it.
     assert!(LATER.starts_with(&missing), "{missing:?}");
-    assert!(!cfg!(since_7_2) || missing.len() == LATER.len(), "{missing:?}");
+    assert!(release() < [7, 2, 0] || missing.len() == LATER.len(), "{missing:?}");
     let differ = DIFFERENCES.iter().filter(|differ| differ.versions.have(&missing));
     let expected: Vec<&str> = differ.flat_map(|differ| differ.lines.repeat(differ.times)).collect();
     assert!(own.iter().all(|metric| metrics.contains(metric)), "{own:?}");
