@@ -11,12 +11,12 @@ use crate::report::{grouped, number, replace};
 const ROW: (&str, &str, &str) = (
     "fetch, ten selected, cache",
     "10000",
-    "fetch ten of the 10,000 instances of a cache: time of one value",
+    "an agent with a large domain, which no default agent has: ten of 10,000 instances, time of one value",
 );
 /// What is no number of a run.
 const OTHERS: &str =
     "| a damaged help database | the agent, or pmcd, may crash | that text is missing, and a log line says so |\n";
-/// The agents whose memory is shown.
+/// The agents whose time and memory are shown.
 const AGENTS: &str = "pmcd's default agents, all metrics";
 
 /// Writes the table into README.md.
@@ -35,54 +35,51 @@ fn numbers(csv: &str, scenario: &str, size: &str) -> Option<Vec<Option<f64>>> {
 fn table() -> String {
     let read = |name: &str| fs::read_to_string(root().join(name)).expect("part of the repository");
     let (csv, page) = (read("docs/performance.csv"), read("docs/PERFORMANCE.md"));
-    let mut text = "| | PCP's C library 6.0.3 | this library |\n|---|---|---|\n".to_owned();
+    let mut text = format!("| | PCP's C library 6.0.3 | this library |\n|---|---|---|\n{OTHERS}");
+    text += &processor_time(&page).unwrap_or_default();
+    text += &memory(&page).unwrap_or_default();
     let (scenario, size, name) = ROW;
     // A row that was not measured yet is left out.
     if let Some([Some(c), Some(ours)]) = numbers(&csv, scenario, size).and_then(|row| row.first_chunk::<2>().copied()) {
-        text += &format!("| {name} | {} | {}: {} |\n", time(c), time(ours), factor(ours / c));
+        text += &format!("| {name} | {} | {} |\n", time(c), time(ours));
     }
-    text + &memory(&page) + OTHERS
+    text
+}
+
+/// The cells of the row of [`AGENTS`] in the table with so many columns.
+fn cells(page: &str, columns: usize) -> Option<Vec<&str>> {
+    let start = format!("| {AGENTS} |");
+    let row = page
+        .lines()
+        .find(|line| line.starts_with(&start) && line.matches('|').count() == columns + 1)?;
+    Some(row.split('|').map(str::trim).collect())
+}
+
+/// Processor time of the agents, as a part of what it is with the C library.
+fn processor_time(page: &str) -> Option<String> {
+    let cells = cells(page, 6)?;
+    Some(format!(
+        "| pmcd's default agents, a fetch of all metrics: processor time of the agents | 1 | {} |\n",
+        cells[5]
+    ))
 }
 
 /// Resident memory, and in brackets with each page divided among the processes that have it.
-fn memory(page: &str) -> String {
-    let row = page
-        .lines()
-        .find(|line| line.starts_with(&format!("| {AGENTS} |")) && line.matches('|').count() == 9);
-    let Some(row) = row else {
-        return String::new();
-    };
-    let cells: Vec<_> = row.split('|').map(str::trim).collect();
+fn memory(page: &str) -> Option<String> {
+    let cells = cells(page, 8)?;
     let size = |at: usize| cells[at].parse().map(grouped).expect("a number");
-    format!(
-        "| memory of pmcd and its default agents after {} fetches: RSS (PSS) | {} ({}) KiB | {} ({}) KiB |\n",
+    Some(format!(
+        "| memory of pmcd and these agents after {} fetches: RSS (PSS) | {} ({}) KiB | {} ({}) KiB |\n",
         size(2),
         size(4),
         size(5),
         size(7),
         size(8)
-    )
+    ))
 }
 
 fn time(ns: f64) -> String {
     format!("{} ns", number(ns))
-}
-
-fn factor(ratio: f64) -> String {
-    let (times, word) = if ratio < 1.0 {
-        (1.0 / ratio, "faster")
-    } else {
-        (ratio, "slower")
-    };
-    if times >= 100.0 {
-        format!("{:.0}0 times {word}", times / 10.0)
-    } else if times >= 10.0 {
-        format!("{times:.0} times {word}")
-    } else if times >= 1.1 {
-        format!("{times:.1} times {word}")
-    } else {
-        format!("{times:.2} times {word}")
-    }
 }
 
 /// README has the numbers of the files that its table is made of.
