@@ -137,8 +137,8 @@ pub(crate) unsafe fn insert(token: &mut Token, tree: *mut __pmnsTree, pmid: Metr
     // SAFETY: a tree of libpcp with a root, as the caller promises, and a C string, which libpcp
     // copies.
     let add = || unsafe { __pmAddPMNSNode(tree, pmid, name.as_ptr()) };
-    // libpcp prints lines under -Dpmns alone. Without it the system calls of `disabled` are saved,
-    // as a tree may have thousands of names.
+    // libpcp prints lines under -Dpmns alone, so only then the lock is given back: with several
+    // threads `apart` blocks signals, two system calls a name, and a tree may have thousands.
     Error::check(if debug(Debug::Pmns) { token.apart(add) } else { add() })
 }
 
