@@ -92,7 +92,7 @@ install: ## what make has built, below PREFIX (/usr/local)
 	chmod 755 "$(DESTDIR)$(BINDIR)/pcp-pmda-rust"
 	install -D -m 644 packaging/pcp-pmda-rust.bash "$(DESTDIR)$(COMPLETIONDIR)/pcp-pmda-rust"
 	packaging/man-links.sh "$(DESTDIR)$(MANDIR)" "$(MANEXT)"
-	for file in LICENSE THIRD-PARTY.txt *.md tests/README.md agents/openmetrics/DIFFERENCES.md docs/*.md docs/*.csv docs/*.svg docs/spec/*.md pmda/interface.txt $$(find c-examples pmda/examples pmda/template -name target -prune -o -type f -print); do \
+	for file in LICENSE THIRD-PARTY.txt *.md tests/README.md packaging/pairs.md agents/openmetrics/DIFFERENCES.md docs/*.md docs/*.csv docs/*.svg docs/spec/*.md pmda/interface.txt $$(find c-examples pmda/examples pmda/template -name target -prune -o -type f -print); do \
 	    install -D -m 644 "$$file" "$(DESTDIR)$(DOCDIR)/$$file" || exit; done
 
 # The file that `pcp-pmda-rust enable` has written goes as well, and so do directories that the installation has made, if they are

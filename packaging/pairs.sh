@@ -2,7 +2,7 @@
 # pairs.sh [ARCH…]: the library built for one PCP, on a host with another one. For each pair of PCP 6.0.3, 6.3.8 and 7.2.2 (Debian 12, 13 and
 # sid) on amd64, i386 and armhf: as a package and as `make install` leaves it, it works, or refuses in words before an agent sees a structure
 # of the other PCP. On PCP 7 with its own build, Debian 12's agents for Linux and for processes run as well, with libpcp.so.3 and
-# libpcp.so.4 in their process. The last lines are the table of docs/OPERATING.md.
+# libpcp.so.4 in their process. The last lines are the table of packaging/pairs.md.
 #
 # Below target/systems it makes a Debian system of each suite and architecture, and a Debian 13 that builds for all of them (with
 # --sysroot, and less optimised than a release); armhf's systems are unpacked and not configured, and run under qemu-user, by a binfmt_misc

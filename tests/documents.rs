@@ -57,7 +57,9 @@ fn one_oldest_rust() {
 
 /// The documents.
 fn pages(root: &Path) -> Vec<PathBuf> {
-    let mut pages = vec![root.join("c-examples/README.md"), root.join("tests/README.md")];
+    let mut pages = ["c-examples/README.md", "packaging/pairs.md", "tests/README.md"]
+        .map(|page| root.join(page))
+        .to_vec();
     for directory in ["", "docs", "docs/spec"] {
         let entries = fs::read_dir(root.join(directory)).expect("a directory of the sources");
         let files = entries.map(|entry| entry.expect("readable").path());

@@ -103,7 +103,7 @@ fn main() {
             client: build("bench-client", "agents/client.c", &["-lpcp"]),
             processes: build("bench-processes", "agents/processes.c", &[]),
         };
-        let facts = report::facts(&bench.libraries);
+        let facts = format!("{}.", report::measured());
         let text = format!("{facts}\n\n{}", agents::tables(&programs, &chosen));
         println!("{text}");
         if complete {
@@ -113,7 +113,7 @@ fn main() {
         return;
     }
     if has("--in-rust") {
-        let facts = report::facts(&bench.libraries);
+        let facts = format!("{}.", report::measured());
         let table = in_rust::table(build, &bench.libraries, &chosen);
         println!("{facts}\n\n{table}");
         if complete {

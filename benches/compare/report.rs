@@ -234,7 +234,7 @@ fn table<'a>(rows: impl Iterator<Item = &'a Row>) -> String {
 }
 
 /// When, where and with what was measured, with the sizes of both libraries.
-pub fn facts(libraries: &[PathBuf; 2]) -> String {
+fn facts(libraries: &[PathBuf; 2]) -> String {
     let [c, ours] = libraries.each_ref().map(|directory| {
         let file = fs::metadata(directory.join("libpcp_pmda.so.3"));
         file.map(|file| file.len() / 1024).unwrap_or_default()

@@ -14,7 +14,7 @@ pub const INSTANCES: u32 = 4_194_304;
 /// The largest document of a source, in bytes, when what was compressed is not so any more.
 pub const DOCUMENT: usize = 64 << 20;
 
-/// The memory that all documents may take together which are read at one time, in bytes.
+/// The memory of all documents that are being read, in bytes.
 pub const DOCUMENTS: usize = 256 << 20;
 
 /// The memory that the names of a source's metrics and series may take, in bytes: those that the
