@@ -7,8 +7,11 @@ use crate::{ClientId, Env, Error, Metrics, Opt, Request, Result};
 /// An agent: its name and domain, its metrics, and the state that they are read from.
 ///
 /// An agent need not be `Send` or `Sync`: it serves one request at a time, on the thread that it
-/// was started on. A panic in one of its functions costs what that function was called for and a
-/// line in the log.
+/// was started on, and its functions get it as their first argument, so they borrow nothing. Nothing
+/// is `async`: what waits runs on a thread or runtime of its own, which wakes the agent
+/// ([`Env::waker`]). A panic in one of its functions costs what that function was called for and a
+/// line in the log, until the same call returns without a panic; with `panic = "abort"` the program
+/// ends.
 pub trait Agent: Sized + 'static {
     /// The agent's name, and the first part of the names of its metrics unless [`Agent::root`] is
     /// another.
@@ -17,7 +20,8 @@ pub trait Agent: Sized + 'static {
     const DOMAIN: u32;
     /// Maximum time of a request. A longer one is answered with `PM_ERR_AGAIN` (pmcd ends an agent
     /// that does not answer within some seconds); the agent goes on, on a thread of its own, and
-    /// serves the next request when it is done.
+    /// serves the next request when it is done. The log has a line for it, once until a request is
+    /// answered in time.
     const DEADLINE: Option<Duration> = None;
     /// True for an agent that takes long to start: pmcd.conf says `notready` for it, and pmcd asks
     /// nothing until the agent tells that it is ready, which it always does then. `--write` makes

@@ -20,8 +20,9 @@ use crate::code::all_codes;
 /// log.
 ///
 /// The constants are errors without a text. Errors are equal if their codes are; to tell several
-/// apart, match their [`Error::code`]. `?` makes an error of those of Rust's library, each with
-/// what it says as its text:
+/// apart, match their [`Error::code`]. It is no enum with sources, since a client gets a number and
+/// nothing else: what caused it is text for the log. `?` makes an error of those of Rust's library,
+/// each with what it says as its text:
 ///
 /// | an error of | becomes |
 /// |---|---|
@@ -34,6 +35,15 @@ use crate::code::all_codes;
 /// | any other kind, as a `Box<dyn Error>` | that of the errors above that is in it or has caused it, else `PM_ERR_GENERIC` |
 ///
 /// [`Context`](crate::Context) makes one of the errors of other crates, and adds what it is about.
+/// (One blanket `From` would forbid `Box<dyn Error>`, and this type as an error of other crates.)
+///
+/// # In the log
+///
+/// Each error that a client gets is a line of the log, with the request's step, metric, instance or
+/// store; so an agent need not log what it returns. Not so an error that is [`Error::logged`], and
+/// [`Error::AGAIN`] without a text, which means that there is no value yet. The log has each line
+/// once, at most eight different lines about one metric, instance or other thing, and a thousand an
+/// hour in all; further lines have the level `debug`.
 ///
 /// ```
 /// use pmda::{Error, Result};

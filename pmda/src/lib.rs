@@ -56,11 +56,17 @@
 //!
 //! # Decisions
 //!
+//! - Texts that are kept are `impl AsRef<str>`, values of labels `impl Into<LabelValue>`, as they
+//!   are often made by `format!`. A name that is only looked up, or is part of a line, is `&str`.
+//! - Counts and weights are `usize`. Numbers of clusters, items, domains and instances are integers:
+//!   authors write them down, and archives keep them.
+//! - [`Metrics::each`] gives the row alone to the metric's function, so its loop is quick;
+//!   [`Metrics::each_inst`] gives the agent and a number. Data that may be missing are an `Option`,
+//!   what may fail is a `Result`.
 //! - An [`IndomRef`] is `Copy`, so that many metrics can have one instance domain. It cannot borrow
 //!   the declarations, so labels of domains and instances are given by [`Metrics::indom_label`] and
 //!   [`Metrics::instance_labels`].
-//! - An [`Error`] is a [`Code`] for clients and, if the agent gives one, a text for the log. So it
-//!   is not `Copy`; errors are compared by their codes. Results without a value have two words.
+//! - An [`Error`] is not `Copy`, as it may have a text; results without a value have two words.
 //! - Parameters of events are metrics with types ([`Metrics::parameter`]); [`Record::add`] takes no
 //!   other value.
 //! - Only the superuser may store a value, unless [`Def::writable_by`] says who else may.

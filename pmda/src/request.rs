@@ -148,7 +148,8 @@ impl<'r> Request<'r> {
         self.clock.now()
     }
 
-    /// Returns whether it needs anything of a cluster.
+    /// Returns whether it needs anything of a cluster: values, or the instances or labels of its
+    /// domains.
     #[must_use]
     pub fn wants(&self, cluster: u32) -> bool {
         match self.wanted {

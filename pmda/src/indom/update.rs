@@ -7,10 +7,14 @@ use super::{Indom, REMEMBERED, Row, Slot};
 use crate::{Error, Result};
 
 /// An update of an instance domain, by [`Indom::update`] or [`Indom::change`]; it ends when it is
-/// dropped.
+/// dropped. So each way out of a refresh ends it, also `?` and a panic, and no vanished instance is
+/// shown because a call was forgotten. No error is lost by that: the file of a declared domain is
+/// written before the reply, and [`Indom::save`] returns its errors.
 ///
 /// An instance that the domain cannot have costs no other one: it is left out, the log says why,
-/// once, and the function returns `None` or false. A domain cannot have:
+/// once, at most eight times a domain, and the function returns `None` or false, as PCP's agents in
+/// Python go on without one of two interfaces `ap 1` and `ap 2`. The only error is `-ENOMEM`: a list
+/// that could not grow would look as if it were whole. A domain cannot have:
 ///
 /// - an empty name (but see [`Indom::whole_names`]), and one with a NUL;
 /// - a name that is, up to its first blank, that of another instance, and goes on in another way:

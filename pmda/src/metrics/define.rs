@@ -41,8 +41,10 @@ impl<S, T> Target<S, T> {
 /// A metric that is being declared: its functions say more about it. `T` is what the agent's
 /// functions see: the agent, or the row of an instance.
 ///
-/// The metric is declared when this is dropped, or by [`Def::declare`], which returns its number or
-/// what is wrong with it.
+/// The metric is declared when this is dropped, so one line is one metric and none is missing
+/// because a last call was forgotten; or by [`Def::declare`], which returns its number or what is
+/// wrong with it. Problems of [`Agent::metrics`](crate::Agent::metrics) are one list, which the
+/// start, `--check` and `--write` print.
 pub struct Def<'m, S, T> {
     metrics: &'m mut Metrics<S>,
     stage: Stage<S>,
