@@ -6,7 +6,7 @@ use pmda::prelude::*;
 use pmda::{Atom, Def, Labels, MetricRef, Problem, Type};
 
 use crate::limits;
-use crate::model::{Metric, Source, Status};
+use crate::model::{Metric, Refusal, Source, Status};
 use crate::sources::Kind;
 use crate::state::OpenMetrics;
 
@@ -113,10 +113,7 @@ fn text(line: &str) -> String {
 impl OpenMetrics {
     /// Declares what is new.
     pub(crate) fn declare(&mut self, m: &mut Metrics<OpenMetrics>) {
-        let has_free_names = !self.changes.removed.is_empty() || !self.changes.gone.is_empty();
-        for name in std::mem::take(&mut self.changes.removed) {
-            m.remove(&name);
-        }
+        let has_free_names = !self.changes.gone.is_empty();
         for cluster in std::mem::take(&mut self.changes.sources) {
             if let Some(source) = self.source(cluster) {
                 m.cluster(cluster).set_cluster_labels(source_labels(source));
@@ -138,8 +135,7 @@ impl OpenMetrics {
         if has_free_names {
             metrics.extend(self.refused_metrics());
         }
-        // Of two sources that have one name, such as `b:c` of `a` and `c` of `a.b`, the older one
-        // keeps it, whichever document came first.
+        // Of two metrics of one name, such as `b:c` and `b.c`, the older one keeps it.
         metrics.sort_unstable();
         metrics.dedup();
         for (cluster, index) in metrics {
@@ -147,14 +143,16 @@ impl OpenMetrics {
                 continue;
             };
             let source_name = source.name.clone();
-            if let Some(metric) = source.metric(index).filter(|metric| metric.is_shown) {
+            let is_free =
+                |metric: &&mut Metric| metric.is_shown && !matches!(metric.refusal, Some(Refusal::OfSource(_)));
+            if let Some(metric) = source.metric(index).filter(is_free) {
                 let is_declared = declare(m, metric, index, cluster, &source_name);
                 if !forgets {
                     // A metric is declared once, and the declaration keeps the help text.
                     metric.help = String::new();
                 }
                 if is_declared {
-                    metric.is_refused = false;
+                    metric.refusal = None;
                 } else {
                     source.refuse_name(index);
                     self.show_status(cluster);
@@ -193,7 +191,7 @@ fn declare(m: &mut Metrics<OpenMetrics>, metric: &mut Metric, index: usize, clus
     match declared {
         Ok(number) => metric.declared = Some(number),
         // As long as that is so, it is said once.
-        Err(_) if metric.is_refused => {}
+        Err(_) if metric.refusal.is_some() => {}
         Err(problem) => {
             let root = m.root();
             log::error!("Cannot add metric {root}.{name} ({cluster}.{item}): {problem}");

@@ -59,23 +59,10 @@ pub(crate) struct Changes {
     pub(crate) sources: Vec<u32>,
     /// Metrics that are new or in the document again, by source and index.
     pub(crate) metrics: Vec<(u32, usize)>,
-    /// Names of metrics whose indexes other metrics have now.
-    pub(crate) removed: Vec<String>,
     /// Metrics that are not there any more.
     pub(crate) gone: Vec<(u32, usize)>,
     /// Metrics whose labels have changed.
     pub(crate) labels: Vec<(u32, usize)>,
-}
-
-impl Changes {
-    /// Forgets what was to be declared of a source, whose metrics are all new now; `removed` are the
-    /// names of those that clients know.
-    fn begin_anew(&mut self, cluster: u32, removed: impl Iterator<Item = String>) {
-        for list in [&mut self.metrics, &mut self.gone, &mut self.labels] {
-            list.retain(|(other, _)| *other != cluster);
-        }
-        self.removed.extend(removed);
-    }
 }
 
 impl OpenMetrics {
@@ -219,7 +206,33 @@ impl OpenMetrics {
                 self.changes.gone.extend(metrics.map(|index| (cluster, index)));
             }
         }
+        self.share_names();
         self.show_sources();
+    }
+
+    /// Tells each source which others have names below its own: what is below a source's file is that
+    /// source's, whoever sends such a name first.
+    fn share_names(&mut self) {
+        let mut below: HashMap<u32, Vec<Box<str>>> = HashMap::new();
+        for source in self.sources.values().filter(|source| !source.is_gone) {
+            for (at, _) in source.name.match_indices('.') {
+                if let Some(cluster) = self.by_name.get(&source.name[..at]) {
+                    below.entry(*cluster).or_default().push(source.name[at + 1..].into());
+                }
+            }
+        }
+        for source in self.sources.values_mut() {
+            let mut names = below.remove(&source.cluster).unwrap_or_default();
+            names.sort_unstable();
+            let cluster = source.cluster;
+            let (taken, freed) = source.set_below(names);
+            self.changes
+                .gone
+                .extend(taken.into_iter().map(|index| (cluster, index)));
+            self.changes
+                .metrics
+                .extend(freed.into_iter().map(|index| (cluster, index)));
+        }
     }
 
     /// Takes over the source of a file: a new source, or a known one whose file has moved.

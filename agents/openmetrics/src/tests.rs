@@ -18,6 +18,7 @@ mod hostile;
 mod labels;
 mod lines;
 mod many;
+mod names;
 mod options;
 mod shown;
 mod slow;

@@ -1,7 +1,9 @@
 //! The comments that describe samples.
 
+use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 
+use super::sample::name_of_quoted;
 use crate::limits;
 
 /// The description of the samples that follow: the texts of the comments, which are looked at when
@@ -10,8 +12,14 @@ use crate::limits;
 pub struct Metadata<'t> {
     pcp: Option<&'t str>,
     help: Option<&'t str>,
+    /// The text after `TYPE`: the name of a family of metrics, and its type.
     kind: Option<&'t str>,
 }
+
+/// Endings of samples of a family, whose `# TYPE` has the name without them.
+const OF_FAMILY: [&str; 8] = [
+    "_total", "_created", "_bucket", "_count", "_sum", "_gcount", "_gsum", "_info",
+];
 
 impl<'t> Metadata<'t> {
     /// Feeds what defines a metric to a hasher: all but its help text.
@@ -35,11 +43,27 @@ impl<'t> Metadata<'t> {
     /// The type of `# TYPE`; empty without one.
     #[must_use]
     pub fn kind(&self) -> &'t str {
-        let mut words = self.kind.unwrap_or_default().split_whitespace();
+        let mut words = behind_name(self.kind.unwrap_or_default()).split_whitespace();
         match (words.next(), words.next()) {
             (Some(kind), None) => kind,
             // Two words are no type that anybody knows.
             _ => "",
+        }
+    }
+
+    /// The type of `# TYPE` if it is that of the family of the sample with this name; empty otherwise. By
+    /// [`Metadata::kind`] samples without a type of their own have that of the family before them.
+    #[must_use]
+    pub fn kind_of_family(&self, sample: &str) -> &'t str {
+        let text = self.kind.unwrap_or_default().trim_start();
+        let name = &text[..text.len() - behind_name(text).len()];
+        let quoted = name.strip_prefix('"').and_then(|name| name.strip_suffix('"'));
+        let family = quoted.map_or(Cow::Borrowed(name), name_of_quoted);
+        let rest = sample.strip_prefix(&*family).unwrap_or("-");
+        if rest.is_empty() || OF_FAMILY.contains(&rest) {
+            self.kind()
+        } else {
+            ""
         }
     }
 
@@ -52,7 +76,7 @@ impl<'t> Metadata<'t> {
             "PCP" | "PCP5" => (&mut self.pcp, rest.trim_start()),
             // The name of the metric counts for nothing.
             "HELP" => (&mut self.help, behind_name(behind)),
-            "TYPE" => (&mut self.kind, behind_name(behind)),
+            "TYPE" => (&mut self.kind, behind),
             _ => return true,
         };
         let is_short = line.len() <= limits::COMMENT;

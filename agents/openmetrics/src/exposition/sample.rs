@@ -45,7 +45,24 @@ struct Text<'t> {
     has_escapes: bool,
 }
 
+/// The name of a metric whose text stands in quotes.
+pub(super) fn name_of_quoted(raw: &str) -> Cow<'_, str> {
+    let has_escapes = raw.contains('\\');
+    let is_quoted = true;
+    Text {
+        raw,
+        is_quoted,
+        has_escapes,
+    }
+    .metric_name()
+}
+
 impl<'t> Text<'t> {
+    /// The text as the name of a metric.
+    fn metric_name(&self) -> Cow<'t, str> {
+        self.name(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '_' | ':'))
+    }
+
     /// The text as a name. One in quotes may have any characters: those that are not `allowed` are
     /// `_`, as in what exporters of Prometheus 3 send to those that know no quotes.
     fn name(&self, allowed: impl Fn(char) -> bool) -> Cow<'t, str> {
@@ -284,7 +301,7 @@ impl<'t> Cursor<'t> {
             Some(_) => return Err(Reason::Comma),
             None => return Err(Reason::Unclosed),
         }
-        Ok(name.name(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '_' | ':')))
+        Ok(name.metric_name())
     }
 
     /// Takes a text in quotes.

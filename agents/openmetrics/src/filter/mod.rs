@@ -74,7 +74,7 @@ impl fmt::Debug for Config {
     }
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 struct Filter {
     action: Action,
     pattern: Pattern,
@@ -85,6 +85,12 @@ struct Filter {
 struct Pattern {
     text: String,
     regex: Regex,
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Pattern) -> bool {
+        self.text == other.text
+    }
 }
 
 impl Pattern {
@@ -241,6 +247,24 @@ impl Config {
     #[must_use]
     pub fn includes_metric(&self, name: &str) -> bool {
         decide(&self.metrics, name) == Action::Include
+    }
+
+    /// Returns whether both have the same filters of metrics.
+    #[must_use]
+    pub fn has_same_metrics(&self, other: &Config) -> bool {
+        self.metrics == other.metrics
+    }
+
+    /// Returns whether both have the same filters of labels.
+    #[must_use]
+    pub fn has_same_labels(&self, other: &Config) -> bool {
+        self.labels == other.labels
+    }
+
+    /// Returns whether both have the same lines that say what a metric is.
+    #[must_use]
+    pub fn has_same_definitions(&self, other: &Config) -> bool {
+        (&self.metadata, self.has_types_of_document) == (&other.metadata, other.has_types_of_document)
     }
 
     /// Returns whether there is a filter of labels.

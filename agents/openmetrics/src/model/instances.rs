@@ -5,7 +5,7 @@
 //! new series are parsed.
 
 use std::borrow::Cow;
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::rc::Rc;
@@ -35,8 +35,8 @@ pub(super) struct Common {
     pub(super) has_values: Cell<bool>,
     /// True if names begin with numbers.
     pub(super) has_prefix: Cell<bool>,
-    /// The filters of the source, as they were when the metric was new.
-    pub(super) config: Rc<Config>,
+    /// The lines of the source's file.
+    pub(super) config: RefCell<Rc<Config>>,
     pub(super) generation: Generation,
     /// Hashes the texts of series.
     pub(super) hasher: RandomState,
@@ -85,7 +85,7 @@ impl Row {
     #[must_use]
     pub fn labels(&self, shown: &str) -> Labels {
         let text = self.labels.as_deref().unwrap_or_default();
-        let naming = labels_of(text, &self.common.config);
+        let naming = labels_of(text, &self.common.config.borrow());
         let mut fitting = Fitting::new();
         if self.common.generation < Generation::V6_1 {
             let number = if self.common.has_prefix.get() {
@@ -304,9 +304,19 @@ impl Instances {
         if is_repeated { Err(Loss::Repeated) } else { Ok(()) }
     }
 
-    /// The numbers, which outlive the instances.
-    pub(super) fn into_table(self) -> Table {
-        self.table
+    /// Forgets which instances the series have, since filters of labels have changed: the next document
+    /// names its instances by other labels. The instances keep their numbers. Returns the number of bytes that
+    /// the series have taken.
+    pub(super) fn drop_series(&mut self) -> usize {
+        let freed = self.series.iter().map(|series| series_size(&series.text)).sum();
+        self.by_text.clear();
+        self.series.clear();
+        self.order.clear();
+        self.begin();
+        for row in self.rows.rows_mut().chain(&mut self.new) {
+            row.labels = None;
+        }
+        freed
     }
 
     /// The texts of the series that labels name, if they or their order are others than in the

@@ -30,6 +30,8 @@ pub enum Loss {
     Serial,
     /// Another metric of the agent has the name.
     NameTaken,
+    /// The name lies in another source's part of the name space.
+    OfSource,
     /// The metric has as many instances as there may be.
     Instances,
     /// For clients another instance of the metric has the name.
@@ -65,7 +67,7 @@ impl Loss {
             Loss::NoValue => format!("{samples} without a value of the metric's type {are} not shown"),
             Loss::Repeated => format!("{samples} {are} not shown, as another one of the same instance follows"),
             Loss::Definition => {
-                format!("{metrics} would have another type if new: a change of the source's file takes it over")
+                format!("{metrics} would have another type, semantics or unit if new: restart pmcd to take it over")
             }
             Loss::Names => format!(
                 "{names} not shown (a source has at most {}: divide it by filters)",
@@ -73,6 +75,7 @@ impl Loss {
             ),
             Loss::Serial => format!("{metrics} {are} not shown, as there are too many sources"),
             Loss::NameTaken => format!("{metrics} {are} not shown, as others have their names"),
+            Loss::OfSource => format!("{metrics} {are} not shown, as their names are another source's"),
             Loss::Instances | Loss::Memory => format!(
                 "{count} series are not shown (there are more than a source may have; a line FORGET: makes room)"
             ),
@@ -208,6 +211,7 @@ mod tests {
             Loss::Names,
             Loss::Serial,
             Loss::NameTaken,
+            Loss::OfSource,
             Loss::Instances,
             Loss::SameName,
             Loss::File,
@@ -218,10 +222,10 @@ mod tests {
             assert!(losses.has(loss));
         }
         let mut words: Vec<String> = losses.words().collect();
-        assert_eq!((losses.samples(), words.len()), (30, 15));
+        assert_eq!((losses.samples(), words.len()), (32, 16));
         words.sort_unstable();
         words.dedup();
-        assert_eq!(words.len(), 15);
+        assert_eq!(words.len(), 16);
         assert!(!losses.has(Loss::Memory));
     }
 }

@@ -1,6 +1,6 @@
 //! A metric of a source: its definition, its instances or its value, and its labels.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::hash::{BuildHasher, Hasher};
 use std::rc::Rc;
 
@@ -25,6 +25,15 @@ fn hash(common: &Common, sample: &Sample<'_, '_>) -> u64 {
     hasher.finish()
 }
 
+/// The reason why clients do not know a metric.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Refusal {
+    /// Another metric has its name.
+    NameTaken,
+    /// Its name lies in the part of the name space of the source with this name.
+    OfSource(Box<str>),
+}
+
 /// A metric.
 #[derive(Debug)]
 pub struct Metric {
@@ -44,10 +53,10 @@ pub struct Metric {
     pub declared: Option<MetricRef>,
     /// True if clients are to know it.
     pub is_shown: bool,
-    /// Another metric has its name.
-    pub is_refused: bool,
-    /// The hash of the comments that it was defined by.
-    comments: u64,
+    /// The reason why clients cannot know it.
+    pub refusal: Option<Refusal>,
+    /// The hash of comments that say what it is. `None` if lines of the source's file may say otherwise.
+    comments: Option<u64>,
     /// The number of the last document with a sample of it.
     document: u64,
     has_pcp_line: bool,
@@ -59,6 +68,8 @@ pub struct Metric {
     /// Labels that name instances, and those of the first sample (OM-66).
     labels: Merged,
     optional: LabelPairs,
+    /// True if its labels are those of filters that have changed: the next sample has others.
+    has_old_labels: bool,
     /// Labels that cannot be shown were logged.
     has_told: Cell<bool>,
 }
@@ -80,7 +91,7 @@ impl Metric {
         let labels = names::SampleLabels::of(sample, config);
         let is_singular = definition.is_singular || labels.is_empty();
         let common = Rc::new(Common {
-            config: Rc::clone(config),
+            config: RefCell::new(Rc::clone(config)),
             generation,
             ..Common::default()
         });
@@ -90,8 +101,8 @@ impl Metric {
         let help = definition.help.map(|help| format!("{}\n{}", help.short, help.long));
         Ok(Metric {
             item,
-            comments: hash(&common, sample),
-            is_refused: false,
+            comments: Some(hash(&common, sample)),
+            refusal: None,
             name: definition.name,
             kind: definition.kind,
             semantics: definition.semantics,
@@ -108,6 +119,7 @@ impl Metric {
             value: Value::None,
             labels: Merged::of(labels.naming),
             optional: labels.optional,
+            has_old_labels: false,
             has_told: Cell::new(false),
         })
     }
@@ -118,6 +130,20 @@ impl Metric {
         let optional = self.optional.iter().map(|(name, value)| name.len() + value.len());
         let labels = self.labels.values.iter().map(|(name, value)| name.len() + value.len());
         2 * (self.help.len() + self.name.len()) + optional.sum::<usize>() + labels.sum::<usize>()
+    }
+
+    /// Takes over the lines of the source's file, which has changed. What the metric is stays; filters of
+    /// labels name the instances of the next document. Returns the number of bytes that are free then.
+    pub(super) fn take_config(&mut self, config: &Rc<Config>) -> usize {
+        let before = self.common.config.replace(Rc::clone(config));
+        if !config.has_same_definitions(&before) {
+            self.comments = None;
+        }
+        if config.has_same_labels(&before) {
+            return 0;
+        }
+        self.has_old_labels = true;
+        self.instances.as_mut().map_or(0, Instances::drop_series)
     }
 
     /// Forgets the last document.
@@ -144,6 +170,10 @@ impl Metric {
         let has_value = value != Value::None;
         let document = self.common.document.get();
         let is_first = std::mem::replace(&mut self.document, document) != document;
+        if self.has_old_labels && is_first {
+            let labels = names::SampleLabels::of(sample, config);
+            (self.labels, self.optional) = (Merged::of(labels.naming), labels.optional);
+        }
         let outcome = match &mut self.instances {
             None => {
                 self.value = value;
@@ -169,7 +199,7 @@ impl Metric {
             return false;
         }
         let comments = hash(&self.common, sample);
-        if comments == self.comments {
+        if self.comments == Some(comments) {
             return false;
         }
         let new = Definition::of(sample, config);
@@ -177,31 +207,27 @@ impl Metric {
             && new.name == self.name
             && !(new.is_singular && self.has_instances());
         if is_same {
-            self.comments = comments;
+            self.comments = Some(comments);
         }
         !is_same
-    }
-
-    /// The numbers of its instances.
-    pub(super) fn into_table(self) -> Option<Table> {
-        self.instances.map(Instances::into_table)
     }
 
     /// Ends the document: shows new instances, and saves their numbers. Tells whether the metric's
     /// labels have changed (OM-66).
     pub(super) fn end(&mut self) -> bool {
+        let has_new_labels = self.has_old_labels && self.is_in_document();
+        self.has_old_labels &= !has_new_labels;
         let Some(instances) = &mut self.instances else {
-            return false;
+            return has_new_labels;
         };
         instances.show_new(&self.common);
         if self.kind == Type::String {
             instances.drop_old_values(self.common.document.get());
         }
         instances.save();
-        let config = &self.common.config;
-        instances
-            .ends_in_another_order()
-            .is_some_and(|series| self.labels.merge(series, config))
+        let config = self.common.config.borrow();
+        let series = instances.ends_in_another_order();
+        series.is_some_and(|series| self.labels.merge(series, &config)) || has_new_labels
     }
 
     /// Forgets the series that were missing in documents for some time, and counts this look.

@@ -12,5 +12,5 @@ mod value;
 
 pub use control::{Shown, Status};
 pub use instances::Row;
-pub use metric::Metric;
+pub use metric::{Metric, Refusal};
 pub use source::Source;

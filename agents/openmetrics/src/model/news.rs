@@ -7,8 +7,8 @@ use super::losses::Loss;
 pub enum NameTarget {
     /// A metric, by its index in its source.
     Metric(usize),
-    /// A name that a filter excludes.
-    Excluded,
+    /// A name that a filter excludes, with the index of its metric if it had one before.
+    Excluded(Option<usize>),
     /// A name that is not shown, and why.
     Lost(Loss),
 }
@@ -22,8 +22,6 @@ pub struct News {
     pub gone: Vec<usize>,
     /// The indexes of metrics whose labels have changed.
     pub labels: Vec<usize>,
-    /// The names of metrics that clients are not to know any more, as other ones have their indexes.
-    pub removed: Vec<String>,
     /// The number of samples that were read.
     pub samples: usize,
     /// The number of samples that are shown.

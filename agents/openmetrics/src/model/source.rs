@@ -4,7 +4,6 @@ mod samples;
 
 use std::collections::HashMap;
 use std::fs;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -16,10 +15,9 @@ use pmda_core::dir_entry::DirEntry;
 use rustix::io::Errno;
 
 use super::budget::Budget;
-use super::instances::number_size;
 use super::losses::{Loss, Losses};
-use super::metric::Metric;
-use super::news::{NameTarget, News};
+use super::metric::{Metric, Refusal};
+use super::news::NameTarget;
 use crate::cache::{Files, Table};
 use crate::exposition::Excerpt;
 use crate::fetch::Target;
@@ -63,6 +61,11 @@ fn excluded_size(name: &str) -> usize {
     name.len() + 64
 }
 
+/// Logs that a filter excludes a metric.
+fn log_excluded(root: &str, source: &str, name: &str) {
+    log::info!("Metric {root}.{source}.{} excluded by config filters", Excerpt(name));
+}
+
 /// The budget of a source with these numbers of metrics.
 fn budget_of(numbers: &Table) -> Budget {
     let mut budget = Budget::new(limits::NAMES);
@@ -87,18 +90,12 @@ pub struct Source {
     pub config: Rc<Config>,
     /// The time of that file when it was read.
     read: Option<Changed>,
-    /// The hash of what was read of it.
-    text: Option<u64>,
-    /// True if the file has changed since the metrics were defined: the next document defines them
-    /// anew.
-    is_rewritten: bool,
     /// The lines of the file that have no effect, as the log has them.
     faults: Vec<String>,
     target: Option<Arc<Target>>,
     numbers: Table,
-    /// The numbers of instances of metrics that no document has had since the file was written, by
-    /// their items.
-    tables: HashMap<u32, Table>,
+    /// The sources whose names begin with this one's: the rest of each name.
+    below: Vec<Box<str>>,
     metrics: Vec<Metric>,
     by_name: HashMap<Box<str>, NameTarget>,
     /// The time of the last fetch.
@@ -146,12 +143,10 @@ impl Source {
             kind: file.kind,
             config: Rc::default(),
             read: None,
-            text: None,
-            is_rewritten: false,
             faults: Vec::new(),
             target: None,
             numbers,
-            tables: HashMap::new(),
+            below: Vec::new(),
             metrics: Vec::new(),
             by_name: HashMap::new(),
             fetched: None,
@@ -178,8 +173,7 @@ impl Source {
             return false;
         }
         self.path.clone_from(&file.path);
-        (self.kind, self.read, self.config) = (file.kind, None, Rc::default());
-        self.is_rewritten = true;
+        (self.kind, self.read) = (file.kind, None);
         true
     }
 
@@ -266,7 +260,6 @@ impl Source {
                 let head = head(&self.path);
                 let (config, faults) = Config::of_script(&name, &head);
                 self.take_config(config, faults);
-                self.take_text(head.as_bytes());
                 Target::Script(self.path.clone())
             }
             Kind::Url => {
@@ -282,7 +275,6 @@ impl Source {
                 })?;
                 let (config, faults) = Config::read(&String::from_utf8_lossy(&file));
                 self.take_config(config, faults);
-                self.take_text(&file);
                 match self.config.url.file() {
                     Some(path) => Target::File(path.into()),
                     None => Target::Http {
@@ -325,40 +317,81 @@ impl Source {
         }
     }
 
-    /// Takes note of the text of the file.
-    fn take_text(&mut self, text: &[u8]) {
-        let mut hasher = DefaultHasher::new();
-        text.hash(&mut hasher);
-        let before = self.text.replace(hasher.finish());
-        self.is_rewritten |= before.is_some() && before != self.text;
-    }
-
     /// Takes over what the file says. What of it has no effect is logged, unless it was before.
+    ///
+    /// Filters, times and the address take effect at once. What a metric is stays as it was declared until
+    /// the agent ends, since archives have it once for each number.
     fn take_config(&mut self, config: Config, faults: Vec<String>) {
         for fault in faults.iter().filter(|fault| !self.faults.contains(fault)) {
             log::error!("{} (source {})", Excerpt(fault), self.name);
         }
         self.faults = faults;
+        let has_same_metrics = config.has_same_metrics(&self.config);
         self.config = Rc::new(config);
+        if !has_same_metrics {
+            self.filter_anew();
+        }
+        let freed = self.metrics.iter_mut().map(|metric| metric.take_config(&self.config));
+        self.budget.give_back(freed.sum());
     }
 
-    /// Drops the metrics, so that the next document defines them as after a start of the agent. No
-    /// number changes: those of instances stay with their items.
-    fn define_anew(&mut self, news: &mut News) {
-        self.by_name.clear();
+    /// Asks the filters of metrics again, which have changed. A metric that is excluded has no values, and
+    /// is the same one when it is included again.
+    fn filter_anew(&mut self) {
         self.excluded = Budget::new(limits::EXCLUDED);
-        for metric in self.metrics.drain(..) {
-            if metric.declared.is_some() {
-                news.removed.push(metric.name.clone());
-            }
-            let item = metric.item;
-            if let Some(table) = metric.into_table() {
-                self.tables.insert(item, table);
-            }
+        let (root, source, config) = (&self.root, &self.name, &self.config);
+        self.by_name.retain(|name, target| {
+            let index = match *target {
+                NameTarget::Metric(index) | NameTarget::Excluded(Some(index)) => index,
+                NameTarget::Excluded(None) => return false,
+                NameTarget::Lost(_) => return true,
+            };
+            let was_excluded = matches!(target, NameTarget::Excluded(_));
+            *target = if config.includes_metric(name) {
+                NameTarget::Metric(index)
+            } else {
+                if !was_excluded {
+                    log_excluded(root, source, name);
+                }
+                NameTarget::Excluded(Some(index))
+            };
+            true
+        });
+    }
+
+    /// Takes note of the sources whose names begin with this one's and a dot, by the rest of their names.
+    /// Returns the indexes of metrics whose names are another source's now, and of those whose names are free.
+    pub fn set_below(&mut self, below: Vec<Box<str>>) -> (Vec<usize>, Vec<usize>) {
+        let (mut taken, mut freed) = (Vec::new(), Vec::new());
+        if self.below == below {
+            return (taken, freed);
         }
-        self.budget = budget_of(&self.numbers);
-        let names = self.tables.values().flat_map(Table::names);
-        self.budget.charge(names.map(|(_, name)| number_size(name)).sum());
+        self.below = below;
+        for index in 0..self.metrics.len() {
+            let refusal = self.refusal(&self.metrics[index].name);
+            let Some(metric) = self.metrics.get_mut(index) else {
+                continue;
+            };
+            let was_refused = matches!(metric.refusal, Some(Refusal::OfSource(_)));
+            match (was_refused, refusal.is_some()) {
+                (false, true) => taken.push(index),
+                (true, false) => freed.push(index),
+                (false, false) => continue,
+                (true, true) => {}
+            }
+            metric.refusal = refusal;
+        }
+        (taken, freed)
+    }
+
+    /// The refusal of a metric with this name, if the name is another source's: below that source's name,
+    /// or a leaf above it.
+    pub(super) fn refusal(&self, name: &str) -> Option<Refusal> {
+        let lies_below = |name: &str, above: &str| name.strip_prefix(above).is_some_and(|rest| rest.starts_with('.'));
+        let is_of = |other: &&str| name == *other || lies_below(name, other) || lies_below(other, name);
+        let others = self.below.iter().map(|other| &**other);
+        let other = others.filter(is_of).max_by_key(|other| other.len())?;
+        Some(Refusal::OfSource(format!("{}.{other}", self.name).into()))
     }
 
     /// Forgets series that have been missing for the time of a line FORGET:, if there is such a
@@ -408,13 +441,14 @@ impl Source {
     /// The indexes of the metrics whose names others have.
     pub fn refused(&self) -> impl Iterator<Item = usize> {
         let metrics = self.metrics.iter().enumerate();
-        metrics.filter(|(_, metric)| metric.is_refused).map(|(index, _)| index)
+        let refused = metrics.filter(|(_, metric)| metric.refusal == Some(Refusal::NameTaken));
+        refused.map(|(index, _)| index)
     }
 
     /// Takes note that a metric cannot have its name.
     pub fn refuse_name(&mut self, index: usize) {
         if let Some(metric) = self.metrics.get_mut(index) {
-            metric.is_refused = true;
+            metric.refusal = Some(Refusal::NameTaken);
             self.losses.add(Loss::NameTaken, 1, || metric.name.clone());
         }
     }

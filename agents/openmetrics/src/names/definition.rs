@@ -64,12 +64,13 @@ impl Definition {
         };
         let described = line.as_deref().and_then(|line| described(line, &mut notes));
         let mut definition = described.unwrap_or_else(|| {
-            let kind = sample.metadata.kind();
-            let mut guessed = guessed(&sample.name, kind);
             if config.has_types_of_document {
-                guessed.semantics = semantics_of_document(&sample.name, kind).unwrap_or(guessed.semantics);
+                let kind = sample.metadata.kind_of_family(&sample.name);
+                let guessed = guessed(&sample.name, kind);
+                let semantics = semantics_of_document(&sample.name, kind).unwrap_or(guessed.semantics);
+                return Definition { semantics, ..guessed };
             }
-            guessed
+            guessed(&sample.name, sample.metadata.kind())
         });
         definition.help = sample.metadata.help().and_then(|text| Help::of(&text));
         definition.notes = notes;

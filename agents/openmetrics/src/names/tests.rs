@@ -42,6 +42,50 @@ fn definitions(config: &str, document: &str) -> Vec<Definition> {
     found
 }
 
+/// With `TYPES: document` a type is that of its own family: a sample without one has none, where otherwise it
+/// has that of the family before it (OM-22, OM-32).
+#[test]
+fn types_of_families() {
+    let (counter, instant) = (Semantics::Counter, Semantics::Instant);
+    for (comment, samples) in [
+        (
+            "# TYPE a counter",
+            &[
+                ("a_total", counter, counter),
+                ("a_created", instant, counter),
+                ("b", instant, counter),
+                ("a_b", instant, counter),
+                ("b_total", counter, counter),
+                ("ab", instant, counter),
+            ][..],
+        ),
+        (
+            "# TYPE \"h.x\" histogram",
+            &[
+                ("h_x_count", counter, counter),
+                ("h_x_bucket", counter, counter),
+                ("g_bucket", instant, counter),
+                ("h_x", instant, instant),
+            ],
+        ),
+        (
+            "# TYPE total gauge",
+            &[("total", instant, counter), ("total_rest", counter, counter)],
+        ),
+    ] {
+        let lines = samples.iter().map(|(name, ..)| format!("{name} 1\n"));
+        let document = format!("{comment}\n{}", lines.collect::<String>());
+        let semantics = |config: &str| -> Vec<Semantics> {
+            let definitions = definitions(config, &document);
+            definitions.iter().map(|definition| definition.semantics).collect()
+        };
+        let by_document: Vec<_> = samples.iter().map(|sample| sample.1).collect();
+        let by_name: Vec<_> = samples.iter().map(|sample| sample.2).collect();
+        assert_eq!(semantics("TYPES: document\n"), by_document, "{comment}");
+        assert_eq!(semantics(""), by_name, "{comment}");
+    }
+}
+
 fn defined(document: &str) -> Definition {
     definitions("", document).remove(0)
 }

@@ -164,11 +164,6 @@ impl OpenMetrics {
                     news.samples,
                     source.path.display()
                 );
-                if !news.removed.is_empty() {
-                    let name = &source.name;
-                    let names = news.removed.iter().map(|metric| format!("{name}.{metric}"));
-                    self.changes.begin_anew(cluster, names);
-                }
                 let failure = news
                     .no_document
                     .map(|first| failed(source, &format!("the page is no document: {first}")));

@@ -5,8 +5,8 @@ use std::net::TcpListener;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use pmda::Semantics;
 use pmda::testing::Harness;
-use pmda::{Semantics, Type};
 
 use super::Host;
 use crate::OpenMetrics;
@@ -201,8 +201,8 @@ fn lines_change_while_a_fetch_is_on() {
     }
 }
 
-/// Changed lines take effect with the next document; the agent is not restarted, and no number
-/// changes (OM-18, OM-20, OM-22).
+/// Changed filters take effect with the next document, and no number changes. What a metric is stands until
+/// the agent ends; the status names the metric that would be another one (OM-18, OM-20, OM-22, OM-57).
 #[test]
 fn lines_take_effect_at_once() {
     for version in ["6.3.8", "7.2.2"] {
@@ -228,24 +228,66 @@ fn lines_take_effect_at_once() {
             let desc = pmcd.desc(name).expect("known");
             assert_eq!((desc.id, desc.indom), (first.id, first.indom), "{lines}");
             assert_eq!(pmcd.text(name), Ok(help.clone()), "{lines}");
-            (desc.kind, desc.semantics, pmcd.instances(name).expect("instances"))
+            assert_eq!(desc, first, "{lines}");
+            (status(pmcd, "a"), pmcd.instances(name).expect("instances"))
         };
-        let (double, u32) = (Some(Type::F64), Some(Type::U32));
-        let (instant, counter) = (Some(Semantics::Instant), Some(Semantics::Counter));
+        let other = "success, but 1 metric would have another type, semantics or unit if new: \
+                     restart pmcd to take it over (openmetrics.a.m_total)";
+        let (good, other) = ("success".to_owned(), other.to_owned());
         let all = vec![(0, "0 k:2 l:1".to_owned())];
-        assert_eq!(write(&mut pmcd, "TYPES: document\n"), (double, instant, all.clone()));
+        assert_eq!(write(&mut pmcd, "TYPES: document\n"), (other.clone(), all));
         let some = vec![(0, "0 k:2 l:1".to_owned()), (1, "1 l:1".to_owned())];
         let lines = "METADATA: m_total u32 x discrete none\nFILTER: EXCLUDE METRIC go_\nFILTER: EXCLUDE LABEL k\n";
-        assert_eq!(write(&mut pmcd, lines), (u32, Some(Semantics::Discrete), some.clone()));
+        assert_eq!(write(&mut pmcd, lines), (other, some.clone()));
         pmcd.fetch("openmetrics.a.go_x").expect_err("it is excluded");
         let values = pmcd.fetch(name).expect("a value");
-        assert_eq!(values.value_of::<u32>("1 l:1"), Some(7));
-        assert_eq!(write(&mut pmcd, ""), (double, counter, some));
+        assert_eq!(values.value_of::<f64>("1 l:1"), Some(7.0));
+        assert_eq!(write(&mut pmcd, ""), (good.clone(), some.clone()));
         pmcd.fetch("openmetrics.a.go_x").expect("it is shown again");
         let numbers = pmcd.numbers();
         assert!(numbers.contains("openmetrics.a.go_x 144.1.1\n"), "{numbers}");
         // Touched, a file costs nobody anything.
-        assert_eq!(write(&mut pmcd, "").0, double);
+        assert_eq!(write(&mut pmcd, ""), (good, some));
+        // A new address, and then a script in the place of the file: the descriptions of the names stay.
+        fs::write(
+            host.at("other"),
+            "# TYPE n counter\nn 1\n# PCP5 m_total 1.1.1 string x discrete byte\nm_total{l=\"1\"} 7\n",
+        )
+        .expect("written");
+        let address = format!("file://{}\n", host.at("other").display());
+        fs::write(&url, address).expect("written");
+        settle();
+        let values = pmcd.fetch(name).expect("a value");
+        assert_eq!(
+            (values.value_of::<f64>("1 l:1"), pmcd.desc(name)),
+            (Some(7.0), Ok(first))
+        );
+        let two = "success, but 2 metrics would have another type, semantics or unit if new: \
+                   restart pmcd to take it over (openmetrics.a.n)";
+        assert_eq!(status(&mut pmcd, "a"), two);
+        fs::remove_file(&url).expect("ours");
+        host.script("a.sh", "echo 'm_total what'; echo n 1");
+        pmcd.advance(Duration::from_secs(2));
+        pmcd.fetch(name).expect_err("a sample that does not fit is not shown");
+        assert_eq!(
+            pmcd.fetch("openmetrics.a.n").expect("a value").value::<f64>(),
+            Some(1.0)
+        );
+        let status = status(&mut pmcd, "a");
+        assert!(
+            status.contains("1 sample without a label of metrics with instances is not shown"),
+            "{status}"
+        );
+        if version < "7" {
+            assert_eq!(pmcd.desc(name), Ok(first));
+        }
+        let pmcd = &mut pmcd.restart().expect("it starts");
+        pmcd.fetch("openmetrics.a.n").expect("a value");
+        let desc = pmcd.desc(name).expect("a description");
+        assert!(
+            desc.id == first.id && desc.indom != first.indom,
+            "it is declared anew: {desc:?}"
+        );
     }
 }
 

@@ -3,14 +3,14 @@
 use std::borrow::Cow;
 use std::time::Instant;
 
-use super::{Source, budget_of, excluded_size, metric_size};
+use super::{Source, budget_of, excluded_size, log_excluded, metric_size};
 use crate::cache::{Files, Full, Table};
 use crate::exposition::{Excerpt, Lines, Parser, Sample, text};
 use crate::filter::Config;
 use crate::limits;
 use crate::model::instances::number_size;
 use crate::model::losses::Loss;
-use crate::model::metric::Metric;
+use crate::model::metric::{Metric, Refusal};
 use crate::model::news::{NameTarget, News};
 use crate::names::{self, Definition, Note};
 use crate::processor_time::Deadline;
@@ -70,14 +70,19 @@ fn is_no_document(text: &str, config: &Config, deadline: Deadline) -> bool {
     others > samples
 }
 
+/// The loss of the samples of a metric that clients do not know.
+fn refused(metric: &Metric) -> Option<Loss> {
+    metric.refusal.as_ref().map(|refusal| match refusal {
+        Refusal::NameTaken => Loss::NameTaken,
+        Refusal::OfSource(_) => Loss::OfSource,
+    })
+}
+
 impl Source {
     /// Takes the samples of a document. A line that is no sample costs itself; a page most of whose
     /// lines are none is no document, and has no values.
     pub fn take(&mut self, document: &[u8], files: &Files) -> News {
         let mut news = News::default();
-        if std::mem::take(&mut self.is_rewritten) {
-            self.define_anew(&mut news);
-        }
         self.losses.begin();
         self.budget.begin();
         if self.numbers.is_to_be_read_again() {
@@ -166,15 +171,10 @@ impl Source {
             let size = excluded_size(name);
             if self.excluded.has_room(size) {
                 self.excluded.charge(size);
-                log::info!(
-                    "Metric {}.{}.{} excluded by config filters",
-                    self.root,
-                    self.name,
-                    Excerpt(name)
-                );
-                self.by_name.insert(name.into(), NameTarget::Excluded);
+                log_excluded(&self.root, &self.name, name);
+                self.by_name.insert(name.into(), NameTarget::Excluded(None));
             }
-            return Ok(NameTarget::Excluded);
+            return Ok(NameTarget::Excluded(None));
         }
         if !names::is_valid(name) {
             return Err(match self.losses.has(Loss::Line) {
@@ -212,11 +212,8 @@ impl Source {
         }
         let mut definition = Definition::of(sample, &self.config);
         let notes = std::mem::take(&mut definition.notes);
-        let (tables, budget) = (&mut self.tables, &mut self.budget);
+        let budget = &mut self.budget;
         let table = || {
-            if let Some(table) = tables.remove(&item) {
-                return Ok(table);
-            }
             let table = Table::load(files, serial, limits::INSTANCES);
             let size = table.names().map(|(_, name)| number_size(name)).sum();
             if table.is_to_be_read_again() || !budget.has_memory(size) {
@@ -225,7 +222,7 @@ impl Source {
             budget.charge(size);
             Ok(table)
         };
-        let metric = match Metric::new(item, definition, sample, &self.config, self.generation, table) {
+        let mut metric = match Metric::new(item, definition, sample, &self.config, self.generation, table) {
             Ok(metric) => metric,
             Err(loss) => return Ok(NameTarget::Lost(loss)),
         };
@@ -241,6 +238,7 @@ impl Source {
             }
         }
         let index = self.metrics.len();
+        metric.refusal = self.refusal(&metric.name);
         self.metrics.push(metric);
         news.metrics.push(index);
         self.by_name.insert(name.into(), NameTarget::Metric(index));
@@ -250,18 +248,16 @@ impl Source {
     /// Begins the samples of a metric: adds what is lost of all of them.
     fn begin_metric(&mut self, target: NameTarget, sample: &Sample<'_, '_>) {
         let loss = match target {
-            NameTarget::Excluded => return,
+            NameTarget::Excluded(_) => return,
             NameTarget::Lost(loss) => loss,
             NameTarget::Metric(index) => {
                 let Some(metric) = self.metrics.get_mut(index) else {
                     return;
                 };
-                if metric.is_refused {
-                    Loss::NameTaken
-                } else if metric.is_defined_otherwise(sample, &self.config) {
-                    Loss::Definition
-                } else {
-                    return;
+                match refused(metric) {
+                    Some(loss) => loss,
+                    None if metric.is_defined_otherwise(sample, &self.config) => Loss::Definition,
+                    None => return,
                 }
             }
         };
@@ -271,7 +267,24 @@ impl Source {
     /// Adds a loss with its number of samples; `sample` is the first of them. Logs it, unless the
     /// last document had the same loss.
     fn lose(&mut self, loss: Loss, samples: usize, sample: &Sample<'_, '_>) {
-        if !self.losses.add(loss, samples, || format!("line {}", sample.number)) {
+        let metric = match self.by_name.get(&*sample.name) {
+            Some(NameTarget::Metric(index)) => self.metrics.get(*index),
+            _ => None,
+        };
+        let shown = || {
+            let name = metric.map_or("", |metric| &metric.name);
+            format!("{}.{}.{}", self.root, self.name, Excerpt(name))
+        };
+        let owner = match metric.and_then(|metric| metric.refusal.as_ref()) {
+            Some(Refusal::OfSource(owner)) => owner,
+            _ => "",
+        };
+        let first = || match loss {
+            Loss::Definition => shown(),
+            Loss::OfSource => format!("{} is of source {owner}", shown()),
+            _ => format!("line {}", sample.number),
+        };
+        if !self.losses.add(loss, samples, first) {
             return;
         }
         let wrong = |reason: &str| Wrong::name(sample, reason).text;
@@ -302,9 +315,10 @@ impl Source {
                 "the system has no memory or descriptors for more series; new ones are not shown as long as that is so"
                     .to_owned()
             }
+            Loss::OfSource => format!("metric {} is not shown: the name is of source {owner}", shown()),
             Loss::Definition => format!(
-                "metric {name} would have another type, semantics or unit if it were new; it keeps those that it has until {} changes",
-                self.path.display()
+                "metric {} would have another type, semantics or unit if it were new; it keeps those that it has until pmcd is restarted",
+                shown()
             ),
             // The line that cannot be read has told, as have lines that are lost at once, and names that are
             // taken are told where they are declared.
@@ -331,15 +345,15 @@ impl Source {
                 self.losses.add_sample(loss);
                 return false;
             }
-            NameTarget::Excluded => return false,
+            NameTarget::Excluded(_) => return false,
         };
         let Some(metric) = self.metrics.get_mut(index) else {
             return false;
         };
         let stored = metric.store(sample, &self.config, &mut self.budget);
-        if metric.is_refused {
+        if let Some(loss) = refused(metric) {
             // Its name may become free.
-            self.losses.add_sample(Loss::NameTaken);
+            self.losses.add_sample(loss);
             return false;
         }
         match stored {

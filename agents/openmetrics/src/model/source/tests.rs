@@ -2,7 +2,7 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 
 use super::super::instances::{instance_size, number_size, series_size};
-use pmda::Semantics;
+use pmda::{Atom, Labels, Semantics, Type, Unit};
 
 use super::*;
 
@@ -261,7 +261,6 @@ fn what_is_kept_is_charged_once() {
     for _ in 0..5 {
         let (config, faults) = Config::read("u\nFILTER: EXCLUDE METRIC go_\n");
         source.take_config(config, faults);
-        source.is_rewritten = true;
         for _ in 0..5 {
             source.begin();
             source.take(document.as_bytes(), &files);
@@ -412,8 +411,7 @@ fn each_loss_is_told() {
     }
 }
 
-/// A metric keeps its type; the status says so until the source's file is written again, and then
-/// the metric gets the new type (OM-57).
+/// A metric keeps its type whatever comes; the status says so, with its name (OM-57).
 #[test]
 fn types_that_change() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -432,14 +430,76 @@ fn types_that_change() {
         twice.2.is_some_and(|what| !what.contains("another type")),
         "the comments before b"
     );
-    let told = "1 metric would have another type if new: a change of the source's file takes it over (line 2)";
+    let told =
+        "1 metric would have another type, semantics or unit if new: restart pmcd to take it over (openmetrics.a.a)";
     for _ in 0..2 {
         assert_eq!(lost(&mut source, &files, counter), (1, 0, Some(told.to_owned())));
     }
-    assert_eq!(source.metrics()[0].semantics, Semantics::Instant);
-    source.is_rewritten = true;
-    assert_eq!(lost(&mut source, &files, counter), (1, 0, None));
-    assert_eq!(source.metrics()[0].semantics, Semantics::Counter);
+    let mut rewrite = |lines: &str| {
+        let (config, faults) = Config::read(&format!("u\n{lines}\n"));
+        source.take_config(config, faults);
+        let seen = lost(&mut source, &files, gauge);
+        let metric = &source.metrics()[0];
+        let described = (metric.kind, metric.semantics, metric.unit);
+        assert_eq!(described, (Type::F64, Semantics::Instant, Unit::NONE), "{lines}");
+        seen
+    };
+    for (lines, is_other) in [
+        ("# A comment.", false),
+        ("HEADER: a: b", false),
+        ("METADATA: a double - instant none", false),
+        ("METADATA: a u64 - instant none", true),
+        ("METADATA: a double - instant byte", true),
+        ("METADATA: a double - discrete none", true),
+        ("TYPES: document", false),
+        ("", false),
+    ] {
+        assert_eq!(rewrite(lines), (1, 0, is_other.then(|| told.to_owned())), "{lines}");
+    }
+}
+
+/// Filters take effect at once, and a metric that is included again is the one that it was (OM-18).
+#[test]
+fn filters_that_change() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut source = source(&directory.path().join("a.url"), Kind::Url);
+    let files = Files::new(directory.path(), 144);
+    let document = "a{x=\"1\",y=\"2\"} 1\nb{z=\"3\"} 2\n";
+    let mut seen = |lines: &str| {
+        let (config, faults) = Config::read(&format!("u\n{lines}\n"));
+        source.take_config(config, faults);
+        let (shown, lost_samples, told) = lost(&mut source, &files, document);
+        assert_eq!((lost_samples, told, source.metrics().len()), (0, None, 2), "{lines}");
+        let used = source.budget.used();
+        let names = source.metric(0).and_then(Metric::rows).expect("instances");
+        let in_document = names
+            .iter()
+            .filter(|(_, row)| row.atom().is_ok_and(|atom| atom != Atom::None));
+        let numbers: Vec<i32> = in_document.map(|(number, _)| number).collect();
+        (shown, numbers, source.metrics()[0].labels(), used)
+    };
+    let (x, y) = (Labels::new().add("x", "1"), Labels::new().add("x", "1").add("y", "2"));
+    let (first, used) = ((2, vec![0], y.clone()), seen("").3);
+    for (lines, expected) in [
+        ("", first.clone()),
+        ("FILTER: EXCLUDE METRIC b", (1, vec![0], y.clone())),
+        ("FILTER: EXCLUDE LABEL y", (2, vec![1], x.clone())),
+        (
+            "FILTER: OPTIONAL LABEL y",
+            (2, vec![1], Labels::new().optional("y", "2").add("x", "1")),
+        ),
+        // Its labels wait for a sample.
+        (
+            "FILTER: EXCLUDE METRIC a",
+            (1, vec![], Labels::new().optional("y", "2").add("x", "1")),
+        ),
+        ("", first),
+    ] {
+        let (shown, numbers, labels, _) = seen(lines);
+        assert_eq!((shown, numbers, labels), expected, "{lines}");
+    }
+    // One more instance.
+    assert_eq!(seen("").3, used + instance_size("x:1"));
 }
 
 /// A document is read for so long. What was not read in time is said, and takes no name away; what
