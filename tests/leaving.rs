@@ -114,6 +114,6 @@ fn output_of(program: &Path, arguments: &[&str], library: &Path) -> String {
     run::private(&mut command, library, &directory);
     command.args(arguments);
     let outcome = run::bounded(command, Duration::from_secs(300));
-    assert_eq!(outcome.end, "exit 0", "{}", String::from_utf8_lossy(&outcome.stderr));
+    assert_eq!(outcome.end, "exit 0", "{}", outcome.excerpt(&directory));
     String::from_utf8_lossy(&outcome.stdout).into_owned()
 }

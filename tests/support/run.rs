@@ -23,6 +23,33 @@ pub struct Outcome {
     pub stderr: Vec<u8>,
 }
 
+impl Outcome {
+    /// How the program has ended, the first lines of what it has said, and where the rest is: in two
+    /// files of `directory`.
+    ///
+    /// # Panics
+    /// If the directory cannot be written.
+    #[must_use]
+    pub fn excerpt(&self, directory: &Path) -> String {
+        /// Lines that are shown of each stream: a backtrace may have a thousand.
+        const LINES: usize = 10;
+        fs::create_dir_all(directory).expect("target is writable");
+        let mut text = self.end.clone();
+        for (name, bytes) in [("stdout", &self.stdout), ("stderr", &self.stderr)] {
+            let said = String::from_utf8_lossy(bytes);
+            let more = said.lines().count().saturating_sub(LINES);
+            text += &format!("\n--- {name}\n");
+            text.extend(said.lines().take(LINES).flat_map(|line| [line, "\n"]));
+            if more > 0 {
+                let file = directory.join(name);
+                fs::write(&file, bytes).expect("target is writable");
+                text += &format!("{more} more lines: {}\n", file.display());
+            }
+        }
+        text
+    }
+}
+
 /// A command that starts a program which was compiled with [`super::compiler`]: behind
 /// `TEST_RUNNER` (a program and its arguments), if the programs are not for this machine.
 pub fn command(program: &Path) -> Command {
