@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use object::elf::STT_FUNC;
+use object::{Object, ObjectSymbol, SymbolKind};
 use pcp_pmda_sources::elf::{self, Elf};
 use pcp_pmda_test::{Library, release, root};
 
@@ -101,6 +102,23 @@ fn version_nodes_equal_the_map_and_the_c_library() {
     assert_eq!(ours().nodes, expected);
     expected.retain(|node, _| !is_newer(node));
     assert_eq!(elf::read(&Library::C.file()).nodes, expected);
+}
+
+/// Each function has an address of its own, as in the C library: agents compare methods, and the
+/// optimiser may give one address to two functions that do the same.
+#[test]
+fn each_function_has_its_own_address() {
+    let bytes = fs::read(Library::Ours.file()).expect("the library");
+    let file = object::File::parse(&*bytes).expect("an ELF file");
+    let mut names: BTreeMap<u64, Vec<String>> = BTreeMap::new();
+    for symbol in file.dynamic_symbols().filter(ObjectSymbol::is_definition) {
+        if symbol.kind() == SymbolKind::Text {
+            let name = symbol.name().expect("a name").to_owned();
+            names.entry(symbol.address()).or_default().push(name);
+        }
+    }
+    let shared: Vec<_> = names.values().filter(|names| names.len() > 1).collect();
+    assert!(names.len() >= FUNCTIONS && shared.is_empty(), "{shared:?}");
 }
 
 #[test]
