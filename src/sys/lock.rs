@@ -391,6 +391,9 @@ pub(crate) fn uncancelled<R>(work: impl FnOnce() -> R) -> R {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::{Duration, Instant};
 
     fn step<R>(work: impl FnOnce(&mut Token) -> R) -> Option<R> {
         settle(true);
@@ -405,7 +408,7 @@ mod tests {
     #[test]
     fn threads_take_turns() {
         static COUNT: Mutex<u64> = Mutex::new(0);
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
                     (0..10_000).for_each(|_| step(|token| *COUNT.lock(token) += 1).expect("the lock"));
@@ -413,6 +416,53 @@ mod tests {
             }
         });
         assert_eq!(step(|token| *COUNT.lock(token)), Some(40_000));
+    }
+
+    /// Each waiting thread is woken: the holder wakes one of two, and that one wakes the other
+    /// (CACHE-7, H-8). Threads that nobody wakes would sleep for ever, so this test has a limit of
+    /// its own.
+    #[test]
+    fn waiting_threads_are_woken() {
+        static LOCK: Lock = Lock(AtomicUsize::new(FREE));
+        const LIMIT: Duration = Duration::from_secs(20);
+        for _ in 0..20 {
+            assert!(LOCK.take_as_one_of_several(), "the lock is free");
+            let (begun, threads) = mpsc::channel();
+            let (done, ends) = mpsc::channel();
+            for _ in 0..2 {
+                let (begun, done) = (begun.clone(), done.clone());
+                thread::spawn(move || {
+                    // SAFETY: it has no arguments.
+                    begun.send(unsafe { libc::gettid() }).expect("the test waits");
+                    let is_taken = LOCK.take_as_one_of_several();
+                    LOCK.give_as_one_of_several();
+                    let _ = done.send(is_taken);
+                });
+            }
+            for thread in threads.iter().take(2) {
+                let deadline = Instant::now() + LIMIT;
+                while !sleeps(thread) {
+                    assert!(Instant::now() < deadline, "a thread does not wait for the lock");
+                    thread::sleep(Duration::from_millis(1));
+                }
+            }
+            LOCK.give_as_one_of_several();
+            for which in ["first", "second"] {
+                let end = ends.recv_timeout(LIMIT);
+                let Ok(is_taken) = end else {
+                    panic!("the lock is free, and has not woken the {which} of two waiting threads");
+                };
+                assert!(is_taken, "the {which} thread was refused");
+            }
+            assert_eq!(LOCK.0.load(Ordering::Relaxed), FREE);
+        }
+    }
+
+    /// Returns whether a thread of this process sleeps.
+    fn sleeps(thread: i32) -> bool {
+        // The state of the process stands behind its name.
+        let stat = std::fs::read_to_string(format!("/proc/self/task/{thread}/stat")).unwrap_or_default();
+        stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('S'))
     }
 
     /// A step on top of another one is refused.
