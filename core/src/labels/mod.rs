@@ -205,6 +205,17 @@ mod tests {
         assert_eq!(set.iter().collect::<Vec<_>>(), expected);
     }
 
+    /// The labels of a nested text, which have names with dots and a flag of their own, take the
+    /// places of old ones like any others (LABEL-37).
+    #[test]
+    fn nested_over_old() {
+        let old = [label("n.x", "1", 0x40), label("n.z", "2", 0x40), label("o", "3", 0)];
+        let new = [label("n.x", "\"new\"", 0xc0), label("n.y", "[4]", 0x40)];
+        let set = merged(&old, &new).unwrap();
+        assert_eq!(set.json, b"{\"n.x\":\"new\",\"n.y\":[4],\"n.z\":2,\"o\":3}");
+        assert_eq!(set.iter().collect::<Vec<_>>(), [new[0], new[1], old[1], old[2]]);
+    }
+
     /// A text that a merge would write in the same way is taken as it is: one in order, not empty,
     /// and not longer than a merge may write (LABEL-37).
     #[test]

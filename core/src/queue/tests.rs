@@ -218,6 +218,41 @@ fn too_large() {
     );
 }
 
+/// A name, a handle and a client of nothing, each with its errno in every function (QUEUE-3, QUEUE-4,
+/// QUEUE-24, QUEUE-25, QUEUE-30).
+#[test]
+fn nothing_there() {
+    let mut queues = Queues::<u64, ()>::new();
+    let queue = queues.create(b"q", 40, 0, || Ok(0)).expect("a new name");
+    queues.register(1).expect("memory");
+    assert_eq!((queues.find(b"q"), queues.find(b"Q")), (Ok(queue), Err(Error::ESRCH)));
+    assert_eq!(queues.create(b"q", 40, 0, || Ok(0)), Err(Error::EEXIST));
+    assert_eq!(queues.create(b"r", 0, 0, || Ok(0)), Err(Error::EINVAL));
+    assert_eq!(queues.create(b"r", 40, 0, || Err(Error::EPERM)), Err(Error::EPERM));
+    let shut_down = queues.create(b"gone", 40, 0, || Ok(0)).expect("a new name");
+    assert!(queues.shutdown(shut_down).expect("a queue").is_some());
+    for handle in [shut_down, queue + 1, -1, i32::MIN, i32::MAX] {
+        let errors = [
+            queues.counters(handle).map(drop),
+            queues.append(handle, 1, |_| Ok(7)),
+            queues.too_large(handle, 50).map(drop),
+            queues.set_access(1, handle, true),
+            queues.set_filter(1, handle, (), true).map(drop),
+            queues.begin(&mut FetchSession::new(handle, 1), |_| Ok(())),
+            queues.shutdown(handle).map(drop),
+        ];
+        assert_eq!(errors, [Err(Error::EINVAL); 7], "{handle}");
+    }
+    let errors = [
+        queues.set_access(2, queue, true),
+        queues.set_filter(2, queue, (), true).map(drop),
+        queues.begin(&mut FetchSession::new(queue, 2), |_| Ok(())),
+    ];
+    assert_eq!(errors, [Err(Error::EINVAL); 3]);
+    // The failed calls have not made the client one of the queue's.
+    assert_eq!(queues.counters(queue).expect("a queue").clients, 0);
+}
+
 /// A payload that counts its owners, to show when an event is dropped.
 impl Payload for Rc<()> {
     type EventData = ();

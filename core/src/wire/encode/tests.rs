@@ -300,6 +300,13 @@ fn large_results_go() {
     builder.open(MetricId(1), KEPT / 8).expect("memory");
     builder.trim();
     assert_eq!(builder.reply.pdu.bytes.capacity(), 0);
+    // A large result that nobody has given back goes when the next one begins.
+    builder.begin(0, 2).expect("small");
+    builder.open(MetricId(1), KEPT / 8).expect("memory");
+    builder.block(-1, 0x0600_0004, &vec![b'a'; KEPT]).expect("memory");
+    builder.begin(0, 1).expect("small");
+    assert_eq!(builder.blocks.capacity(), 0);
+    assert!(builder.reply.pdu.bytes.capacity() < filled);
 }
 
 /// Blocks stand in the order of their values. A set whose values have all
