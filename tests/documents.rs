@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use pcp_pmda_test::program::Program;
-use pcp_pmda_test::{Library, root};
+use pcp_pmda_test::{Library, root, skipped};
 use regex::Regex;
 
 fn text(name: &str) -> String {
@@ -140,7 +140,7 @@ fn tables_are_of_this_library() {
         output.status.success().then(|| text.trim().to_owned())
     };
     if git(&["rev-parse", "--is-shallow-repository"]).as_deref() != Some("false") {
-        println!("not a clone with its history: nothing can be said");
+        skipped("not a clone with its history: nothing can be said");
         return;
     }
     let commit = r"(?:, commit |\| [0-9]{4}-[0-9]{2}-[0-9]{2} \| )([0-9a-f]{7,40})(?:[,.]| \|)";

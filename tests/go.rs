@@ -6,7 +6,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use pcp_pmda_test::run::bounded;
-use pcp_pmda_test::{Library, profile_dir, root};
+use pcp_pmda_test::{Library, profile_dir, root, skipped};
 
 const ANSWER: &str = "fetch 0 has 8001 values, their sum is 159121\nfetch 1 has 8001 values, their sum is 159122\n\
                       fetch 2 has 8001 values, their sum is 159123\nactive: 8000 single calls: 3\n";
@@ -14,7 +14,7 @@ const ANSWER: &str = "fetch 0 has 8001 values, their sum is 159121\nfetch 1 has 
 #[test]
 fn callbacks_and_goroutines() {
     if Command::new("go").arg("version").output().is_err() {
-        println!("Go is not installed: apt-get install golang-go");
+        skipped("Go is not installed: apt-get install golang-go");
         return;
     }
     let program = profile_dir().join("agent-in-go");

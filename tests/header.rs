@@ -9,7 +9,7 @@ use std::process::Command;
 
 use pcp_pmda_sources::generated;
 use pcp_pmda_sources::headers::{HEADERS, Headers, INCLUDES, PMAPI, compile, macros, prototypes, run, succeeds};
-use pcp_pmda_test::{release, renamed_since, root};
+use pcp_pmda_test::{release, renamed_since, root, skipped};
 use regex::Regex;
 
 #[test]
@@ -362,6 +362,7 @@ fn compiles_with_both_pmapi_versions() {
 #[test]
 fn the_other_generation() {
     if release() >= [7, 0, 0] {
+        skipped("PCP 7 is installed, and has no other generation");
         return;
     }
     let text = format!(

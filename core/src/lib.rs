@@ -29,4 +29,6 @@ pub mod profile;
 pub mod queue;
 pub mod root;
 pub mod table_index;
+#[cfg(test)]
+mod testing;
 pub mod wire;

@@ -103,6 +103,8 @@ mod request;
 mod result_sink;
 mod run;
 mod session;
+#[cfg(test)]
+mod skipped;
 pub mod testing;
 mod unit;
 mod value;

@@ -331,7 +331,7 @@ mod tests {
     /// directory.
     #[test]
     fn links_of_others() {
-        if !nix::unistd::geteuid().is_root() {
+        if !crate::skipped::is_root() {
             return;
         }
         let directory = tempfile::tempdir().expect("a directory");

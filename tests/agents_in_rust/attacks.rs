@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use pcp_pmda_test::pcp::Environment;
 use pcp_pmda_test::run::{Outcome, bounded};
-use pcp_pmda_test::{compile_c, is_root, root};
+use pcp_pmda_test::{compile_c, is_root, root, skipped};
 
 use crate::agents::{daemon, environment, object, text};
 
@@ -17,7 +17,7 @@ use crate::agents::{daemon, environment, object, text};
 #[test]
 fn the_log_is_a_new_file() {
     if !is_root() {
-        eprintln!("skipped: only root can make folders for others");
+        skipped("only root can make folders for others");
         return;
     }
     let (environment, _) = environment("the_log_is_a_new_file", &["simple"]);

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use pcp_pmda_test::pcp::{Environment, kill};
-use pcp_pmda_test::{compiler, is_root};
+use pcp_pmda_test::{compiler, is_root, skipped};
 use pmda_core::ident::MetricId;
 use pmda_core::wire::client::ClientRequest;
 use pmda_core::wire::result::{self, SentValue};
@@ -540,7 +540,7 @@ impl Started {
 #[test]
 fn another_user() {
     if !is_root() {
-        eprintln!("skipped: only root can become another user");
+        skipped("only root can become another user");
         return;
     }
     let (environment, _) = environment("another_user", &["load"]);
@@ -558,7 +558,7 @@ fn another_user() {
 #[test]
 fn an_agent_that_stays_root() {
     if !is_root() {
-        eprintln!("skipped: only root can stay root");
+        skipped("only root can stay root");
         return;
     }
     let (environment, _) = environment("an_agent_that_stays_root", &["load"]);

@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use pcp_pmda_test::run::bounded;
-use pcp_pmda_test::{Library, root};
+use pcp_pmda_test::{Library, root, skipped};
 
 use crate::agents::{environment_on, text};
 use crate::guide::cargo_home;
@@ -57,7 +57,7 @@ fn a_new_agent() {
     }
     check_rpm(&run, &folder);
     if fs::metadata("/usr/bin/dpkg-deb").is_err() {
-        eprintln!("skipped: a Debian package needs dpkg-deb");
+        skipped("a Debian package needs dpkg-deb");
         return;
     }
     let built = run("packaging/deb.sh", &[]);
@@ -117,7 +117,7 @@ fn odd_places() {
 /// Builds the RPM package, if `rpmbuild` is installed, and looks at its files.
 fn check_rpm(run: &dyn Fn(&str, &[&str]) -> String, folder: &Path) {
     if fs::metadata("/usr/bin/rpmbuild").is_err() {
-        eprintln!("skipped: an RPM package needs rpmbuild");
+        skipped("an RPM package needs rpmbuild");
         return;
     }
     let define = |name: &str, value: &Path| format!("{name} {}", value.display());

@@ -13,7 +13,7 @@ use std::sync::LazyLock;
 use std::thread;
 use std::time::Duration;
 
-use libtest_mimic::Trial;
+use libtest_mimic::{Completion, Trial};
 
 use crate::{surroundings, survey, table};
 use pcp_pmda_test::pcp::{self, Environment};
@@ -38,6 +38,9 @@ impl fmt::Display for Form {
         })
     }
 }
+
+/// The reason why an agent cannot start here, on either library.
+struct Obstacle(String);
 
 /// One agent in one of its forms.
 #[derive(Clone, Debug)]
@@ -347,9 +350,9 @@ impl Agent {
         })
     }
 
-    /// The first picture on the C library. `None` when the agent cannot start on either library,
-    /// which is noted.
-    fn first(&self) -> Result<Option<survey::Answers>, String> {
+    /// The first picture on the C library, or the reason why the agent cannot start here on either
+    /// library.
+    fn first(&self) -> Result<Result<survey::Answers, Obstacle>, String> {
         let (c, ours) = if self.obstacle().is_some() {
             // Most of them wait for what is not there, as long as pmcd does.
             thread::scope(|scope| {
@@ -358,34 +361,36 @@ impl Agent {
             })
         } else {
             match self.picture(Library::C) {
-                Ok(first) => return Ok(Some(first)),
+                Ok(first) => return Ok(Ok(first)),
                 failed => (failed, self.picture(Library::Ours)),
             }
         };
         match (c, ours) {
-            (Ok(first), _) => Ok(Some(first)),
+            (Ok(first), _) => Ok(Ok(first)),
             (Err(reason), Err(_)) => {
                 let said = reason.lines().next().unwrap_or_default();
-                let reason = self.obstacle().unwrap_or(said);
-                table::note(self, &format!("cannot start here, on either library: {reason}"));
-                Ok(None)
+                Ok(Err(Obstacle(self.obstacle().unwrap_or(said).to_owned())))
             }
             // An agent that starts on ours alone is an error here, unless the C library was merely
             // too slow.
-            (Err(_), Ok(_)) => self.picture(Library::C).map(Some),
+            (Err(_), Ok(_)) => self.picture(Library::C).map(Ok),
         }
     }
 
-    /// The same on both libraries.
-    fn check(&self) -> Result<(), String> {
-        let Some(first) = self.first()? else {
-            return Ok(());
+    /// The same on both libraries. Ignored if the agent starts on neither.
+    fn check(&self) -> Result<Completion, String> {
+        let mut first = match self.first()? {
+            Ok(first) => Some(first),
+            Err(Obstacle(reason)) => {
+                let reason = format!("cannot start here, on either library: {reason}");
+                table::note(self, &reason);
+                return Ok(Completion::ignored_with(reason));
+            }
         };
-        let mut first = Some(first);
         let c = || first.take().map_or_else(|| self.picture(Library::C), Ok);
         survey::compare(c, || self.picture(Library::Ours))?;
         table::note(self, "the same");
-        Ok(())
+        Ok(Completion::Completed)
     }
 }
 
@@ -411,7 +416,7 @@ fn last_line(text: &str) -> Option<String> {
 pub fn trials() -> Vec<Trial> {
     let mut agents = all();
     agents.sort_by_key(|agent| agent.obstacle().is_none());
-    let trial = |agent: Agent| Trial::test(agent.title(), move || agent.check().map_err(Into::into));
+    let trial = |agent: Agent| Trial::ignorable_test(agent.title(), move || agent.check().map_err(Into::into));
     agents.into_iter().map(trial).collect()
 }
 

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSymbol, ObjectSymbolTable, RelocationTarget};
 
+use super::run::is_emulated;
 use super::{Library, compile_c, release, root};
 
 /// A kind of run.
@@ -121,14 +122,20 @@ impl Program {
         !self.text.contains("c-library: not run,") && !self.name.starts_with("hostile/")
     }
 
-    /// Returns whether a comment says that the libraries differ here: with this generation of PCP,
-    /// on this architecture, or as this distribution has linked the C library.
+    /// The reason why the program cannot be judged here, as a comment says it: the libraries differ
+    /// with this generation of PCP, on this architecture, or as this distribution has linked the C
+    /// library; or it cannot run below an emulator.
     #[must_use]
-    pub fn differs_here(&self) -> bool {
-        let says = |what: &str| self.text.contains(&format!("differs {what}:"));
-        says(&format!("on {}", std::env::consts::ARCH))
-            || says(&format!("with PCP {}", release()[0]))
-            || says("with -Bsymbolic-functions") && is_bound_to_itself(&Library::C.file())
+    pub fn obstacle(&self) -> Option<&str> {
+        let says = |what: &str| {
+            let line = self.text.lines().find(|line| line.contains(what))?;
+            line.split_once(what)
+                .map(|(_, reason)| reason.trim_matches([':', ' ', '*', '/']))
+        };
+        says(&format!("differs on {}:", std::env::consts::ARCH))
+            .or_else(|| says(&format!("differs with PCP {}:", release()[0])))
+            .or_else(|| says("differs with -Bsymbolic-functions:").filter(|_| is_bound_to_itself(&Library::C.file())))
+            .or_else(|| says("not below an emulator:").filter(|_| is_emulated()))
     }
 
     /// Returns whether a comment says that the C library does not have the defect here: as of PCP 7

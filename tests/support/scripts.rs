@@ -8,9 +8,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::Library;
 use super::pcp::{Environment, home, installed};
 use super::run::{Outcome, bounded};
+use super::{Library, skipped};
 
 /// Name spaces of one's own: the scripts find pmcd and the agent by name, so that all of it runs
 /// among processes of its own.
@@ -76,7 +76,7 @@ pub fn run(
         .stderr(Stdio::null())
         .status();
     if !may.is_ok_and(|status| status.success()) {
-        eprintln!("skipped: Install ends programs by name, and processes of one's own need root");
+        skipped("Install ends programs by name, and processes of one's own need root");
         return None;
     }
     let mut command = environment.command(Path::new("unshare"));

@@ -5,6 +5,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use rustix::fs::mknodat;
 
 use super::*;
+use crate::testing;
 
 fn at(path: &Path) -> DirEntry {
     DirEntry::at(path).expect("a directory of ours")
@@ -129,7 +130,7 @@ fn ways() {
 /// the sticky bit (DEF-18).
 #[test]
 fn guarded_links() {
-    if !rustix::process::geteuid().is_root() {
+    if !testing::is_root() {
         return;
     }
     let directory = tempfile::tempdir().expect("a directory");
@@ -185,7 +186,7 @@ fn kept_aside() {
 /// A name is safe if only root can have made it (DEF-18).
 #[test]
 fn exposed() {
-    if !rustix::process::geteuid().is_root() {
+    if !testing::is_root() {
         return;
     }
     let directory = tempfile::tempdir().expect("a directory");
