@@ -2,9 +2,10 @@
 //! modules that may use each other.
 
 use std::collections::BTreeSet;
+use std::fs;
 
 use pcp_pmda_sources::imports::{self, Arrows};
-use pcp_pmda_test::rust_files;
+use pcp_pmda_test::{root, rust_files};
 use regex::Regex;
 
 /// Returns whether a file may have unsafe code: those about C's structures, the operating system
@@ -93,6 +94,7 @@ const CORE: &[&[&str]] = &[
     ],
     &["path"],
     &["constants", "error", "log"],
+    &["testing"],
 ];
 
 /// The modules of the crate for agents in Rust. A file that is not named here may be anywhere
@@ -172,6 +174,26 @@ fn no_arrow_of_the_agents_crate_leads_up() {
 #[test]
 fn the_agent_openmetrics_is_untied() {
     assert_untied("agents/openmetrics/src", &[]);
+}
+
+/// Each file of `tests`, and each folder with a `main.rs`, has its `[[test]]` in `tests/Cargo.toml`:
+/// cargo runs no other.
+#[test]
+fn every_test_file_is_run() {
+    let folder = root().join("tests");
+    let entries = fs::read_dir(&folder).expect("part of the sources").flatten();
+    let path = |entry: fs::DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        match entry.path().join("main.rs").exists() {
+            true => Some(format!("{name}/main.rs")),
+            false => Some(name).filter(|name| name.ends_with(".rs")),
+        }
+    };
+    let files: BTreeSet<String> = entries.filter_map(path).collect();
+    let manifest = fs::read_to_string(folder.join("Cargo.toml")).expect("part of the sources");
+    let listed = manifest.lines().filter_map(|line| line.strip_prefix("path = \""));
+    let listed: BTreeSet<String> = listed.map(|path| path.trim_end_matches('"').to_owned()).collect();
+    assert_eq!(files, listed, "add a [[test]] to tests/Cargo.toml, or remove one");
 }
 
 /// Exported functions are at the top of their family: only other exported functions call them.
