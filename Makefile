@@ -45,8 +45,8 @@ check: setup ## format, lints, build, all tests; the last line is "N passed, N f
 
 # On a debug build, which is there in seconds; the tests of make check run on the library as `make` builds it: make try C=… TEST_LIBRARY=made
 TEST_LIBRARY ?= debug
-try: ## after an edit: the programs of tests/c named C on both libraries: make try C=cache_files
-	TEST_LIBRARY=$(TEST_LIBRARY) cargo run --quiet -p pcp-pmda-test -- differential $(C)
+try: ## after an edit: the programs of tests/c named C on both libraries: make try C=cache_files; M=1: their memory, below valgrind
+	TEST_LIBRARY=$(TEST_LIBRARY) cargo run --quiet -p pcp-pmda-test -- $(if $(M),memcheck,differential) $(C)
 
 # Warnings are errors. Needs shellcheck.
 lint: ## format, lints, shell scripts, the documentation of the sources

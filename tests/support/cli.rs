@@ -10,7 +10,7 @@ const USAGE: &str = "usage: pcp-pmda-test COMMAND
 
   asan [PROGRAM...]      the C programs and some of PCP's agents on a library with AddressSanitizer
   differential NAME...   the C programs of tests/c with such names, on both libraries
-  memcheck [PROGRAM...]  the C programs and PCP's agents below valgrind, on both libraries
+  memcheck [NAME...]     the C programs with such names and PCP's agents below valgrind, on both libraries
   races [MILLISECONDS]   eight threads on a library with ThreadSanitizer
   syscalls               the system calls of the C programs that ours makes and the C library does not
 

@@ -14,12 +14,13 @@ use pcp_pmda_test::{Library, release, target_dir};
 
 use super::build_library;
 
-/// Runs these programs and agents (`agent/NAME`), or all of them.
+/// Runs the programs whose names contain one of these texts, and the agents if there is one such as
+/// `agent/NAME`; or all.
 pub fn run(names: &[String]) -> Result<(), String> {
     build_library()?;
     let out = target_dir().join("memcheck");
     fs::create_dir_all(&out).map_err(|error| error.to_string())?;
-    let wanted = |name: &str| names.is_empty() || names.iter().any(|wanted| wanted == name);
+    let wanted = |name: &str| names.is_empty() || names.iter().any(|text| name.contains(text));
     let mut table = String::from("what\tdefinitely lost (C, ours)\tpossibly lost (C, ours)\terrors (C, ours)\n");
     let (mut ran, mut failed) = (0, 0);
     let mut note = |what: &str, c: Option<&Counts>, ours: &Counts, good: bool| {
@@ -45,7 +46,10 @@ pub fn run(names: &[String]) -> Result<(), String> {
         ran += 1;
         failed += u32::from(!good);
     };
-    for agent in Dso::all()
+    // Agents need PCP's files (`make setup`), C programs do not.
+    let is_agent = names.is_empty() || names.iter().any(|text| text.starts_with("agent/"));
+    let agents = if is_agent { Dso::all() } else { Vec::new() };
+    for agent in agents
         .into_iter()
         .filter(|agent| wanted(&format!("agent/{}", agent.name)))
     {
@@ -62,7 +66,8 @@ pub fn run(names: &[String]) -> Result<(), String> {
             }
         }
     }
-    for tour in TOURS.into_iter().filter(|tour| wanted(&format!("agent/{}", tour.name))) {
+    let tours = TOURS.into_iter().filter(|_| is_agent);
+    for tour in tours.filter(|tour| wanted(&format!("agent/{}", tour.name))) {
         for form in [Form::Dso, Form::Daemon] {
             let what = format!("agent/{} {form:?}, all requests", tour.name);
             let run = |library| tour.run(form, Tool::Memcheck(library));
@@ -116,6 +121,12 @@ pub fn run(names: &[String]) -> Result<(), String> {
         note(&program.name, measure.as_ref(), &ours, good);
         if good {
             let _ = fs::remove_dir_all(&directory);
+        } else {
+            println!(
+                "{}: valgrind's reports: {}/*/report.*",
+                program.name,
+                directory.display()
+            );
         }
     }
     fs::write(out.join("counts"), table).map_err(|error| error.to_string())?;
