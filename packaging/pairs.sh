@@ -4,8 +4,8 @@
 # of the other PCP. On PCP 7 with its own build, Debian 12's agents for Linux and for processes run as well, with libpcp.so.3 and
 # libpcp.so.4 in their process. The last lines are the table of packaging/pairs.md.
 #
-# Below target/systems it makes a Debian system of each suite and architecture, and a Debian 13 that builds for all of them (with
-# --sysroot, and less optimised than a release); armhf's systems are unpacked and not configured, and run under qemu-user, by a binfmt_misc
+# Below target/systems it makes a Debian system of each suite and architecture, and a Debian 13 that builds for all of them with
+# --sysroot, as `make` does; armhf's systems are unpacked and not configured, and run under qemu-user, by a binfmt_misc
 # of a user name space (Linux 6.7). PAIRS="bookworm-trixie …" tries only these (built for the first, on the second). What is installed in
 # a pair, and pmcd's files, lie in memory; processes and network are the pair's own. Needs root, and some 9 GB.
 set -Eeuo pipefail
@@ -101,8 +101,7 @@ build() {
         CARGO_BUILD_TARGET="$rust" "CARGO_TARGET_${upper}_LINKER=/src/link-$gnu" PAIR="$host" "CC_$name=$gnu-gcc" "CFLAGS_$name=--sysroot=$host" \
         BINDGEN_EXTRA_CLANG_ARGS="--sysroot=$host" PKG_CONFIG_ALLOW_CROSS=1 PKG_CONFIG_SYSROOT_DIR="$host" \
         PKG_CONFIG_LIBDIR="$host/usr/lib/$multi/pkgconfig:$host/usr/lib/pkgconfig:$host/usr/share/pkgconfig" \
-        CARGO_PROFILE_RELEASE_LTO=off CARGO_PROFILE_RELEASE_CODEGEN_UNITS=4 CARGO_PROFILE_RELEASE_OPT_LEVEL=1 CARGO_PROFILE_RELEASE_DEBUG=none \
-        CARGO_PROFILE_RELEASE_BUILD_OVERRIDE_OPT_LEVEL=0 sh -ec "
+        CARGO_PROFILE_RELEASE_DEBUG=none sh -ec "
             packaging/cargo.sh rustc --release --locked --package pcp-pmda --lib --crate-type cdylib,staticlib
             [ $1 != ${suites[0]} ] || packaging/cargo.sh build --release --locked --package pcp-pmda-rust-compare" >"$out.log" 2>&1 || {
         tail -n 30 "$out.log" >&2
