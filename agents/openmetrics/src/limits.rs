@@ -45,6 +45,9 @@ pub const BACKGROUND: Duration = Duration::from_secs(60);
 /// The age of a source's document up to which a request does not wait for a newer one.
 pub const FRESH: Duration = Duration::from_secs(60);
 
+/// The most addresses of a host that are tried, and remembered.
+pub const ADDRESSES: usize = 16;
+
 /// The most connections at a time, if the limit of descriptors allows them.
 pub const CONNECTIONS: usize = 4 * SOURCES as usize;
 

@@ -118,7 +118,7 @@ impl OpenMetrics {
                 .clusters()
                 .filter(|cluster| {
                     let source = self.sources.get(cluster);
-                    source.is_some_and(|source| !source.is_gone && source.may_be_asked(now))
+                    source.is_some_and(|source| !source.is_gone() && source.may_be_asked(now))
                 })
                 .collect(),
             _ => Vec::new(),
@@ -126,7 +126,7 @@ impl OpenMetrics {
         // If nothing is ever forgotten, only a source without metrics may have new names.
         let is_due = |source: &Source| {
             let age = source.fetched.map(|fetched| now.saturating_duration_since(fetched));
-            !source.is_gone
+            !source.is_gone()
                 && source.may_be_asked(now)
                 && (self.generation.forgets() || source.metrics().is_empty())
                 && age.is_none_or(|age| age > self.refresh)
@@ -199,7 +199,7 @@ impl OpenMetrics {
         }
         if self.generation.forgets() {
             let sources = self.sources.values_mut();
-            for source in sources.filter(|source| !source.is_gone && !names.contains(&source.name)) {
+            for source in sources.filter(|source| !source.is_gone() && !names.contains(&source.name)) {
                 let cluster = source.cluster;
                 self.fetcher.forget(cluster);
                 let metrics = source.leave().into_iter();
@@ -214,7 +214,7 @@ impl OpenMetrics {
     /// source's, whoever sends such a name first.
     fn share_names(&mut self) {
         let mut below: HashMap<u32, Vec<Box<str>>> = HashMap::new();
-        for source in self.sources.values().filter(|source| !source.is_gone) {
+        for source in self.sources.values().filter(|source| !source.is_gone()) {
             for (at, _) in source.name.match_indices('.') {
                 if let Some(cluster) = self.by_name.get(&source.name[..at]) {
                     below.entry(*cluster).or_default().push(source.name[at + 1..].into());
@@ -245,7 +245,7 @@ impl OpenMetrics {
             if source.moved(&file) {
                 self.changes.sources.push(source.cluster);
             }
-            if source.is_gone {
+            if source.is_gone() {
                 source.come_back();
             }
             source.see_change();
@@ -273,7 +273,7 @@ impl OpenMetrics {
         for (cluster, name) in self.clusters.names() {
             let Ok(inst) = i32::try_from(cluster) else { continue };
             let source = self.sources.get(&cluster);
-            let is_there = inst == 0 || source.is_some_and(|source| !source.is_gone);
+            let is_there = inst == 0 || source.is_some_and(|source| !source.is_gone());
             if self.control.get(inst).is_some_and(|shown| shown.is_some() == is_there) {
                 continue;
             }
@@ -305,9 +305,17 @@ impl OpenMetrics {
         }
     }
 
-    /// Takes note that a fetch has brought no document. Returns true if these words are new.
+    /// Takes note that a fetch has brought no document, or none in time: it is counted once. The status
+    /// names the lines of the file without effect, too. Returns true if these words are new.
     fn fail(&mut self, cluster: u32, text: String, code: u16) -> bool {
-        self.count(cluster, |status| status.failures += 1);
+        let Some(source) = self.sources.get_mut(&cluster) else {
+            return false;
+        };
+        let is_counted = std::mem::replace(&mut source.is_failure_counted, true);
+        let text = source.unused().fold(text, |text, line| format!("{text}; {line}"));
+        if !is_counted {
+            self.count(cluster, |status| status.failures += 1);
+        }
         self.status(cluster).is_some_and(|status| status.fail(text, code))
     }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr};
 
 use hyper::http::Uri;
 
@@ -13,6 +13,9 @@ const UNRESERVED: &[u8] = b"-._~";
 /// Characters that stand for themselves in a path; in a query `?` does, too.
 const PATH: &[u8] = b"-._~!$&'()*+,;=:@/";
 const QUERY: &[u8] = b"-._~!$&'()*+,;=:@/?";
+
+/// Why an address without a scheme that is known is none, as PCP's agent words it.
+pub(super) const NO_SCHEME: &str = "No connection adapters were found for";
 
 /// An address.
 #[derive(Clone, PartialEq, Eq)]
@@ -32,6 +35,8 @@ pub(super) struct Origin {
     pub is_secure: bool,
     /// The host in lower case; an address of IPv6 has its brackets.
     pub host: String,
+    /// The network interface of a link-local address of IPv6 (RFC 6874), which this host alone knows.
+    pub zone: Option<String>,
     /// The port, also where the address names none.
     pub port: u16,
 }
@@ -48,10 +53,7 @@ impl Address {
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("http") => (false, rest),
             Some((scheme, rest)) if scheme.eq_ignore_ascii_case("https") => (true, rest),
             _ => {
-                return Err(format!(
-                    "No connection adapters were found for '{}'",
-                    without_login(text)
-                ));
+                return Err(format!("{NO_SCHEME} '{}'", without_login(text)));
             }
         };
         let no_host = || format!("Invalid URL '{}': No host supplied", without_login(text));
@@ -61,7 +63,7 @@ impl Address {
             Some((login, server)) => (Some(login), server),
             None => (None, authority),
         };
-        let (host, port) = host_and_port(server).ok_or_else(wrong)?;
+        let (host, zone, port) = server_parts(server).ok_or_else(wrong)?;
         if host.is_empty() {
             return Err(no_host());
         }
@@ -85,7 +87,8 @@ impl Address {
         }
         let origin = Origin {
             is_secure,
-            host: ascii(host).ok_or_else(wrong)?,
+            host: ascii(&host).ok_or_else(wrong)?,
+            zone,
             port,
         };
         // Without a password there is no proof, as with requests.
@@ -121,9 +124,14 @@ impl Address {
     /// # Errors
     /// Why the client cannot ask for it.
     pub fn uri(&self) -> Result<Uri, String> {
-        let text = self.to_string();
+        let text = self.bare();
         text.parse()
             .map_err(|error| format!("Failed to parse: {text} ({error})"))
+    }
+
+    /// The address without user and password, and without what servers do not know: the interface.
+    pub fn bare(&self) -> String {
+        format!("{}{}", self.origin.bare(), self.target)
     }
 }
 
@@ -153,11 +161,31 @@ impl Origin {
     pub fn bare_host(&self) -> &str {
         bare(&self.host)
     }
+
+    /// The host as the system looks it up: with the interface of its address.
+    pub fn dialed_host(&self) -> Cow<'_, str> {
+        match &self.zone {
+            None => Cow::Borrowed(self.bare_host()),
+            Some(zone) => Cow::Owned(format!("{}%{zone}", self.bare_host())),
+        }
+    }
+
+    /// Scheme, host and port, without the interface.
+    pub fn bare(&self) -> String {
+        format!("{}://{}", self.scheme(), self.authority())
+    }
 }
 
 impl fmt::Display for Origin {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "{}://{}", self.scheme(), self.authority())
+        let Some(zone) = &self.zone else {
+            return out.write_str(&self.bare());
+        };
+        write!(out, "{}://[{}%25{zone}]", self.scheme(), self.bare_host())?;
+        if self.port == default_port(self.is_secure) {
+            return Ok(());
+        }
+        write!(out, ":{}", self.port)
     }
 }
 
@@ -181,7 +209,7 @@ pub(super) fn without_login(text: &str) -> String {
     let (authority, path) = divided(rest);
     let server = authority.rsplit_once('@').map_or(authority, |(_, server)| server);
     let is_certain = head.ends_with("//") && scheme(trimmed).is_some_and(|(scheme, _)| is_web(scheme));
-    if is_certain && host_and_port(server).is_some_and(|(_, port)| port.is_none_or(is_number)) {
+    if is_certain && server_parts(server).is_some_and(|(.., port)| port.is_none_or(is_number)) {
         return format!("{head}{server}{path}");
     }
     match rest.rsplit_once('@') {
@@ -225,19 +253,34 @@ fn scheme(text: &str) -> Option<(&str, &str)> {
     is_scheme.then_some((scheme, rest))
 }
 
-fn host_and_port(server: &str) -> Option<(&str, Option<&str>)> {
-    if server.starts_with('[') {
-        let (host, rest) = server.split_at(server.find(']')? + 1);
-        ip(host)?;
-        return match rest.strip_prefix(':') {
-            None if !rest.is_empty() => None,
-            port => Some((host, port)),
-        };
+/// The host, the interface of an address of IPv6, and the port.
+fn server_parts(server: &str) -> Option<(Cow<'_, str>, Option<String>, Option<&str>)> {
+    let Some(bracketed) = server.strip_prefix('[') else {
+        return Some(match server.split_once(':') {
+            Some((host, port)) => (Cow::Borrowed(host), None, Some(port)),
+            None => (Cow::Borrowed(server), None, None),
+        });
+    };
+    let (host, rest) = bracketed.split_once(']')?;
+    let (host, zone) = match host.split_once('%') {
+        Some((host, zone)) => (host, Some(zone)),
+        None => (host, None),
+    };
+    host.parse::<Ipv6Addr>().ok()?;
+    let zone = match zone {
+        // RFC 6874 has `%25` where people write `%`.
+        Some(zone) => Some(zone.strip_prefix("25").filter(|zone| !zone.is_empty()).unwrap_or(zone)),
+        None => None,
+    };
+    let is_zone = |zone: &str| {
+        let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || UNRESERVED.contains(&byte);
+        !zone.is_empty() && zone.bytes().all(is_letter)
+    };
+    if zone.is_some_and(|zone| !is_zone(zone)) || !(rest.is_empty() || rest.starts_with(':')) {
+        return None;
     }
-    Some(match server.split_once(':') {
-        Some((host, port)) => (host, Some(port)),
-        None => (server, None),
-    })
+    let host = Cow::Owned(format!("[{host}]"));
+    Some((host, zone.map(str::to_owned), rest.strip_prefix(':')))
 }
 
 /// A host in ASCII and lower case; `None` if no host has such a name.
@@ -361,6 +404,10 @@ mod tests {
             ("http://h:000080/m", "Failed to parse: "),
             ("http://[::1/m", "Failed to parse: "),
             ("http://[::1]x/m", "Failed to parse: "),
+            ("http://[fe80::1%25]x/m", "Failed to parse: "),
+            ("http://[fe80::1%]/m", "Failed to parse: "),
+            ("http://[fe80::1%25a/b]/m", "Failed to parse: "),
+            ("http://[127.0.0.1%25eth0]/m", "Failed to parse: "),
             ("http://a b/m", "Failed to parse: "),
             ("http:///m", "Invalid URL '"),
             ("http:h/m", "Invalid URL '"),
@@ -380,6 +427,20 @@ mod tests {
         assert_eq!(address.to_string(), "https://[::1]:8443/?x");
         assert_eq!(address.origin.bare_host(), "::1");
         assert!(Address::parse("http://user@h/").expect("an address").login.is_none());
+        // Servers do not know the interface of a link-local address.
+        for text in ["http://[FE80::77%25eth0]:9100/m", "http://[fe80::77%eth0]:9100/m"] {
+            let local = Address::parse(text).expect("an address");
+            assert_eq!(local.to_string(), "http://[fe80::77%25eth0]:9100/m");
+            assert_eq!(
+                local.uri().map(|uri| uri.to_string()),
+                Ok("http://[fe80::77]:9100/m".to_owned())
+            );
+            let origin = &local.origin;
+            let (authority, dialed) = (origin.authority(), origin.dialed_host());
+            assert_eq!((&*authority, &*dialed), ("[fe80::77]:9100", "fe80::77%eth0"));
+            let near = local.join("/n").expect("an address");
+            assert!(near.origin == *origin && near.to_string().ends_with("%25eth0]:9100/n"));
+        }
         let foreign = Address::parse("http://bücher.example/").expect("an address");
         assert_eq!(foreign.origin.host, "xn--bcher-kva.example");
     }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use tokio::task::AbortHandle;
 
-use super::http::Progress;
+use super::progress::{Awaits, Progress};
 use super::target::Target;
 
 /// The least time without an answer after which a source is asked once more.
@@ -73,18 +73,22 @@ impl Attempts {
         !self.under_way.is_empty()
     }
 
-    /// The time that the source may be silent before it is asked once more; `None` if it has never
-    /// had a document.
-    pub fn patience(&self) -> Option<Duration> {
-        self.usual.map(|usual| PATIENCE.max(usual * TOO_LONG))
+    /// The time that the source may be silent before it is asked once more.
+    pub fn patience(&self) -> Duration {
+        self.usual.map_or(PATIENCE, |usual| PATIENCE.max(usual * TOO_LONG))
+    }
+
+    /// What the source is waiting for: of two requests, the one that has come further.
+    pub fn awaits(&self) -> Awaits {
+        let under_way = self.under_way.iter().map(|attempt| attempt.progress.awaits());
+        under_way.max_by_key(Awaits::stage).unwrap_or(Awaits::Answer)
     }
 
     /// Returns whether a request that needs the source asks it now: nothing is under way, or that
     /// is for too long. Scripts never run twice at a time.
     pub fn may_begin(&self, now: Instant) -> bool {
         self.under_way.last().is_none_or(|last| {
-            let patience = self.patience().unwrap_or(PATIENCE);
-            matches!(*last.target, Target::Http { .. }) && now.saturating_duration_since(last.begun) >= patience
+            matches!(*last.target, Target::Http { .. }) && now.saturating_duration_since(last.begun) >= self.patience()
         })
     }
 
@@ -95,7 +99,7 @@ impl Attempts {
         let [one] = &self.under_way[..] else { return None };
         let half = until.saturating_duration_since(one.begun) / 2;
         let is_usual = one.progress.is_silent() && self.usual? < half;
-        is_usual.then_some(one.begun + self.patience()?.min(half))
+        is_usual.then_some(one.begun + self.patience().min(half))
     }
 
     /// Adds a request. Those for another target are given up, and the younger of two.
@@ -184,7 +188,7 @@ mod tests {
             (5000 * MS, 20_000 * MS),
         ] {
             let attempts = usual(time, now);
-            assert_eq!(attempts.patience(), Some(patience));
+            assert_eq!(attempts.patience(), patience);
             assert!(
                 !attempts.may_begin(now + patience - MS) && attempts.may_begin(now + patience),
                 "{time:?}"
@@ -193,7 +197,7 @@ mod tests {
         // A source that has never answered.
         let mut attempts = Attempts::default();
         attempts.add(attempt(1, &http("http://h/"), now));
-        assert!(attempts.patience().is_none() && attempts.may_begin(now + PATIENCE));
+        assert!(!attempts.may_begin(now + PATIENCE - MS) && attempts.may_begin(now + PATIENCE));
         // Files and scripts are waited for.
         for target in [Target::File("/x".into()), Target::Script("/x".into())] {
             let mut attempts = Attempts::default();

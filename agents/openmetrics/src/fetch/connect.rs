@@ -8,12 +8,13 @@ use std::task::{Context, Poll};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hyper::http::{HeaderValue, Uri};
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use openssl::error::ErrorStack;
 use tower_service::Service;
 
 use super::address::Origin;
+use super::connection::ConnectionPermits;
+use super::dial::{Dialer, Way};
 use super::header_text::bytes;
 use super::proxy::Proxies;
 use super::resolver::{self, LookUp, Resolver};
@@ -28,7 +29,7 @@ pub(super) type Error = Box<dyn std::error::Error + Send + Sync>;
 /// Connects with servers, as the host says: by its proxies, with its certificates.
 #[derive(Clone)]
 pub(super) struct Connector {
-    plain: HttpConnector<Resolver>,
+    dialer: Dialer,
     /// The proxies of the host.
     pub proxies: Arc<Proxies>,
     /// The trust in proxies, and in the servers of sources without lines of their own.
@@ -36,18 +37,18 @@ pub(super) struct Connector {
 }
 
 impl Connector {
-    /// A connector with these proxies and certificates.
-    pub fn new(proxies: Proxies, trust: Trust) -> Connector {
-        Connector::looking_up(proxies, trust, resolver::of_the_host)
+    /// A connector with these proxies, certificates and permits.
+    pub fn new(proxies: Proxies, trust: Trust, permits: &Arc<ConnectionPermits>) -> Connector {
+        Connector::looking_up(proxies, trust, permits, resolver::of_the_host)
     }
 
     /// A connector that finds hosts by this function.
-    pub fn looking_up(proxies: Proxies, trust: Trust, look_up: LookUp) -> Connector {
-        let mut plain = HttpConnector::new_with_resolver(Resolver::new(look_up));
-        plain.enforce_http(false);
-        plain.set_nodelay(true);
+    pub fn looking_up(proxies: Proxies, trust: Trust, permits: &Arc<ConnectionPermits>, look_up: LookUp) -> Connector {
         Connector {
-            plain,
+            dialer: Dialer {
+                resolver: Resolver::new(look_up),
+                permits: Arc::clone(permits),
+            },
             proxies: Arc::new(proxies),
             trust: Arc::new(trust),
         }
@@ -57,13 +58,14 @@ impl Connector {
     ///
     /// # Errors
     /// Why there is no connection.
-    pub async fn connect(&self, origin: &Origin, trust: &Trust) -> Result<Stream, Error> {
+    pub async fn connect(&self, origin: &Origin, trust: &Trust, way: &Way) -> Result<Stream, Error> {
         let Some(proxy) = self.proxies.of_origin(origin).map_err(Refused)? else {
-            return self.direct(origin, trust).await;
+            return self.direct(origin, trust, way).await;
         };
         let first = ToProxy {
             connector: self.clone(),
             origin: proxy.origin.clone(),
+            way: way.clone(),
         };
         if !origin.is_secure {
             let mut stream = first.connect().await?;
@@ -75,7 +77,7 @@ impl Connector {
             tunnel = tunnel.with_auth(basic(login)?);
         }
         let stream = tunnel
-            .call(origin.to_string().parse()?)
+            .call(origin.bare().parse()?)
             .await
             .map_err(|error| by_proxy(&proxy.origin, &error))?;
         let exchange = stream.exchange();
@@ -83,9 +85,9 @@ impl Connector {
         Ok(Stream::new(stream, exchange))
     }
 
-    async fn direct(&self, origin: &Origin, trust: &Trust) -> Result<Stream, Error> {
-        let mut plain = self.plain.clone();
-        let stream = Counted::new(plain.call(origin.to_string().parse()?).await?.into_inner());
+    async fn direct(&self, origin: &Origin, trust: &Trust, way: &Way) -> Result<Stream, Error> {
+        let (stream, address) = self.dialer.connect(origin, way).await?;
+        let stream = Counted::new(stream, address);
         let exchange = stream.exchange();
         if origin.is_secure {
             let stream = trust.connect(origin.bare_host(), stream).await?;
@@ -96,14 +98,17 @@ impl Connector {
 }
 
 /// The first part of the way that leads through a proxy.
+#[derive(Clone)]
 struct ToProxy {
     connector: Connector,
     origin: Origin,
+    way: Way,
 }
 
 impl ToProxy {
     async fn connect(self) -> Result<Stream, Error> {
-        let connected = self.connector.direct(&self.origin, &self.connector.trust).await;
+        let connector = &self.connector;
+        let connected = connector.direct(&self.origin, &connector.trust, &self.way).await;
         connected.map_err(|error| by_proxy(&self.origin, &*error))
     }
 }
@@ -118,11 +123,7 @@ impl Service<Uri> for ToProxy {
     }
 
     fn call(&mut self, _: Uri) -> Self::Future {
-        let first = ToProxy {
-            connector: self.connector.clone(),
-            origin: self.origin.clone(),
-        };
-        Box::pin(first.connect())
+        Box::pin(self.clone().connect())
     }
 }
 
@@ -136,7 +137,15 @@ fn by_proxy(proxy: &Origin, error: &(dyn std::error::Error + 'static)) -> Error 
 /// That no header can have it.
 pub(super) fn basic(login: &Login) -> Result<HeaderValue, Refused> {
     let (user, password) = (login.user.reveal(), login.password.reveal());
-    let proof = format!("Basic {}", STANDARD.encode(bytes(&format!("{user}:{password}"))));
+    basic_of(&bytes(&format!("{user}:{password}")))
+}
+
+/// As [`basic`], with the bytes of user, colon and password.
+///
+/// # Errors
+/// That no header can have it.
+pub(super) fn basic_of(login: &[u8]) -> Result<HeaderValue, Refused> {
+    let proof = format!("Basic {}", STANDARD.encode(login));
     let mut value = HeaderValue::from_str(&proof).map_err(|error| Refused(error.to_string()))?;
     value.set_sensitive(true);
     Ok(value)

@@ -1,6 +1,7 @@
 //! A connection with a server: one request at a time, and kept for the next ones.
 
 use std::future::Future;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use http_body_util::{BodyExt, Empty};
@@ -58,6 +59,14 @@ impl ConnectionPermits {
     pub async fn take(&self) -> Result<ConnectionPermit, AcquireError> {
         Ok(ConnectionPermit {
             _permit: Arc::clone(&self.passing).acquire_owned().await?,
+            is_kept: false,
+        })
+    }
+
+    /// A permit for one more connection of a task that has one, if one is free.
+    pub fn one_more(&self) -> Option<ConnectionPermit> {
+        Some(ConnectionPermit {
+            _permit: Arc::clone(&self.passing).try_acquire_owned().ok()?,
             is_kept: false,
         })
     }
@@ -148,6 +157,11 @@ impl Connection {
         }
     }
 
+    /// The address of the server, or of the proxy.
+    pub fn address(&self) -> SocketAddr {
+        self.exchange.address()
+    }
+
     /// Returns whether no byte of a reply has arrived since the last request was sent.
     pub fn is_silent(&self) -> bool {
         self.exchange.is_untouched()
@@ -168,10 +182,15 @@ impl Connection {
         }
     }
 
+    /// Returns whether the server has not closed it.
+    pub fn is_open(&self) -> bool {
+        !self.sender.is_closed()
+    }
+
     /// Takes a permit for connections that are kept. False if the connection is closed, or no such
     /// permit is free.
     pub fn stay(&mut self, permits: &ConnectionPermits) -> bool {
-        if self.sender.is_closed() {
+        if !self.is_open() {
             return false;
         }
         if !self.permit.is_kept {

@@ -20,7 +20,7 @@ impl Jar {
     pub fn header(&self, address: &Address) -> Option<HeaderValue> {
         let cookies = self.0.lock();
         cookies.iter_any().next()?;
-        let url = address.to_string().parse().ok()?;
+        let url = address.bare().parse().ok()?;
         let mut matching = cookies.matches(&url);
         matching.sort_by_key(|cookie| (Reverse(cookie.path.as_ref().len()), cookie.name().to_owned()));
         let pairs = matching
@@ -36,7 +36,7 @@ impl Jar {
         if !headers.contains_key(SET_COOKIE) {
             return;
         }
-        let Ok(url) = address.to_string().parse() else { return };
+        let Ok(url) = address.bare().parse() else { return };
         let mut cookies = self.0.lock();
         for value in headers.get_all(SET_COOKIE) {
             if value.len() > limits::COOKIE {

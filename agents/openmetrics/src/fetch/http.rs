@@ -3,8 +3,6 @@
 //! and `connection`, documents in `document`.
 
 use std::collections::HashMap;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Weak};
 
 use http_body_util::Empty;
@@ -22,10 +20,13 @@ use super::coding;
 use super::connect::{self, Connector, basic, words};
 use super::connection::{Connection, ConnectionPermits};
 use super::descriptors::connections;
+use super::dial::Way;
 use super::document::{Document, Failure, Memory};
 use super::header_text::{bytes, text};
+use super::neighbours::Neighbourhoods;
 use super::netrc::Netrc;
 use super::peer::{Peer, Side};
+use super::progress::Progress;
 use super::proof::Proof;
 use super::proxy::Proxies;
 use super::secure::Secure;
@@ -46,26 +47,12 @@ const SMALL: usize = 1 << 20;
 pub(super) struct Client {
     connector: Connector,
     netrc: Netrc,
-    permits: ConnectionPermits,
+    permits: Arc<ConnectionPermits>,
+    /// The sources of each server.
+    neighbourhoods: Neighbourhoods,
     /// The certificates of sources that have some of their own. Sources with the same share them:
     /// those that are trusted take a megabyte.
     trusts: Mutex<HashMap<Secure, Weak<Trust>>>,
-}
-
-/// The progress of a request, read by the task that waits for the request.
-#[derive(Default, Debug)]
-pub(super) struct Progress(AtomicBool);
-
-impl Progress {
-    /// Returns whether the request was sent on a kept connection, and the head of its reply is not
-    /// there.
-    pub fn is_silent(&self) -> bool {
-        self.0.load(Relaxed)
-    }
-
-    pub(super) fn set_silent(&self, is_silent: bool) {
-        self.0.store(is_silent, Relaxed);
-    }
 }
 
 /// One request of a source: the way from its address to its document.
@@ -76,7 +63,7 @@ struct Retrieval<'s> {
     headers: &'s [(String, Secret)],
     /// The value of `Authorization:` that files have.
     proof: Option<HeaderValue>,
-    progress: &'s Progress,
+    progress: &'s Arc<Progress>,
     /// True if connections are kept for the next request.
     keeps: bool,
     /// Connections that may be asked again on this way, one on each side.
@@ -105,20 +92,23 @@ impl Client {
     /// A client without proxies that finds hosts by this function.
     #[cfg(test)]
     pub fn looking_up(look_up: super::resolver::LookUp) -> Client {
-        let connector = Connector::looking_up(Proxies::default(), Trust::of_the_environment(), look_up);
-        Client::connecting(connector, connections())
+        let permits = Arc::new(ConnectionPermits::new(connections()));
+        let connector = Connector::looking_up(Proxies::default(), Trust::of_the_environment(), &permits, look_up);
+        Client::connecting(connector, permits)
     }
 
     /// A client that has at most so many connections at a time.
     pub fn limited(proxies: Proxies, trust: Trust, connections: usize) -> Client {
-        Client::connecting(Connector::new(proxies, trust), connections)
+        let permits = Arc::new(ConnectionPermits::new(connections));
+        Client::connecting(Connector::new(proxies, trust, &permits), permits)
     }
 
-    fn connecting(connector: Connector, connections: usize) -> Client {
+    fn connecting(connector: Connector, permits: Arc<ConnectionPermits>) -> Client {
         Client {
             connector,
             netrc: Netrc::of_the_user(),
-            permits: ConnectionPermits::new(connections),
+            permits,
+            neighbourhoods: Neighbourhoods::default(),
             trusts: Mutex::default(),
         }
     }
@@ -138,7 +128,14 @@ impl Client {
                 })
             }
         };
-        Arc::new(Peer::new(url.clone(), secure.cloned(), trust))
+        let neighbours = match url.address() {
+            Ok(address) => self.neighbourhoods.at(&address.origin),
+            Err(_) => Arc::default(),
+        };
+        let peer = Arc::new(Peer::new(url.clone(), secure.cloned(), trust, neighbours));
+        let source = Arc::downgrade(&peer);
+        peer.neighbours.add(source);
+        peer
     }
 
     /// Gets the document of a source.
@@ -151,7 +148,7 @@ impl Client {
         headers: &[(String, Secret)],
         proof: Option<&Proof>,
         memory: &Arc<Memory>,
-        progress: &Progress,
+        progress: &Arc<Progress>,
     ) -> Result<(u16, Document), Failure> {
         let first = peer.url.address().map_err(|reason| Failure { status: 0, reason })?;
         let proof = match proof {
@@ -199,15 +196,14 @@ impl Retrieval<'_> {
                 // for this server.
                 self.peer.cookies.empty();
             }
-            if drain(response.into_body(), &connection).await {
-                self.free[side as usize] = Some(connection);
-            }
+            self.end(response, connection, side).await;
             return Err(failure(status, format!("{status} {kind}: {phrase}")));
         }
         // Without a document there is no status either, as with PCP's agent.
         let document = read(response, &connection, memory)
             .await
             .map_err(|reason| failure(0, reason))?;
+        self.peer.unanswered.answer(connection.address());
         self.free[side as usize] = Some(connection);
         Ok((status, document))
     }
@@ -218,10 +214,10 @@ impl Retrieval<'_> {
         let mut side = Side::Home;
         for _ in 0..=limits::REDIRECTS {
             let (response, connection) = self.ask(&address, side).await?;
-            let location = response
-                .headers()
-                .get(LOCATION)
-                .filter(|_| matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308));
+            // An empty one leads nowhere, as with PCP's agent.
+            let leads = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
+            let location = response.headers().get(LOCATION);
+            let location = location.filter(|location| leads && !location.is_empty());
             let Some(location) = location else {
                 return Ok(Reply {
                     response,
@@ -231,15 +227,21 @@ impl Retrieval<'_> {
                 });
             };
             address = address.join(&text(location.as_bytes()))?;
-            if drain(response.into_body(), &connection).await {
-                self.free[side as usize] = Some(connection);
-            }
+            self.end(response, connection, side).await;
             if address.origin != self.first.origin {
                 // Back home, after another host has said where that is, it stays away.
                 side = Side::Away;
             }
         }
         Err(format!("Exceeded {} redirects.", limits::REDIRECTS))
+    }
+
+    /// Ends a reply that is no document. Its connection may be asked again if the body is short.
+    async fn end(&mut self, response: Response<Incoming>, connection: Connection, side: Side) {
+        self.peer.unanswered.answer(connection.address());
+        if drain(response.into_body(), &connection).await {
+            self.free[side as usize] = Some(connection);
+        }
     }
 
     /// Asks for one address.
@@ -250,6 +252,7 @@ impl Retrieval<'_> {
         let free = self.free[side as usize].take_if(|free| free.origin == address.origin);
         if let Some(mut kept) = free.or_else(|| self.peer.take(side, &address.origin)) {
             self.progress.set_silent(true);
+            self.peer.unanswered.begin(kept.address());
             let response = kept.send(request.clone(), &uri, self.names(side)).await;
             self.progress.set_silent(false);
             match response {
@@ -259,13 +262,25 @@ impl Retrieval<'_> {
                     return Ok((response, kept));
                 }
                 // The server has closed it before it had the request: another one is asked.
-                Err(_) if kept.is_silent() => {}
+                Err(_) if kept.is_silent() => self.peer.unanswered.answer(kept.address()),
                 Err(error) => return Err(words(&error)),
             }
         }
-        let mut opened = self.open(&address.origin, side).await.map_err(|error| words(&*error))?;
-        let response = opened.send(request, &uri, self.names(side)).await;
-        let response = response.map_err(|error| words(&error))?;
+        let neighbours = (address.origin == self.first.origin).then(|| Arc::clone(&self.peer.neighbours));
+        let asked = async {
+            let mut opened = self.open(&address.origin, side).await.map_err(|error| words(&*error))?;
+            let response = opened.send(request, &uri, self.names(side)).await;
+            let response = response.map_err(|error| words(&error))?;
+            Ok::<_, String>((response, opened))
+        };
+        let (response, opened) = match neighbours {
+            Some(neighbours) => {
+                let answer = neighbours.make_room_for(asked).await?;
+                neighbours.answer();
+                answer
+            }
+            None => asked.await?,
+        };
         self.peer.cookies.keep(address, response.headers());
         Ok((response, opened))
     }
@@ -329,7 +344,11 @@ impl Retrieval<'_> {
             Side::Home => &self.peer.trust,
             Side::Away => &connector.trust,
         };
-        let stream = connector.connect(origin, trust).await?;
+        let way = Way {
+            progress: Arc::clone(self.progress),
+            unanswered: Arc::clone(&self.peer.unanswered),
+        };
+        let stream = connector.connect(origin, trust, &way).await?;
         Ok(Connection::start(origin, stream, permit).await?)
     }
 

@@ -13,12 +13,15 @@ mod connect;
 mod connection;
 mod cookies;
 mod descriptors;
+mod dial;
 mod document;
 mod header_text;
 mod http;
 mod local;
+mod neighbours;
 mod netrc;
 mod peer;
+mod progress;
 mod proof;
 mod proxy;
 mod resolver;
@@ -40,6 +43,7 @@ use attempts::{Attempt, Attempts, End};
 pub use document::{Failure, Memory};
 pub(crate) use http::is_header;
 use peer::Peer;
+pub use progress::Awaits;
 pub use proof::Proof;
 pub use secure::{Secure, is_about_a_file};
 pub use target::Target;
@@ -126,14 +130,18 @@ impl Fetcher {
         fetches.is_none_or(|fetches| fetches.attempts.may_begin(Instant::now()))
     }
 
-    /// The time that a source may be silent before it is asked once more; zero if it has never had
-    /// a document.
+    /// The time that a source may be silent before it is asked once more.
     #[must_use]
     pub fn patience(&self, source: u32) -> Duration {
         let fetches = self.sources.get(&source);
-        fetches
-            .and_then(|fetches| fetches.attempts.patience())
-            .unwrap_or_default()
+        fetches.map_or(Duration::ZERO, |fetches| fetches.attempts.patience())
+    }
+
+    /// What a source is waiting for.
+    #[must_use]
+    pub fn awaits(&self, source: u32) -> Awaits {
+        let fetches = self.sources.get(&source);
+        fetches.map_or(Awaits::Answer, |fetches| fetches.attempts.awaits())
     }
 
     /// Begins to fetch a source, unless [`Fetcher::may_begin`] says no. `bound` is how long it may

@@ -64,7 +64,9 @@ impl Entries {
     /// `None` if anything is wrong: then nothing counts.
     fn parse(text: &str) -> Option<Entries> {
         let mut entries = Entries::default();
-        let mut words = Words { rest: text };
+        let mut words = Words {
+            rest: text.strip_prefix('\u{feff}').unwrap_or(text),
+        };
         let mut word = words.next();
         while let Some(begin) = word {
             let host = match begin.as_str() {
@@ -162,6 +164,10 @@ mod tests {
         assert!(Entries::parse("machine a login").is_none());
         assert!(Entries::parse("what").is_none());
         assert!(Entries::parse("").is_some());
+        assert!(
+            Entries::parse("\u{feff}machine a login me").is_some(),
+            "a byte order mark"
+        );
     }
 
     /// A host without an entry gets none, and a file that changes or goes counts from then on.

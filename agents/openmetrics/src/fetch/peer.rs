@@ -8,6 +8,8 @@ use parking_lot::Mutex;
 use super::address::Origin;
 use super::connection::{Connection, ConnectionPermits, Task};
 use super::cookies::Jar;
+use super::dial::Unanswered;
+use super::neighbours::{Neighbour, Neighbours};
 use super::secure::Secure;
 use super::thread::FileThread;
 use super::tls::Trust;
@@ -46,6 +48,10 @@ pub(super) struct Peer {
     pub thread: FileThread,
     /// Its cookies.
     pub cookies: Jar,
+    /// The addresses at which it has had no answer.
+    pub unanswered: Arc<Unanswered>,
+    /// The sources with the same server.
+    pub neighbours: Arc<Neighbours>,
     kept: [Mutex<Option<Idle>>; 2],
     keeping: Mutex<Keeping>,
 }
@@ -86,13 +92,15 @@ impl Keeping {
 
 impl Peer {
     /// A source that was not asked yet.
-    pub fn new(url: Url, secure: Option<Arc<Secure>>, trust: Arc<Trust>) -> Peer {
+    pub fn new(url: Url, secure: Option<Arc<Secure>>, trust: Arc<Trust>, neighbours: Arc<Neighbours>) -> Peer {
         Peer {
             url,
             secure,
             trust,
             thread: FileThread::new(),
             cookies: Jar::default(),
+            unanswered: Arc::default(),
+            neighbours,
             kept: Default::default(),
             keeping: Mutex::default(),
         }
@@ -108,10 +116,7 @@ impl Peer {
     pub fn find_dead(&self) {
         let is_pause = self.keeping.lock().lose();
         if is_pause {
-            for kept in &self.kept {
-                let idle = kept.lock().take();
-                drop(idle);
-            }
+            self.close_idle();
         }
     }
 
@@ -133,10 +138,10 @@ impl Peer {
         idle.map(|idle| idle.connection)
     }
 
-    /// Keeps a connection for the next request, if it is open and a permit is free. It
-    /// replaces the one before on its side.
+    /// Keeps a connection for the next request, if it is open, a permit is free, and no other source
+    /// waits for this server. It replaces the one before on its side.
     pub fn keep(self: &Arc<Peer>, side: Side, mut connection: Connection, permits: &ConnectionPermits) {
-        if !connection.stay(permits) {
+        if self.neighbours.are_waiting() || !connection.stay(permits) {
             return;
         }
         let peer = Arc::downgrade(self);
@@ -146,6 +151,20 @@ impl Peer {
         };
         let last = self.kept[side as usize].lock().replace(idle);
         drop(last);
+    }
+}
+
+impl Neighbour for Peer {
+    fn keeps_open(&self) -> bool {
+        let kept = self.kept[Side::Home as usize].lock();
+        kept.as_ref().is_some_and(|idle| idle.connection.is_open())
+    }
+
+    fn close_idle(&self) {
+        for kept in &self.kept {
+            let idle = kept.lock().take();
+            drop(idle);
+        }
     }
 }
 

@@ -5,11 +5,9 @@ use std::path::{Path, PathBuf};
 use hyper::http::HeaderValue;
 use pmda_core::dir_entry::DirEntry;
 
-use super::connect::basic;
-use super::header_text::bytes;
+use super::connect::basic_of;
 use super::thread::FileThread;
 use crate::limits;
-use crate::secret::Login;
 
 /// The files of a source with its secrets (OM-22), which are read for each request: whoever renews
 /// them tells nobody.
@@ -37,14 +35,15 @@ impl Proof {
         match (&self.token, &self.user, &self.password) {
             (Some(path), ..) => {
                 let token = content("TOKEN_FILE", path, thread).await?;
-                let value = HeaderValue::from_bytes(&bytes(&format!("Bearer {token}")));
+                let value = HeaderValue::from_bytes(format!("Bearer {token}").as_bytes());
                 let mut value = value.map_err(|_| wrong("TOKEN_FILE", path, "no header can have its content"))?;
                 value.set_sensitive(true);
                 Ok(Some(value))
             }
             (None, Some(user), Some(path)) => {
                 let password = content("PASSWORD_FILE", path, thread).await?;
-                let value = basic(&Login::new(user, &password)).map_err(|error| error.to_string())?;
+                let value = basic_of(format!("{user}:{password}").as_bytes());
+                let value = value.map_err(|error| error.to_string())?;
                 Ok(Some(value))
             }
             (None, None, None) => Ok(None),
@@ -62,7 +61,8 @@ async fn content(line: &'static str, path: &Path, thread: &FileThread) -> Result
     let content = thread.run(move || read().map_err(|error| error.to_string())).await;
     let content = content.map_err(|error| wrong(line, path, &error))?;
     let text = String::from_utf8(content).map_err(|_| wrong(line, path, "it is no UTF-8"))?;
-    match text.trim() {
+    // Some editors begin a file with a byte order mark.
+    match text.strip_prefix('\u{feff}').unwrap_or(&text).trim() {
         "" => Err(wrong(line, path, "it is empty")),
         text => Ok(text.to_owned()),
     }

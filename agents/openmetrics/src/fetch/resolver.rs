@@ -1,19 +1,14 @@
 //! The addresses of hosts, by the C library: the host says how names are looked up.
 
 use std::collections::HashMap;
-use std::future::Future;
 use std::io;
-use std::net::{SocketAddr, ToSocketAddrs};
-use std::pin::Pin;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::sync::{Arc, OnceLock};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use hyper_util::client::legacy::connect::dns::Name;
 use parking_lot::Mutex;
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::OnceCell;
-use tower_service::Service;
 
 use crate::{headroom, limits};
 
@@ -31,18 +26,17 @@ type Answer = Arc<OnceCell<Vec<SocketAddr>>>;
 
 /// Waits for the addresses of a host. Dropped, be it that nobody waits any more, it makes the next
 /// one ask again.
-struct Question {
-    resolver: Resolver,
-    name: Name,
+struct Question<'r> {
+    resolver: &'r Resolver,
+    name: &'r str,
     answer: Answer,
 }
 
-impl Drop for Question {
+impl Drop for Question<'_> {
     fn drop(&mut self) {
         let mut asked = self.resolver.asked.lock();
-        let name = self.name.as_str();
-        if asked.get(name).is_some_and(|same| Arc::ptr_eq(same, &self.answer)) {
-            asked.remove(name);
+        if asked.get(self.name).is_some_and(|same| Arc::ptr_eq(same, &self.answer)) {
+            asked.remove(self.name);
         }
     }
 }
@@ -101,6 +95,24 @@ impl Resolver {
         }
     }
 
+    /// The addresses of a host, in the order in which they are to be tried.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub async fn addresses(&self, name: &str) -> io::Result<Vec<SocketAddr>> {
+        if let Ok(address) = name.parse::<IpAddr>() {
+            return Ok(vec![(address, 0).into()]);
+        }
+        let answer = Arc::clone(self.asked.lock().entry(name.to_owned()).or_default());
+        let question = Question {
+            resolver: self,
+            name,
+            answer,
+        };
+        let addresses = question.answer.get_or_try_init(|| self.ask(name)).await;
+        addresses.cloned()
+    }
+
     async fn ask(&self, name: &str) -> io::Result<Vec<SocketAddr>> {
         let threads = match self.threads.get() {
             Some(threads) => threads,
@@ -115,30 +127,6 @@ impl Resolver {
     }
 }
 
-impl Service<Name> for Resolver {
-    type Response = std::vec::IntoIter<SocketAddr>;
-    type Error = io::Error;
-    type Future = Pin<Box<dyn Future<Output = io::Result<Self::Response>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, name: Name) -> Self::Future {
-        let answer = Arc::clone(self.asked.lock().entry(name.as_str().to_owned()).or_default());
-        let question = Question {
-            resolver: self.clone(),
-            name,
-            answer,
-        };
-        Box::pin(async move {
-            let Question { resolver, name, answer } = &question;
-            let addresses = answer.get_or_try_init(|| resolver.ask(name.as_str())).await;
-            addresses.cloned().map(Vec::into_iter)
-        })
-    }
-}
-
 /// Asks the C library (getaddrinfo).
 ///
 /// # Errors
@@ -149,23 +137,20 @@ pub(super) fn of_the_host(name: &str) -> io::Result<Vec<SocketAddr>> {
 
 #[cfg(test)]
 mod tests {
-    use std::str::FromStr;
-
     use super::*;
 
     /// What nobody waits for any more is not remembered: a server may name other hosts without end.
     #[tokio::test]
     async fn questions_that_are_given_up() {
-        let mut resolver = Resolver::new(|name| {
+        let resolver = Resolver::new(|name| {
             if name == "mute" {
                 std::thread::sleep(Duration::from_secs(2));
             }
             Ok(vec![([127, 0, 0, 1], 0).into()])
         });
         let asked = Arc::clone(&resolver.asked);
-        let mut ask = |name: &str| resolver.call(Name::from_str(name).expect("a name"));
-        assert!(ask("good").await.is_ok() && asked.lock().is_empty());
-        let mute = tokio::time::timeout(Duration::from_millis(50), ask("mute")).await;
+        assert!(resolver.addresses("good").await.is_ok() && asked.lock().is_empty());
+        let mute = tokio::time::timeout(Duration::from_millis(50), resolver.addresses("mute")).await;
         assert!(mute.is_err() && asked.lock().is_empty());
     }
 }

@@ -2,6 +2,7 @@
 //! them, and those of a reply are counted as they come from the network, below TLS.
 
 use std::io;
+use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -24,6 +25,8 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 pub(super) struct Exchange(Arc<Shared>);
 
 struct Shared {
+    /// The address of the server, or of the proxy.
+    address: SocketAddr,
     /// The bytes that may still come from the network. A server may send bytes without end that are
     /// no part of a document, and that hyper and OpenSSL do not report: interim replies (100
     /// Continue), zeros in front of the length of a chunk, tickets and keys of TLS.
@@ -48,13 +51,19 @@ struct Request {
 
 impl Exchange {
     /// The exchange of a connection that is being opened.
-    fn new() -> Exchange {
+    fn new(address: SocketAddr) -> Exchange {
         Exchange(Arc::new(Shared {
+            address,
             left: AtomicUsize::new(limits::HEAD),
             has_reply: AtomicBool::new(false),
             is_body: AtomicBool::new(false),
             request: Mutex::default(),
         }))
+    }
+
+    /// The address of the server, or of the proxy.
+    pub fn address(&self) -> SocketAddr {
+        self.0.address
     }
 
     /// Begins a request, whose head has these names of headers as they are.
@@ -129,11 +138,11 @@ pub(super) struct Counted<I> {
 }
 
 impl<I> Counted<I> {
-    /// Counts the bytes of a new connection.
-    pub fn new(io: I) -> Counted<I> {
+    /// Counts the bytes of a new connection with this address.
+    pub fn new(io: I, address: SocketAddr) -> Counted<I> {
         Counted {
             io,
-            exchange: Exchange::new(),
+            exchange: Exchange::new(address),
         }
     }
 
@@ -293,7 +302,7 @@ mod tests {
             // The number of bytes that the stream takes at once.
             for size in [1, 7, 1000] {
                 let (near, mut far) = tokio::io::duplex(size);
-                let exchange = Exchange::new();
+                let exchange = Exchange::new(([127, 0, 0, 1], 80).into());
                 exchange.start(names.iter().map(|name| (*name).to_owned()).collect());
                 let mut wire = Wire {
                     io: Box::new(near),

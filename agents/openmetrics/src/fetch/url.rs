@@ -2,7 +2,13 @@
 
 use std::fmt;
 
-use super::address::{Address, without_login};
+use super::address::{Address, NO_SCHEME, without_login};
+
+/// What to write into the first line.
+const ADVICE: &str = "it has to begin with http://, https:// or file:///";
+
+/// An address of which nothing is shown.
+const HIDDEN: &str = "...";
 
 /// The first line of a source's file. Shown it has neither user nor password.
 #[derive(Clone, PartialEq, Eq)]
@@ -15,7 +21,28 @@ impl Url {
     /// Reads an address. One that is none is an error once it is asked.
     #[must_use]
     pub fn new(text: &str) -> Url {
-        let address = Address::parse(text);
+        let text = text.trim();
+        let is_wrong = |letter: char| letter.is_control() || letter.is_whitespace() && !is_file(text);
+        if text.contains(is_wrong) {
+            // What follows the blank may be another line, with a secret.
+            return Url {
+                shown: HIDDEN.into(),
+                address: Err(
+                    "the first line is no address: it has a blank (an address has %20 for it) or a control character"
+                        .to_owned(),
+                ),
+            };
+        }
+        if text.is_empty() {
+            return Url {
+                shown: text.into(),
+                address: Err(format!("the first line has no address: {ADVICE}")),
+            };
+        }
+        let address = Address::parse(text).map_err(|reason| match reason.starts_with(NO_SCHEME) {
+            true => format!("{reason}: {ADVICE}"),
+            false => reason,
+        });
         let shown = if is_file(text) {
             text.into()
         } else {
@@ -77,7 +104,7 @@ mod tests {
         for (text, shown) in [
             ("http://h:9100/metrics", "http://h:9100/metrics"),
             ("http://us:s3cret@h:9100/metrics", "http://h:9100/metrics"),
-            ("  HTTPS://us@h/a@b?c@d", "  HTTPS://h/a@b?c@d"),
+            ("  HTTPS://us@h/a@b?c@d\t", "HTTPS://h/a@b?c@d"),
             ("http://us:s3@cret@h", "http://h"),
             ("http://us:s3cret@h:99999/x", "http://h:99999/x"),
             // A password that is not encoded.
@@ -88,6 +115,15 @@ mod tests {
             ("us:s3cret@h/x", "...@h/x"),
             ("file:///a@b", "file:///a@b"),
             ("", ""),
+            // A blank may end the address where another line was meant to begin.
+            ("http://h/m HEADER: Authorization: s3cret", "..."),
+            ("http://h/m\u{b}s3cret", "..."),
+            ("http://h/m\u{2028}s3cret", "..."),
+            ("file:///m\u{85}s3cret", "..."),
+            ("\u{1}", "..."),
+            ("h:9100/m", "h:9100/m"),
+            ("s3 cret", "..."),
+            ("file:///a b", "file:///a b"),
         ] {
             let url = Url::new(text);
             assert_eq!(
@@ -98,6 +134,28 @@ mod tests {
             if let Err(reason) = url.address() {
                 assert!(!reason.contains("s3"), "{text}: {reason}");
             }
+        }
+    }
+
+    /// What is no address says what to write.
+    #[test]
+    fn advice() {
+        for (text, advice) in [
+            (
+                "",
+                "the first line has no address: it has to begin with http://, https:// or file:///",
+            ),
+            (
+                "h:9100/m",
+                "'h:9100/m': it has to begin with http://, https:// or file:///",
+            ),
+            (
+                "http://h/a b",
+                "it has a blank (an address has %20 for it) or a control character",
+            ),
+        ] {
+            let reason = Url::new(text).address().map(|_| ()).expect_err("no address");
+            assert!(reason.ends_with(advice), "{reason}");
         }
     }
 }

@@ -17,6 +17,7 @@ use super::complaints::Complaints;
 use super::descriptors::Descriptors;
 use super::document::{Document, Failure, Memory};
 use super::peer::Peer;
+use super::progress::Progress;
 use super::target::Target;
 use super::{http, local};
 use crate::headroom;
@@ -58,7 +59,7 @@ pub(super) struct Job {
     pub(super) target: Arc<Target>,
     /// The source's state at its servers, if it has an address.
     pub(super) peer: Option<Arc<Peer>>,
-    pub(super) progress: Arc<http::Progress>,
+    pub(super) progress: Arc<Progress>,
     pub(super) begun: Instant,
     /// The time that it may take.
     pub(super) bound: Duration,
@@ -257,7 +258,11 @@ impl Shared {
                 let peer = job.peer.clone();
                 let peer = peer.unwrap_or_else(|| client.peer(url, secure.as_ref()));
                 let answer = client.get(&peer, headers, proof.as_deref(), &self.memory, &job.progress);
-                within(job.bound, answer, || format!("no answer in time from {url}")).await
+                let late = || {
+                    let seconds = job.bound.as_secs_f64();
+                    format!("{} within {seconds} s for url: {url}", job.progress.awaits())
+                };
+                within(job.bound, answer, late).await
             }
             Target::Script(path) => {
                 let run = async {

@@ -60,7 +60,7 @@ pub struct Config {
     pub forget: Option<Duration>,
     /// True if the type of a metric is the one of its `# TYPE`, whatever words its name has.
     pub has_types_of_document: bool,
-    /// Lines that have no effect, each with the reason; the first ones of many.
+    /// Lines that have no effect, each with the reason; of many the first ones, and how many more.
     pub unused: Vec<String>,
     metrics: Vec<Filter>,
     labels: Vec<Filter>,
@@ -117,10 +117,13 @@ impl Config {
     #[must_use]
     pub fn read(text: &str) -> (Config, Vec<String>) {
         let mut config = Config::default();
-        let lines = (1..).zip(text.trim_end().split('\n'));
-        let lines = lines.map(|(number, line)| (number, line.trim_end_matches('\r')));
-        let mut lines = lines.skip_while(|(_, line)| line.trim().is_empty());
-        config.url = Url::new(lines.next().map_or("", |(_, line)| line.trim_start()));
+        // As Python reads text: CR LF, CR and LF end lines.
+        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+        let text = text.replace("\r\n", "\n").replace('\r', "\n");
+        let mut lines = (1..)
+            .zip(text.trim_end().split('\n'))
+            .skip_while(|(_, line)| line.trim().is_empty());
+        config.url = Url::new(lines.next().map_or("", |(_, line)| line));
         let lines = lines.filter(|(_, line)| !line.is_empty() && !line.starts_with('#'));
         let name = config.url.to_string();
         let faults = config.take_all(&name, lines, Config::take);
@@ -149,10 +152,11 @@ impl Config {
         take: impl Fn(&mut Config, &str) -> Result<(), Unusable>,
     ) -> Vec<String> {
         let mut faults = Vec::new();
-        let mut more = 0;
+        let (mut unused, mut more) = (0_usize, 0_usize);
         for (number, line) in lines {
             if let Err(reason) = take(self, line) {
-                if self.unused.len() < UNUSED {
+                unused += 1;
+                if unused <= UNUSED {
                     let (line, reason) = (shown(line), reason.text());
                     self.unused
                         .push(format!("line {number} \"{}\" has no effect: {reason}", Excerpt(&line)));
@@ -163,6 +167,13 @@ impl Config {
                     more += 1;
                 }
             }
+        }
+        match unused.saturating_sub(UNUSED) {
+            0 => {}
+            1 => self.unused.push("1 more line has no effect, see the log".to_owned()),
+            more => self
+                .unused
+                .push(format!("{more} more lines have no effect, see the log")),
         }
         if more > 0 {
             faults.push(format!("{name} ignored {more} more config entries"));

@@ -18,6 +18,33 @@ fn faults(text: &str) -> Vec<String> {
 fn lines_of_the_file() {
     assert_eq!(good("").url.as_str(), "");
     assert_eq!(good("\n\n http://x/y\r\n\r\n# c\n\n").url.as_str(), "http://x/y");
+    // CR, CR LF and LF end lines, and a byte order mark is no part of the first one.
+    for end in ["\r", "\r\n", "\n"] {
+        let text = [
+            "\u{feff}http://x/y",
+            "HEADER: Authorization: s3cret",
+            "",
+            "TIMEOUT: 7",
+            "JUNK",
+        ]
+        .join(end);
+        let (config, wrong) = Config::read(&text);
+        assert_eq!(
+            (config.url.as_str(), config.headers.len()),
+            ("http://x/y", 1),
+            "{end:?}"
+        );
+        assert_eq!(config.timeout, Some(Duration::from_secs(7)));
+        assert_eq!(wrong, ["http://x/y ignored unrecognised config entry \"...\""]);
+        assert_eq!(
+            config.unused,
+            ["line 5 \"...\" has no effect: unrecognised config entry"]
+        );
+    }
+    // An address with a blank is not shown.
+    let (config, hidden) = Config::read("http://x HEADER: a: s3cret\nJUNK");
+    assert_eq!(config.url.as_str(), "...");
+    assert_eq!(hidden, ["... ignored unrecognised config entry \"...\""]);
     assert_eq!(
         faults("http://x\nJUNK: x\n header: a"),
         [
@@ -194,7 +221,12 @@ fn wrong_lines_of_this_agent() {
         assert!(fault.starts_with("config entry ") && fault.contains(why), "{fault}");
     }
     let (config, faults) = Config::read(&format!("u\n{}", "TIMEOUT: x\n".repeat(100_000)));
-    assert_eq!((config.unused.len(), faults.len()), (3, 51));
+    assert_eq!((config.unused.len(), faults.len()), (4, 51));
+    assert_eq!(config.unused[3], "99997 more lines have no effect, see the log");
+    let (config, _) = Config::read(&format!("u\n{}", "TIMEOUT: x\n".repeat(4)));
+    assert_eq!(config.unused[3], "1 more line has no effect, see the log");
+    let (config, _) = Config::read(&format!("u\n{}", "TIMEOUT: x\n".repeat(3)));
+    assert_eq!(config.unused.len(), 3);
     assert_eq!(faults[50], "u ignored 99950 more config entries");
     let (config, _) = Config::read(&format!("u\nTIMEOUT: {}", "9".repeat(900_000)));
     assert!(config.unused[0].len() < 1000);

@@ -8,9 +8,11 @@ mod losses;
 mod metric;
 mod news;
 mod source;
+mod standing;
 mod value;
 
 pub use control::{Shown, Status};
 pub use instances::Row;
 pub use metric::{Metric, Refusal};
 pub use source::Source;
+pub use standing::{LastDocument, Lateness, Standing};

@@ -18,6 +18,7 @@ use super::budget::Budget;
 use super::losses::{Loss, Losses};
 use super::metric::{Metric, Refusal};
 use super::news::NameTarget;
+use super::standing::{LastDocument, Standing};
 use crate::cache::{Files, Table};
 use crate::exposition::Excerpt;
 use crate::fetch::Target;
@@ -100,20 +101,12 @@ pub struct Source {
     by_name: HashMap<Box<str>, NameTarget>,
     /// The time of the last fetch.
     pub fetched: Option<Instant>,
-    /// The time at which the document came whose values the source has.
-    pub document: Option<Instant>,
-    /// True if the last document did not come in time: the next one is not waited for.
-    pub is_slow: bool,
-    /// The part of the last document that the server has not sent, in words, if the document has
-    /// ended early.
-    pub cut_off: Option<String>,
-    /// True if a request has waited in vain, and no document has arrived since.
-    pub is_late: bool,
-    /// True if the last document came after the request that waited for it, and no request for
-    /// values has had it yet.
-    pub is_unseen: bool,
-    /// Its file is not there any more.
-    pub is_gone: bool,
+    /// The document whose values the source has.
+    pub document: Option<LastDocument>,
+    /// How it stands.
+    pub standing: Standing,
+    /// True if the failure of the last fetch is counted.
+    pub is_failure_counted: bool,
     /// The memory that names of metrics and series take.
     budget: Budget,
     /// The memory that names take that filters exclude.
@@ -151,11 +144,8 @@ impl Source {
             by_name: HashMap::new(),
             fetched: None,
             document: None,
-            is_slow: false,
-            cut_off: None,
-            is_late: false,
-            is_unseen: false,
-            is_gone: false,
+            standing: Standing::default(),
+            is_failure_counted: false,
             budget,
             excluded: Budget::new(limits::EXCLUDED),
             log: LogShare::default(),
@@ -191,7 +181,7 @@ impl Source {
     /// Takes note that its file does not exist any more. Returns the indexes of the metrics that
     /// clients are not to know any more.
     pub fn leave(&mut self) -> Vec<usize> {
-        self.is_gone = true;
+        self.standing = Standing::Gone;
         let shown = self
             .metrics
             .iter_mut()
@@ -207,7 +197,13 @@ impl Source {
 
     /// Takes note that its file exists again: the source is fetched at once.
     pub fn come_back(&mut self) {
-        (self.is_gone, self.fetched) = (false, None);
+        (self.standing, self.fetched) = (Standing::InTime, None);
+    }
+
+    /// Returns whether its file is not there any more.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.standing == Standing::Gone
     }
 
     /// Returns whether the time of a line INTERVAL: has passed since the source was last asked. A
@@ -231,13 +227,6 @@ impl Source {
     pub fn begin(&mut self) {
         self.document = None;
         self.metrics.iter_mut().for_each(Metric::begin);
-    }
-
-    /// Returns whether its document is so old that another one is waited for, though it is slow.
-    #[must_use]
-    pub fn document_is_old(&self, now: Instant) -> bool {
-        self.document
-            .is_some_and(|came| now.saturating_duration_since(came) > limits::FRESH)
     }
 
     /// The origin of its document. The second value is true if its file was read again.
@@ -293,7 +282,7 @@ impl Source {
         {
             // The values are those of another place, and so is how long documents take.
             self.begin();
-            (self.is_slow, self.is_late, self.is_unseen) = (false, false, false);
+            self.standing = Standing::InTime;
         }
         // A file that has only just changed may change once more without another time.
         self.read = changed.is_settled().then_some(changed);
@@ -422,14 +411,17 @@ impl Source {
     /// for `control.status`.
     #[must_use]
     pub fn not_shown(&self) -> Option<String> {
-        let unused = self
-            .config
-            .unused
-            .iter()
-            .map(|line| format!("{} ({})", Excerpt(line), self.path.display()));
-        let cut_off = self.cut_off.clone().into_iter();
-        let parts: Vec<String> = cut_off.chain(self.losses.words()).chain(unused).collect();
+        let cut_off = self.document.as_ref().and_then(|document| document.cut_off.clone());
+        let cut_off = cut_off.into_iter();
+        let parts: Vec<String> = cut_off.chain(self.losses.words()).chain(self.unused()).collect();
         (!parts.is_empty()).then(|| parts.join(", "))
+    }
+
+    /// The lines of the file without effect, in words.
+    pub fn unused(&self) -> impl Iterator<Item = String> {
+        let path = self.path.display();
+        let lines = self.config.unused.iter();
+        lines.map(move |line| format!("{} ({path})", Excerpt(line)))
     }
 
     /// The number of samples of the last document that are not shown.

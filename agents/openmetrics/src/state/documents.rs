@@ -1,36 +1,74 @@
 //! The documents of a request: sources are fetched side by side, and what comes is put into the model.
 
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use openssl::asn1::Asn1Time;
 
 use super::OpenMetrics;
 use crate::exposition::Excerpt;
 use crate::fetch::{Failure, Outcome, is_about_a_file};
-use crate::model::{Shown, Source};
+use crate::model::{LastDocument, Lateness, Shown, Source, Standing};
 use crate::{headroom, limits};
 
 /// Part of what the system says where the agent's user lacks a permission (EACCES).
 const DENIED: &str = "Permission denied";
 
+/// One request's part in fetching.
+#[derive(Clone, Copy)]
+struct Round {
+    begun: Instant,
+    /// The same by the clock.
+    asked: SystemTime,
+    /// True if it is a request for values: a late document belongs to the next one of these.
+    is_for_values: bool,
+}
+
+impl Round {
+    /// Returns whether there is time to read one more document.
+    fn may_take(&self) -> bool {
+        self.begun.elapsed() < limits::TAKES
+    }
+}
+
 impl OpenMetrics {
-    /// Fetches sources side by side, and takes their documents as they come. It waits up to `limit`
-    /// for sources that are usually in time. A late document belongs to the next request for values
+    /// Fetches sources side by side, and takes their documents as they come. It waits for each source
+    /// as its standing says, up to `limit`. A late document belongs to the next request for values
     /// (`is_for_values`), whatever is requested in between.
     pub(super) fn fetch(&mut self, clusters: &[u32], now: Instant, limit: Duration, is_for_values: bool) {
-        let begun = Instant::now();
-        let may_take = || begun.elapsed() < limits::TAKES;
-        while let Some(outcome) = may_take().then(|| self.fetcher.arrived()).flatten() {
+        let round = Round {
+            begun: Instant::now(),
+            asked: SystemTime::now(),
+            is_for_values,
+        };
+        while let Some(outcome) = round.may_take().then(|| self.fetcher.arrived()).flatten() {
             self.take_or_put_aside(outcome);
         }
-        let mut awaited = Vec::new();
-        for &cluster in clusters {
-            if !self.fetcher.may_begin(cluster) {
-                continue;
+        let awaited = clusters
+            .iter()
+            .filter_map(|cluster| Some((*cluster, self.begin_fetch(*cluster, now, limit)?)))
+            .collect::<Vec<_>>();
+        self.fetcher.wait_for(awaited);
+        self.take_as_they_come(round);
+        self.fetcher.stop_waiting();
+        self.end_round(round);
+        if is_for_values {
+            for cluster in clusters {
+                let source = self.sources.get_mut(cluster);
+                if let Some(document) = source.and_then(|source| source.document.as_mut()) {
+                    document.is_unseen = false;
+                }
             }
+        }
+    }
+
+    /// Begins to fetch a source, unless a fetch is under way. Returns the time for which this request
+    /// waits for it, if it does.
+    fn begin_fetch(&mut self, cluster: u32, now: Instant, limit: Duration) -> Option<Duration> {
+        if self.fetcher.may_begin(cluster) {
             self.count(cluster, |status| status.calls += 1);
-            let Some(source) = self.sources.get_mut(&cluster) else {
-                continue;
-            };
+            let source = self.sources.get_mut(&cluster)?;
             source.fetched = Some(now);
+            source.is_failure_counted = false;
             match source.target() {
                 Ok((target, is_new)) => {
                     if is_new {
@@ -39,17 +77,6 @@ impl OpenMetrics {
                     log::debug!("fetch of source {} (cluster {cluster}): {target}", source.name);
                     self.aside.drop_of_another(cluster, &target);
                     self.fetcher.begin(cluster, target, source.config.timeout);
-                    let waits = if source.is_late {
-                        // The source is stuck, or it works again, and then its answer arrives soon.
-                        limit.min(self.fetcher.patience(cluster))
-                    } else if !source.is_slow || source.document_is_old(now) {
-                        limit
-                    } else {
-                        Duration::ZERO
-                    };
-                    if !waits.is_zero() {
-                        awaited.push((cluster, waits));
-                    }
                 }
                 Err(why) => {
                     source.begin();
@@ -58,21 +85,30 @@ impl OpenMetrics {
                     if self.fail(cluster, text, 0) {
                         log::error!("{why}");
                     }
+                    return None;
                 }
             }
         }
-        self.fetcher.wait_for(awaited);
-        // Large documents are read when the others have been. From half of the time on the first one has
-        // its turn, however many others there are, and whoever hangs; and time is left for those that come
-        // while a large one is read.
-        let soon = begun + limits::TAKES / 2;
+        let source = self.sources.get(&cluster)?;
+        let is_old = source.document.as_ref().is_some_and(|document| document.is_old(now));
+        let waits = source.standing.waits(limit, self.fetcher.patience(cluster), is_old);
+        (!waits.is_zero()).then_some(waits)
+    }
+
+    /// Takes documents until none is awaited any more, or the time is over.
+    ///
+    /// Large documents are read when the others have been. From half of the time on the first one has
+    /// its turn, however many others there are, and whoever hangs; and time is left for those that come
+    /// while a large one is read.
+    fn take_as_they_come(&mut self, round: Round) {
+        let soon = round.begun + limits::TAKES / 2;
         let mut has_read_large = false;
-        while may_take() {
+        while round.may_take() {
             let mut outcome = None;
             if has_read_large || Instant::now() < soon {
                 outcome = self.fetcher.arrived().or_else(|| self.fetcher.next(Some(soon)));
             }
-            if outcome.is_none() && begun.elapsed() < limits::TAKES - limits::READS {
+            if outcome.is_none() && round.begun.elapsed() < limits::TAKES - limits::READS {
                 if let Some(large) = self.aside.next() {
                     has_read_large = true;
                     self.take(large);
@@ -85,22 +121,21 @@ impl OpenMetrics {
             let Some(outcome) = outcome else { break };
             self.take_or_put_aside(outcome);
         }
-        self.fetcher.stop_waiting();
+    }
+
+    /// Marks the sources that have not come in this request.
+    fn end_round(&mut self, round: Round) {
         for cluster in self.aside.sources().collect::<Vec<_>>() {
-            self.be_late(cluster, is_for_values);
+            self.be_late(cluster, round, |_| {
+                "a large document, which a later request reads".to_owned()
+            });
         }
         for cluster in self.fetcher.asked_again() {
             self.count(cluster, |status| status.calls += 1);
         }
         for cluster in self.fetcher.late() {
-            self.be_late(cluster, is_for_values);
-        }
-        if is_for_values {
-            for cluster in clusters {
-                if let Some(source) = self.sources.get_mut(cluster) {
-                    source.is_unseen = false;
-                }
-            }
+            let awaits = self.fetcher.awaits(cluster);
+            self.be_late(cluster, round, |late| format!("{awaits} since {}", shown(late.since)));
         }
     }
 
@@ -109,22 +144,25 @@ impl OpenMetrics {
     ///
     /// The source keeps its present values if it is known to be slow, if its last document came
     /// late and no request for values has shown that document yet, or if this request is not for
-    /// values. Otherwise the source loses its values, and its status says so.
-    fn be_late(&mut self, cluster: u32, is_for_values: bool) {
+    /// values. Otherwise the source loses its values, and its status says what it is waiting for.
+    fn be_late(&mut self, cluster: u32, round: Round, words: impl FnOnce(Lateness) -> String) {
         let Some(source) = self.sources.get_mut(&cluster) else {
             return;
         };
-        source.is_late = true;
-        let is_kept = source.is_slow || source.is_unseen || !is_for_values;
-        if is_kept && source.document.is_some() {
+        source.standing = source.standing.after_waiting_in_vain(round.asked);
+        let Some(late) = source.standing.lateness() else { return };
+        let keeps = source.standing.keeps_values() || !round.is_for_values;
+        if source
+            .document
+            .as_ref()
+            .is_some_and(|document| keeps || document.is_unseen)
+        {
             return;
         }
         source.begin();
-        let text = failed(source, "no answer in time, a later request gets it");
+        let text = failed(source, &words(late));
         log::debug!("{text}");
-        if let Some(status) = self.status(cluster) {
-            status.fail(text, 0);
-        }
+        self.fail(cluster, text, 0);
     }
 
     fn take_or_put_aside(&mut self, outcome: Outcome) {
@@ -135,15 +173,17 @@ impl OpenMetrics {
 
     fn take(&mut self, outcome: Outcome) {
         let cluster = outcome.source;
-        let Some(source) = self.sources.get_mut(&cluster).filter(|source| !source.is_gone) else {
+        let Some(source) = self.sources.get_mut(&cluster).filter(|source| !source.is_gone()) else {
             return;
         };
         source.begin();
-        // A failure ends lateness, too, but for that of having no answer at all.
-        let was_late = source.is_late;
-        source.is_late &= outcome.is_late && outcome.result.is_err();
-        source.is_slow = outcome.result.is_ok() && outcome.took > self.timeout;
-        source.is_unseen = outcome.result.is_ok() && was_late;
+        let was_late = source.standing.lateness().is_some();
+        source.standing = match &outcome.result {
+            Ok(_) if outcome.took > self.timeout => Standing::Slow,
+            // A failure ends lateness, too, but for that of having no answer at all.
+            Err(_) if outcome.is_late && was_late => source.standing,
+            Ok(_) | Err(_) => Standing::InTime,
+        };
         let result = outcome.result.and_then(|(status, document)| {
             if headroom::has_for_document(document.bytes().len()) {
                 return Ok((status, document));
@@ -154,8 +194,11 @@ impl OpenMetrics {
         match result {
             Ok((code, document)) => {
                 let begun = Instant::now();
-                source.document = Some(outcome.ended);
-                source.cut_off = document.fault().map(str::to_owned);
+                source.document = Some(LastDocument {
+                    came: outcome.ended,
+                    is_unseen: was_late,
+                    cut_off: document.fault().map(str::to_owned),
+                });
                 let news = source.take(document.bytes(), &self.files);
                 let took = begun.elapsed();
                 log::debug!(
@@ -207,4 +250,13 @@ impl OpenMetrics {
 fn failed(source: &Source, why: &str) -> String {
     let path = source.path.display();
     format!("failed to fetch URL or execute script {path}: {}", Excerpt(why))
+}
+
+/// A time as the status shows it.
+fn shown(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    let time = i64::try_from(since)
+        .ok()
+        .and_then(|since| Asn1Time::from_unix(since).ok());
+    time.map(|time| time.to_string()).unwrap_or_default()
 }

@@ -188,8 +188,8 @@ const ODD: [&str; 33] = [
 /// Behind `http://127.0.0.1:PORT`, and whole ones.
 const TARGETS: [&str; 12] = [
     "/federate?match[]={job=\"node\"}",
-    "/q?query=rate(x[5m]) > 0",
-    "/a b",
+    "/q?query=rate(x[5m])%20>%200",
+    "/a%20b",
     "/x/../y",
     "/a|b^c",
     "/ü?x=ü#frag",
@@ -244,6 +244,9 @@ fn addresses_and_odd_answers() {
         ("requests", "again: GET /identity", "OM-97"),
         ("status_code", "\"short\"", "OM-97"),
         ("status_code", "\"br\"", "OM-97"),
+        // What to write in place of them.
+        ("status", "\"whole10\"", "OM-94"),
+        ("status", "\"whole11\"", "OM-94"),
     ];
     let (requests_version, urllib3_version) = (version("requests"), version("urllib3"));
     if urllib3_version < [2, 1, 0] {

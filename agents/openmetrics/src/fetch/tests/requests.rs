@@ -69,7 +69,8 @@ fn statuses() {
         // Text of a header may be ISO 8859-1.
         let mut head = b"HTTP/1.1 ".to_vec();
         head.extend(status.chars().map(|letter| letter as u8));
-        head.extend(b"\r\nContent-Length: 4\r\n\r\nx 1\n");
+        // An empty Location leads nowhere.
+        head.extend(b"\r\nLocation:\r\nContent-Length: 4\r\n\r\nx 1\n");
         out.write_all(&head).is_ok()
     });
     let mut fetcher = fetcher(&[]);
@@ -77,6 +78,7 @@ fn statuses() {
     for (status, code, failure) in [
         ("200_OK", 200, None),
         ("299_Odd", 299, None),
+        ("302_Odd", 302, None),
         // Without a Location it leads nowhere.
         ("301_Moved", 301, None),
         ("399_Odd", 399, None),
@@ -242,7 +244,7 @@ fn replies_without_end() {
     let url = |path: &str| server.url().replace("metrics", path);
     for path in ["trailers", "trailer", "extension", "status", "heads", "head", "interim"] {
         let why = reason(ask(&mut fetcher, &url(path)));
-        assert!(!why.contains("no answer in time") && why.len() < 1000, "{path}: {why}");
+        assert!(!why.contains("no answer within") && why.len() < 1000, "{path}: {why}");
         assert_eq!(ask(&mut fetcher, &url("few")), Ok((200, "x 1\n".to_owned())), "{path}");
     }
 }
@@ -436,6 +438,9 @@ fn secrets_in_files() {
         (&token, "first\n", "Bearer first"),
         (&token, "second", "Bearer second"),
         (&password, "pw\r\n", "Basic dXM6cHc="),
+        // Text is UTF-8, of which a byte order mark is no part (RFC 7617).
+        (&password, "\u{feff}abc\u{e9}\n", "Basic dXM6YWJjw6k="),
+        (&token, "\u{feff}t\u{e9}", "Bearer t\u{e9}"),
     ] {
         fs::write(&path, text).expect("written");
         assert!(all(&mut fetcher, &[with(proof)]).remove(0).is_ok());
@@ -532,6 +537,130 @@ fn a_mute_name_server() {
             outcome.source >= NAMES && outcome.result.is_ok(),
             "{:?}",
             outcome.result
+        );
+    }
+}
+
+/// Another address of the loopback network.
+const OTHER: [u8; 4] = [127, 0, 0, 3];
+
+/// A client for which `two` is [`OTHER`] and the usual address, and `dead` is [`OTHER`].
+fn fetcher_of_two() -> Fetcher {
+    let client = http::Client::looking_up(|name| {
+        let (other, usual) = ((OTHER, 0).into(), ([127, 0, 0, 1], 0).into());
+        Ok(if name == "two" { vec![other, usual] } else { vec![other] })
+    });
+    let fetcher = Fetcher::bounded(Memory::new(), Duration::from_secs(20));
+    assert!(fetcher.shared.client.set(client).is_ok());
+    fetcher
+}
+
+/// A server that closes each connection after its answer.
+fn closing() -> Server {
+    Server::new(|_, out| {
+        respond(out, "200 OK", b"x 1\n");
+        false
+    })
+}
+
+/// An address of a host that takes no connection costs the first request a quarter of a second, and
+/// no value; a later request begins with another address. Without another one, what is waited for is
+/// known (OM-90).
+#[test]
+fn a_host_with_an_address_that_takes_no_connection() {
+    let server = closing();
+    let mute = TcpListener::bind((std::net::Ipv4Addr::from(OTHER), server.port)).expect("the port");
+    rustix::net::listen(&mute, 0).expect("ours");
+    let address = mute.local_addr().expect("bound");
+    let connect = |_| TcpStream::connect_timeout(&address, Duration::from_millis(100)).ok();
+    let full: Vec<_> = (0..4).map(connect).collect();
+    assert!(full.iter().any(Option::is_none), "its queue is not full");
+    let mut fetcher = fetcher_of_two();
+    let url = |host: &str| server.url().replace("127.0.0.1", host);
+    let mut times = Vec::new();
+    for _ in 0..3 {
+        let begun = Instant::now();
+        assert_eq!(ask(&mut fetcher, &url("two")), Ok((200, "x 1\n".to_owned())));
+        times.push(begun.elapsed());
+    }
+    let quarter = Duration::from_millis(250);
+    assert!(times[0] >= quarter && times[1] < quarter, "{times:?}");
+    fetcher.begin(9, target(&url("dead")), None);
+    fetcher.wait_for([(9, quarter)]);
+    assert!(fetcher.next(None).is_none());
+    assert_eq!(fetcher.awaits(9), Awaits::Connection(vec![address]));
+}
+
+/// The second request of a source that is silent begins with another address of its host, and so do
+/// those after it (OM-90).
+#[test]
+fn a_host_with_an_address_that_is_silent() {
+    let server = closing();
+    let _silent = TcpListener::bind((std::net::Ipv4Addr::from(OTHER), server.port)).expect("the port");
+    let mut fetcher = fetcher_of_two();
+    let url = server.url().replace("127.0.0.1", "two");
+    fetcher.begin(0, target(&url), None);
+    fetcher.wait_for([(0, Duration::from_millis(300))]);
+    assert!(fetcher.next(None).is_none() && fetcher.may_begin(0));
+    assert_eq!(fetcher.awaits(0), Awaits::Answer);
+    for _ in 0..3 {
+        fetcher.begin(0, target(&url), None);
+        fetcher.wait_for([(0, Duration::from_secs(10))]);
+        let outcome = fetcher.next(None).expect("the other address answers");
+        assert!(
+            outcome.result.is_ok() && outcome.took < Duration::from_secs(5),
+            "{outcome:?}"
+        );
+    }
+}
+
+/// An address of IPv6 may name the network interface, which the server does not get to know.
+#[test]
+fn an_address_with_its_interface() {
+    let listener = TcpListener::bind("[::1]:0").expect("a port");
+    let port = listener.local_addr().expect("bound").port();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut stream = BufReader::new(stream);
+            let lines = request(&mut stream).expect("a request");
+            let host = header(&lines, "Host").expect("a host");
+            respond(stream.get_mut(), "200 OK", host.as_bytes());
+        }
+    });
+    // The loopback interface by its number, since it has no link-local address.
+    for zone in ["%1", "%251"] {
+        let got = ask(&mut fetcher(&[]), &format!("http://[::1{zone}]:{port}/"));
+        assert_eq!(got, Ok((200, format!("[::1]:{port}"))), "{zone}");
+    }
+    let why = reason(ask(&mut fetcher(&[]), &format!("http://[fe80::1%25nowhere]:{port}/")));
+    assert!(why.contains("nowhere"), "{why}");
+}
+
+/// Sources of a server that serves one connection at a time all have values: none keeps its connection
+/// while others wait.
+#[test]
+fn a_server_of_one_connection_at_a_time() {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("bound").port();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut stream = BufReader::new(stream);
+            while request(&mut stream).is_some() && respond(stream.get_mut(), "200 OK", b"x 1\n") {}
+        }
+    });
+    let targets: Vec<_> = (0..5)
+        .map(|number| target(&format!("http://127.0.0.1:{port}/{number}")))
+        .collect();
+    let mut fetcher = fetcher(&[]);
+    for round in 0..3 {
+        let begun = Instant::now();
+        for got in all(&mut fetcher, &targets) {
+            assert_eq!(got, Ok((200, "x 1\n".to_owned())), "{round}");
+        }
+        assert!(
+            begun.elapsed() < Duration::from_secs(2),
+            "{round}: {:?}",
+            begun.elapsed()
         );
     }
 }

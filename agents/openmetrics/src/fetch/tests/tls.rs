@@ -101,7 +101,7 @@ type Got = Result<(u16, Vec<u8>), Failure>;
 
 fn get(client: &http::Client, url: &str, secure: Option<&Secure>) -> Got {
     let peer = client.peer(&Url::new(url), secure.cloned().map(Arc::new).as_ref());
-    let progress = http::Progress::default();
+    let progress = Arc::default();
     let runtime = runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -101,13 +101,13 @@ fn a_script_is_executable() {
 }
 
 /// A source with INTERVAL is asked again once that time is over, less a tenth of it and at most a
-/// second; without INTERVAL at any time. A document is old after a minute (OM-22, OM-90).
+/// second; without INTERVAL at any time (OM-22).
 #[test]
 fn times_of_a_source() {
     let mut source = source(Path::new("/none/a.url"), Kind::Url);
     let now = Instant::now();
     let after = |seconds: f64| now + Duration::from_secs_f64(seconds);
-    assert!(source.may_be_asked(now) && !source.document_is_old(now));
+    assert!(source.may_be_asked(now));
     source.fetched = Some(now);
     assert!(source.may_be_asked(now), "it has no interval");
     for (interval, early, due) in [(100.0, 98.99, 99.0), (10.0, 8.99, 9.0), (0.5, 0.44, 0.46)] {
@@ -118,9 +118,6 @@ fn times_of_a_source() {
         );
         assert!(source.may_be_asked(after(due)), "{interval}");
     }
-    source.document = Some(now);
-    assert!(!source.document_is_old(now) && !source.document_is_old(now + limits::FRESH));
-    assert!(source.document_is_old(now + limits::FRESH + Duration::from_millis(1)));
 }
 
 #[test]
