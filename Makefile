@@ -46,7 +46,9 @@ check: setup ## format, lints, build, all tests; the last line is "N passed, N f
 # On a debug build, which is there in seconds; the tests of make check run on the library as `make` builds it: make try C=… TEST_LIBRARY=made
 TEST_LIBRARY ?= debug
 try: ## after an edit: the programs of tests/c named C on both libraries: make try C=cache_files; M=1: their memory, below valgrind
-	TEST_LIBRARY=$(TEST_LIBRARY) cargo run --quiet -p pcp-pmda-test -- $(if $(M),memcheck,differential) $(C)
+	@[ -n "$(C)" ] || { echo "make try: C= is missing, the name of a program of tests/c or a part of some: make try C=cache_files" >&2; exit 2; }
+	@echo "make try: compiling what has changed (the first time takes a minute or two), then running $(C) on the $(TEST_LIBRARY) library" >&2
+	@TEST_LIBRARY=$(TEST_LIBRARY) cargo run --quiet -p pcp-pmda-test -- $(if $(M),memcheck,differential) $(C)
 
 # Warnings are errors. Needs shellcheck.
 lint: ## format, lints, shell scripts, the documentation of the sources
@@ -70,55 +72,30 @@ bench: setup all ## this library against the C library, in time and instructions
 deb: ## Debian packages that lie beside Debian's own, in target/deb
 	packaging/deb.sh
 
+# The variables above, for packaging/install.sh, which does nothing by halves.
+OPENMETRICS ?= $(or $(BUILT),target/release)/pmdaopenmetrics
+INSTALL = @DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" BINDIR="$(BINDIR)" LIBDIR="$(LIBDIR)" INCLUDEDIR="$(INCLUDEDIR)" MANDIR="$(MANDIR)" \
+    DOCDIR="$(DOCDIR)" COMPLETIONDIR="$(COMPLETIONDIR)" SYSCONFDIR="$(SYSCONFDIR)" CONF="$(CONF)" MANEXT="$(MANEXT)" BUILT="$(BUILT)" \
+    OPENMETRICS="$(OPENMETRICS)" OPENMETRICSDIR="$(OPENMETRICSDIR)" STRIP="$(STRIP)" ARCHIVE_STRIP="$(ARCHIVE_STRIP)" VERSION="$(VERSION)" \
+    packaging/install.sh
+
 # Root needs no cargo. From another directory: make install BUILT=DIRECTORY.
 install: ## what make has built, below PREFIX (/usr/local)
-	@[ -e "$(BUILT)/libpcp_pmda.so" ] || { echo "make install: nothing is built: run make first (not as root)" >&2; exit 1; }
-	@[ -n "$(DESTDIR)" ] || sh packaging/pcp-pmda-rust.in fits "$(BUILT)/libpcp_pmda.so"
-	packaging/directories.sh note "$(DESTDIR)" "$(LIBDIR)/directories" "$(LIBDIR)/pkgconfig" "$(BINDIR)" "$(INCLUDEDIR)/pcp" "$(MANDIR)/man1" \
-	    "$(MANDIR)/man3" "$(DOCDIR)" "$(COMPLETIONDIR)" "$(SYSCONFDIR)/ld.so.conf.d"
-	install -D -m 755 "$(BUILT)/libpcp_pmda.so" "$(DESTDIR)$(LIBDIR)/libpcp_pmda.so.3"
-	$(STRIP) --strip-unneeded "$(DESTDIR)$(LIBDIR)/libpcp_pmda.so.3"
-	ln -sf libpcp_pmda.so.3 "$(DESTDIR)$(LIBDIR)/libpcp_pmda.so"
-	install -D -m 755 "$(BUILT)/pcp-pmda-rust-compare" "$(DESTDIR)$(LIBDIR)/compare"
-	$(STRIP) --strip-unneeded "$(DESTDIR)$(LIBDIR)/compare"
-	install -D -m 644 "$(BUILT)/libpcp_pmda.a" "$(DESTDIR)$(LIBDIR)/libpcp_pmda.a"
-	$(ARCHIVE_STRIP) --strip-debug --remove-section=.llvmbc --remove-section=.llvmcmd "$(DESTDIR)$(LIBDIR)/libpcp_pmda.a"
-	install -D -m 644 -t "$(DESTDIR)$(INCLUDEDIR)/pcp" include/pcp/pmda.h include/pcp/pmdaroot.h
-	install -d "$(DESTDIR)$(LIBDIR)/pkgconfig" "$(DESTDIR)$(BINDIR)"
-	sed 's:^prefix=.*:prefix=$(PREFIX):; s:^libdir=.*:libdir=$(LIBDIR):; s:^includedir=.*:includedir=$(INCLUDEDIR):' \
-	    "$(BUILT)/libpcp_pmda.pc" > "$(DESTDIR)$(LIBDIR)/pkgconfig/libpcp_pmda.pc"
-	sed 's:@LIBDIR@:$(LIBDIR):; s:@SYSCONFDIR@:$(SYSCONFDIR):; s:@CONF@:$(CONF):; s:@VERSION@:$(VERSION):' \
-	    packaging/pcp-pmda-rust.in > "$(DESTDIR)$(BINDIR)/pcp-pmda-rust"
-	chmod 755 "$(DESTDIR)$(BINDIR)/pcp-pmda-rust"
-	install -D -m 644 packaging/pcp-pmda-rust.bash "$(DESTDIR)$(COMPLETIONDIR)/pcp-pmda-rust"
-	packaging/man-links.sh "$(DESTDIR)$(MANDIR)" "$(MANEXT)"
-	for file in LICENSE THIRD-PARTY.txt *.md tests/README.md packaging/pairs.md agents/openmetrics/DIFFERENCES.md docs/*.md docs/*.csv docs/*.svg docs/spec/*.md pmda/interface.txt $$(find c-examples pmda/examples pmda/template -name target -prune -o -type f -print); do \
-	    install -D -m 644 "$$file" "$(DESTDIR)$(DOCDIR)/$$file" || exit; done
+	@[ -n "$(DESTDIR)" ] || [ ! -e "$(BUILT)/libpcp_pmda.so" ] || sh packaging/pcp-pmda-rust.in fits "$(BUILT)/libpcp_pmda.so"
+	$(INSTALL) install
 
 # The file that `pcp-pmda-rust enable` has written goes as well, and so do directories that the installation has made, if they are
 # empty; run ldconfig afterwards.
 uninstall: ## removes it
-	for file in libpcp_pmda.so.3 libpcp_pmda.so libpcp_pmda.a compare pkgconfig/libpcp_pmda.pc; do rm -f "$(DESTDIR)$(LIBDIR)/$$file"; done
-	for file in pmda.h pmdaroot.h; do rm -f "$(DESTDIR)$(INCLUDEDIR)/pcp/$$file"; done
-	rm -f "$(DESTDIR)$(BINDIR)/pcp-pmda-rust" "$(DESTDIR)$(COMPLETIONDIR)/pcp-pmda-rust" "$(DESTDIR)$(SYSCONFDIR)/ld.so.conf.d/$(CONF)"
-	packaging/man-links.sh --remove "$(DESTDIR)$(MANDIR)" "$(MANEXT)"
-	rm -rf "$(DESTDIR)$(DOCDIR)"
-	packaging/directories.sh remove "$(DESTDIR)" "$(LIBDIR)/directories"
+	$(INSTALL) uninstall
 
 # Run Install in its folder then (docs/OPENMETRICS.md). Build it before, not as root: cargo build --release -p pmda-openmetrics
-OPENMETRICS ?= $(or $(BUILT),target/release)/pmdaopenmetrics
 install-openmetrics: ## the agent openmetrics in Rust, beside PCP's
-	@[ -e "$(OPENMETRICS)" ] || { echo "make install-openmetrics: nothing is built: cargo build --release -p pmda-openmetrics" >&2; exit 1; }
-	install -D -m 755 "$(OPENMETRICS)" "$(DESTDIR)$(OPENMETRICSDIR)/pmdaopenmetrics"
-	$(STRIP) --strip-unneeded "$(DESTDIR)$(OPENMETRICSDIR)/pmdaopenmetrics"
-	"$(OPENMETRICS)" --write "$(DESTDIR)$(OPENMETRICSDIR)"
-	install -D -m 644 agents/openmetrics/man/pmdaopenmetrics-rust.1 "$(DESTDIR)$(MANDIR)/man1/pmdaopenmetrics-rust.1"
+	$(INSTALL) install-openmetrics
 
 # Run Remove in its folder before.
 uninstall-openmetrics: ## removes it
-	rm -rf "$(DESTDIR)$(OPENMETRICSDIR)"
-	-cd "$(DESTDIR)$(abspath $(OPENMETRICSDIR)/../../..)" && rmdir -p rust/pmdas 2>/dev/null
-	rm -f "$(DESTDIR)$(MANDIR)/man1/pmdaopenmetrics-rust.1"
+	$(INSTALL) uninstall-openmetrics
 
 clean: ## removes target
 	cargo clean

@@ -2,13 +2,15 @@
 //! pkg-config to build with it, shared and static, and that nothing is left behind.
 
 use std::fs;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use pcp_pmda_sources::elf;
 use pcp_pmda_test::installation::{Installation, all_below, expect_success, files_below, make, plain};
 use pcp_pmda_test::run::bounded;
-use pcp_pmda_test::{profile_dir, root};
+use pcp_pmda_test::{is_root, profile_dir, root};
 use regex::Regex;
 
 /// The first program of a project: both headers, the cache, a variadic function, a whole agent's
@@ -324,4 +326,145 @@ fn manual_pages_have_titles_and_dates() {
             page.to_lowercase()
         );
     }
+}
+
+/// The files from which the Makefile installs, beside an agent that writes its files as
+/// pmdaopenmetrics does: a script.
+fn built(name: &str) -> PathBuf {
+    let installation = Installation::new(&format!("{name}-from"));
+    let built = profile_dir().join("test-install").join(format!("{name}-built"));
+    let _ = fs::remove_dir_all(&built);
+    fs::create_dir_all(&built).expect("target is writable");
+    for (from, to) in [
+        ("libpcp_pmda.so.3", "libpcp_pmda.so"),
+        ("libpcp_pmda.a", "libpcp_pmda.a"),
+        ("pkgconfig/libpcp_pmda.pc", "libpcp_pmda.pc"),
+        ("compare", "pcp-pmda-rust-compare"),
+    ] {
+        fs::copy(installation.libraries().join(from), built.join(to)).expect("installed");
+    }
+    let agent = "#!/bin/sh\n[ \"$1\" = --write ] || exit 1\n\
+                 for name in Install Remove; do echo new >\"$2/$name\" && chmod 755 \"$2/$name\" || exit 1; done\n\
+                 head -c ${HELP:-1000} /dev/zero >\"$2/help\"\n";
+    fs::write(built.join("pmdaopenmetrics"), agent).expect("target is writable");
+    let mode = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(built.join("pmdaopenmetrics"), mode).expect("ours");
+    built
+}
+
+/// `sh -c SCRIPT` in the sources, as root of a mount name space of its own: `$M TARGET` is the
+/// Makefile's target below `$P`, an empty directory. Returns what it says.
+fn in_a_name_space(name: &str, script: &str) -> String {
+    let built = built(name);
+    let prefix = profile_dir().join("test-install").join(name);
+    let _ = fs::remove_dir_all(&prefix);
+    fs::create_dir_all(&prefix).expect("target is writable");
+    let mut command: Command = plain("unshare");
+    command.arg("--mount");
+    if !is_root() {
+        command.args(["--user", "--map-root-user"]);
+    }
+    let make = format!(
+        "make --silent --no-print-directory BUILT={} PREFIX={prefix} SYSCONFDIR={prefix}/etc OPENMETRICSDIR={prefix}/rust/pmdas/openmetrics \
+         STRIP=: ARCHIVE_STRIP=:",
+        built.display(),
+        prefix = prefix.display()
+    );
+    command.args(["sh", "-c", script]).current_dir(root());
+    command.env("M", make).env("P", &prefix).env("PCP_CONF", "/nonexistent");
+    let outcome = expect_success(command, script);
+    let _ = fs::remove_dir_all(&prefix);
+    let _ = fs::remove_dir_all(&built);
+    [outcome.stdout, outcome.stderr]
+        .map(|text| String::from_utf8_lossy(&text).into_owned())
+        .concat()
+}
+
+/// The lines of a text that begin with this.
+fn lines_with<'a>(text: &'a str, begin: &str) -> Vec<&'a str> {
+    text.lines().filter_map(|line| line.strip_prefix(begin)).collect()
+}
+
+/// An update on a full disk leaves the installation of before as it is, at each byte at which the
+/// disk may be full; one into an empty directory leaves nothing.
+#[test]
+fn a_full_disk_leaves_what_was_there() {
+    let said = in_a_name_space(
+        "full",
+        "sum() { find \"$P\" ! -path \"$P/fill\" ! -path \"$P\" -printf '%p %m %y %l\\n' -type f -exec md5sum {} + | sort | md5sum; }\n\
+         mount -t tmpfs -o size=400m tmpfs \"$P\"\n\
+         room() { rm -f \"$P/fill\"; head -c $(($(df --output=avail -B1 \"$P\" | tail -n 1) - $1)) /dev/zero >\"$P/fill\"; }\n\
+         for target in install install-openmetrics; do\n\
+             for size in 0 40000 8000000; do\n\
+                 room $size; before=$(sum)\n\
+                 HELP=9000000 $M $target 2>&1 && echo \"end 0\" || echo \"end failed\"\n\
+                 [ \"$before\" = \"$(sum)\" ] && echo same unchanged || { echo same CHANGED; find \"$P\" ! -type d; }\n\
+             done\n\
+             [ $target = install-openmetrics ] || { rm \"$P/fill\"; $M install >/dev/null || exit; echo old >>\"$P/lib/pcp-pmda-rust/libpcp_pmda.so.3\"; }\n\
+             rm -f \"$P/fill\"\n\
+         done\n\
+         for size in 0 40000 8000000; do\n\
+             room $size; before=$(sum)\n\
+             $M install 2>&1 && echo \"end 0\" || echo \"end failed\"\n\
+             [ \"$before\" = \"$(sum)\" ] && echo same unchanged || echo same CHANGED\n\
+         done\n\
+         rm \"$P/fill\"; $M install && $M install-openmetrics && echo \"left $(find \"$P\" -name '.*.new' | wc -l)\"\n\
+         $M uninstall-openmetrics && $M uninstall; echo \"rest $(find \"$P\" | wc -l)\"\n",
+    );
+    assert_eq!(lines_with(&said, "end "), ["failed"; 9], "{said}");
+    assert_eq!(lines_with(&said, "same "), ["unchanged"; 9], "{said}");
+    assert_eq!(lines_with(&said, "left "), ["0"], "{said}");
+    assert_eq!(lines_with(&said, "rest "), ["1"], "{said}");
+    assert!(said.matches("No space left on device").count() >= 8, "{said}");
+    assert!(
+        lines_with(&said, "make install: nothing was changed").len() >= 6,
+        "{said}"
+    );
+}
+
+/// Modes are given, whatever the umask, and an installation mends those of an earlier one.
+#[test]
+fn everybody_can_read_what_a_careful_root_installs() {
+    let said = in_a_name_space(
+        "umask",
+        "chmod 755 \"$P\"; umask 077; $M install >/dev/null && $M install-openmetrics >/dev/null || exit\n\
+         modes() { find \"$P\" -type d ! -perm 755 -o -type f ! -perm 644 ! -perm 755; }\n\
+         echo \"modes $(modes | wc -l)\"; modes\n\
+         echo \"files $(find \"$P\" -type f | wc -l)\"\n\
+         chmod 700 \"$P/lib\" \"$P/lib/pcp-pmda-rust\" \"$P/share/doc/pcp-pmda-rust/docs\"\n\
+         $M install >/dev/null; echo \"modes $(modes | wc -l)\"\n",
+    );
+    assert_eq!(lines_with(&said, "modes "), ["0", "0"], "{said}");
+    assert!(
+        lines_with(&said, "files ")[0]
+            .parse::<usize>()
+            .is_ok_and(|files| files > 100),
+        "{said}"
+    );
+}
+
+/// What is not there to be removed, or is still in use, is said.
+#[test]
+fn uninstalling_removes_what_was_installed_alone() {
+    let said = in_a_name_space(
+        "removal",
+        "$M uninstall 2>&1 && echo end 0 || echo end failed\n\
+         $M uninstall-openmetrics 2>&1 && echo end 0 || echo end failed\n\
+         mkdir -p \"$P/doc\"; echo mine >\"$P/doc/mine\"\n\
+         $M install DOCDIR=\"$P/doc\" >/dev/null && $M install-openmetrics >/dev/null && echo end 0\n\
+         echo old >\"$P/rust/pmdas/openmetrics/Install\"; $M install-openmetrics >/dev/null; echo \"script $(cat \"$P/rust/pmdas/openmetrics/Install\")\"\n\
+         echo \"PCP_PMCDCONF_PATH=$P/pmcd.conf\" >\"$P/pcp.conf\"; export PCP_CONF=\"$P/pcp.conf\"\n\
+         echo \"openmetrics 144 pipe binary $P/rust/pmdas/openmetrics/pmdaopenmetrics\" >\"$P/pmcd.conf\"\n\
+         $M uninstall-openmetrics 2>&1 && echo end 0 || echo end failed\n\
+         rm \"$P/pmcd.conf\" \"$P/pcp.conf\"; $M uninstall-openmetrics >/dev/null && $M uninstall >/dev/null && echo end 0\n\
+         find \"$P\" ! -path \"$P\" -printf 'left %P\\n' | sort\n",
+    );
+    assert_eq!(
+        lines_with(&said, "end "),
+        ["failed", "failed", "0", "failed", "0"],
+        "{said}"
+    );
+    assert_eq!(lines_with(&said, "script "), ["new"], "{said}");
+    assert_eq!(lines_with(&said, "left "), ["doc", "doc/mine"], "{said}");
+    assert!(said.contains("./Remove"), "{said}");
 }
