@@ -21,3 +21,6 @@ packaging/cargo.sh build --release --package pcp-pmda-rust-compare "$@"
 mkdir -p target
 dirname "$library" >target/built.$$
 mv target/built.$$ target/built
+# For `pcp-pmda-rust run` of a clone: the library under the name that agents ask for, in a folder of its own.
+mkdir -p "${library%/*}/pcp-pmda-rust"
+ln -sfn ../libpcp_pmda.so "${library%/*}/pcp-pmda-rust/libpcp_pmda.so.3"

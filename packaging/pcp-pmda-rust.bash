@@ -11,6 +11,7 @@ _pcp_pmda_rust() {
             # The agents of the host: the names in pmcd.conf.
             conf=$(sed -n 's/^PCP_PMCDCONF_PATH=//p' "${PCP_CONF:-/etc/pcp.conf}" 2>/dev/null)
             mapfile -t COMPREPLY < <(compgen -W "--fetches --json $(sed -n '/^\[/q; s/^\([A-Za-z][A-Za-z0-9_]*\)[[:blank:]].*/\1/p' "$conf" 2>/dev/null)" -- "$word") ;;
+        status) mapfile -t COMPREPLY < <(compgen -W "--brief" -- "$word") ;;
         fits) mapfile -t COMPREPLY < <(compgen -f -- "$word") ;;
         run | which)
             if [ "$COMP_CWORD" = 2 ]; then

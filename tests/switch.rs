@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use pcp_pmda_test::Library;
-use pcp_pmda_test::installation::{Installation, expect_success, plain};
+use pcp_pmda_test::installation::{Installation, expect_success, files_below, plain};
 use pcp_pmda_test::run::{Outcome, bounded};
 
 /// The installation, a directory that stands for the system's libraries, and an ldconfig that knows
@@ -43,7 +43,14 @@ impl Host {
         fs::write(host.path("tools/ldconfig"), wrapper).expect("target is writable");
         fs::set_permissions(host.path("tools/ldconfig"), fs::Permissions::from_mode(0o755)).expect("ours");
         expect_success(plain(&host.path("tools/ldconfig").display().to_string()), "ldconfig");
+        // A clone may be where PCP's user cannot look.
+        fs::write(host.path("own.conf"), "PCP_USER=root\n").expect("ours");
         host
+    }
+
+    /// Runs the system's ldconfig on the files of this host, as an update of anything does.
+    fn ldconfig(&self) {
+        expect_success(plain(&self.path("tools/ldconfig").display().to_string()), "ldconfig");
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -58,8 +65,26 @@ impl Host {
             .arg(self.path("bin/pcp-pmda-rust"))
             .args(args)
             .env("PATH", search)
+            .env("PCP_CONF", self.path("own.conf"))
             .env_remove("LD_LIBRARY_PATH");
         command
+    }
+
+    /// The lines that a script writes, in a process name space of its own: other processes of the
+    /// machine are none of this host. `$PR` is the command, `$OURS` the folder of its library.
+    fn script(&self, script: &str) -> String {
+        let command = self.command(&[]);
+        let mut alone = alone();
+        alone.args(["sh", "-c", script]);
+        let variables = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+        alone.envs(variables).env_remove("LD_LIBRARY_PATH");
+        alone.env("PR", self.path("bin/pcp-pmda-rust"));
+        alone.env("OURS", self.installation.libraries());
+        alone.current_dir(&self.installation.prefix);
+        let outcome = expect_success(alone, script);
+        [outcome.stdout, outcome.stderr]
+            .map(|text| String::from_utf8_lossy(&text).into_owned())
+            .concat()
     }
 
     fn run(&self, args: &[&str]) -> Outcome {
@@ -82,6 +107,16 @@ impl Host {
             .display()
             .to_string()
     }
+}
+
+/// `unshare`: the command that follows it is alone.
+fn alone() -> Command {
+    let mut unshare = plain("unshare");
+    unshare.args(["--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]);
+    if !pcp_pmda_test::is_root() {
+        unshare.args(["--user", "--map-root-user"]);
+    }
+    unshare
 }
 
 /// A program that needs libpcp_pmda and waits until its input ends.
@@ -124,7 +159,7 @@ fn the_default_changes_and_changes_back() {
     assert!(text.contains("pmcd") && text.contains("pmproxy"), "{text}");
     let line = format!("{}\n", host.installation.libraries().display());
     assert_eq!(fs::read_to_string(&conf).expect("written"), line);
-    assert!(host.says(&["status"], "exit 0").starts_with("enabled: "));
+    assert!(host.script("sh $PR status").starts_with("enabled: "));
     host.says(&["enable"], "exit 0");
 
     let text = host.says(&["disable"], "exit 0");
@@ -199,7 +234,8 @@ fn words_complete() {
     assert_eq!(completed("pcp-pmda-rust compare ''"), "--fetches --json proc xfs");
     let commands = completed("pcp-pmda-rust which mktem");
     assert!(commands.split(' ').all(|command| command == "mktemp"), "{commands}");
-    assert_eq!(completed("pcp-pmda-rust status ''"), "");
+    assert_eq!(completed("pcp-pmda-rust status ''"), "--brief");
+    assert_eq!(completed("pcp-pmda-rust enable ''"), "");
 }
 
 /// `compare` gets both libraries, whichever is the default, and names one that is missing. What it does is in tests/compare.
@@ -216,7 +252,8 @@ fn a_comparison_needs_the_c_library() {
     let library = host.ours();
     fs::remove_file(&library).expect("it was installed");
     let text = host.says(&["compare"], "exit 2");
-    assert_eq!(text, format!("could not compare: there is no {library}\n"));
+    let expected = format!("could not compare: {library} does not exist: install the library again\n");
+    assert_eq!(text, expected);
 }
 
 #[test]
@@ -242,7 +279,7 @@ fn status_says_what_each_process_has_loaded() {
         let at = at.unwrap_or_else(|| panic!("process {} is not in\n{text}", child.id()));
         assert!(lines[at + 1].trim_start().starts_with(library), "{text}");
     }
-    assert!(text.contains("restart PCP"), "{text}");
+    assert!(text.contains(", by its own LD_LIBRARY_PATH\n"), "{text}");
     for child in [&mut with_ours, &mut with_c] {
         drop(child.stdin.take());
         child.wait().expect("it was started");
@@ -404,7 +441,7 @@ fn a_library_for_another_generation_of_pcp_is_refused() {
     let daemon = host.path("daemons/pmcd");
     fs::create_dir_all(host.path("daemons")).expect("target is writable");
     let conf = host.path("pcp.conf");
-    let text = format!("PCP_BINADM_DIR={}\n", host.path("daemons").display());
+    let text = format!("PCP_BINADM_DIR={}\nPCP_USER=root\n", host.path("daemons").display());
     fs::write(&conf, text).expect("target is writable");
     let run = |args: &[&str]| {
         let mut command = host.command(args);
@@ -554,7 +591,7 @@ fn what_cannot_be_done_is_said() {
         (&[][..], "a command is missing"),
         (&["nonsense"], "there is no command nonsense"),
         (&["run"], "run takes a command"),
-        (&["status", "more"], "status takes no arguments"),
+        (&["status", "more"], "status takes no arguments but --brief"),
         (&["which"], "which takes processes or a command"),
         (&["fits", "a", "b"], "fits takes one library"),
     ] {
@@ -582,5 +619,285 @@ fn what_cannot_be_done_is_said() {
     fs::write(host.path("etc"), "").expect("target is writable");
     let outcome = host.run(&["disable"]);
     assert_eq!(outcome.end, "exit 1");
-    assert!(String::from_utf8_lossy(&outcome.stderr).contains("run this as root"));
+    let text = String::from_utf8_lossy(&outcome.stderr).into_owned();
+    assert!(
+        text.contains("/ld.so.conf.d") && text.contains("Not a directory"),
+        "{text}"
+    );
+    assert_eq!(text.contains("run this as root"), !pcp_pmda_test::is_root(), "{text}");
+}
+
+/// What fails leaves the line as it was: else the next ldconfig, of anybody, would switch.
+#[test]
+fn a_switch_that_fails_is_taken_back() {
+    let host = Host::new("switch-back");
+    let conf = host.path("etc/ld.so.conf.d/00-pcp-pmda-rust-local.conf");
+    let tool = host.path("tools/ldconfig");
+    let wrapper = fs::read_to_string(&tool).expect("ours");
+    let fails = wrapper.replace(
+        "#!/bin/sh\n",
+        "#!/bin/sh\n[ \"$1\" = -p ] || { echo 'ldconfig: cache: No space left on device' >&2; exit 1; }\n",
+    );
+    for (command, other, state, end) in [
+        ("enable", "disable", "disabled: ", "exit 3"),
+        ("disable", "enable", "enabled: ", "exit 0"),
+        ("enable", "disable", "disabled: ", "exit 3"),
+    ] {
+        let before = fs::read(&conf).ok();
+        fs::write(&tool, &fails).expect("ours");
+        let outcome = host.run(&[command]);
+        fs::write(&tool, &wrapper).expect("ours");
+        let text = String::from_utf8_lossy(&outcome.stderr).into_owned();
+        assert_eq!(outcome.end, "exit 1", "{text}");
+        assert!(text.contains("No space left on device"), "{text}");
+        assert_eq!(text.contains("run this as root"), !pcp_pmda_test::is_root(), "{text}");
+        assert_eq!(fs::read(&conf).ok(), before, "after {command}");
+        host.ldconfig();
+        let status = host.script("sh $PR status || echo exit $?");
+        assert!(status.starts_with(state), "{status}");
+        assert!(end == "exit 0" || status.contains(end), "{status}");
+        // Now with a line, be it one or a comment.
+        host.says(&[command], "exit 0");
+        host.says(&[other], "exit 0");
+        host.says(&[command], "exit 0");
+    }
+    // A line before this one that names another library.
+    host.says(&["disable"], "exit 0");
+    let before = fs::read(&conf).expect("written");
+    let line = format!("{}\n", host.path("system").display());
+    fs::write(host.path("etc/ld.so.conf.d/00-a.conf"), line).expect("ours");
+    let outcome = host.run(&["enable"]);
+    let text = String::from_utf8_lossy(&outcome.stderr).into_owned();
+    assert_eq!(outcome.end, "exit 1", "{text}");
+    assert!(text.contains("does another line of ld.so.conf come before") && text.contains("Nothing was changed"));
+    assert_eq!(fs::read(&conf).expect("left"), before);
+    let names = files_below(&host.path("etc/ld.so.conf.d"));
+    assert_eq!(
+        names,
+        ["00-a.conf", "00-pcp-pmda-rust-local.conf"],
+        "nothing is left beside"
+    );
+}
+
+/// A full file system below /etc, one that cannot be written, and no ldconfig: what the system says
+/// is said, and not that root should be root.
+#[test]
+fn a_switch_says_what_the_system_says() {
+    let host = Host::new("switch-system");
+    let said = host.script(
+        "mount -t tmpfs -o size=16k tmpfs etc/ld.so.conf.d && head -c 16k /dev/zero >etc/ld.so.conf.d/fill\n\
+         sh $PR enable; echo exit $?; ls etc/ld.so.conf.d\n\
+         mount -o remount,ro etc/ld.so.conf.d; sh $PR enable; echo exit $?\n\
+         PATH=$PWD/none:/usr/bin:/bin; rm tools/ldconfig; mkdir none; for tool in sh cat awk grep sed tr; do ln -s $(command -v $tool) none/; done\n\
+         mount -t tmpfs tmpfs /usr/sbin; mount -t tmpfs tmpfs /sbin 2>/dev/null; sh $PR status; echo exit $?\n",
+    );
+    let expected = ["exit 1", "fill", "exit 1", "exit 1"];
+    let lines: Vec<&str> = said.lines().filter(|line| expected.contains(line)).collect();
+    assert_eq!(lines, expected, "{said}");
+    for text in [
+        "No space left on device",
+        "Read-only file system",
+        "there is no ldconfig in ",
+    ] {
+        assert!(said.contains(text), "{text} is not in {said}");
+    }
+    assert!(!said.contains("as root"), "{said}");
+}
+
+/// The exit status says whether services have the default, and whether the next ldconfig switches.
+#[test]
+fn status_says_that_the_switch_has_happened() {
+    let host = Host::new("switch-services");
+    let program = waiting_program(&host.installation.prefix);
+    let source = program.with_extension("c");
+    // Services that have loaded either library, whatever the default is.
+    for (folder, libraries) in [("c", host.path("system")), ("ours", host.installation.libraries())] {
+        fs::create_dir(host.path(folder)).expect("ours");
+        let mut cc = plain("cc");
+        cc.arg("-o").arg(host.path(folder).join("pmcd")).arg(&source);
+        cc.arg(format!("-Wl,-rpath,{}", libraries.display()));
+        cc.arg("-L")
+            .arg(host.path("system"))
+            .args(["-l:libpcp_pmda.so.3", "-lpcp"]);
+        expect_success(cc, "cc");
+    }
+    let begin = "mkfifo input output; exec 9<>input\n\
+                 start() { \"$@\" <input >output & read -r ready <output; }\n\
+                 status() { sh $PR status --brief; echo \"exit $?\"; }\n";
+    let says = |script: &str| {
+        host.script(&format!(
+            "{begin}{script}\nfor job in $(jobs -p); do kill $job; done; rm input output"
+        ))
+    };
+    let none = "pmcd and pmproxy do not run";
+    let restart =
+        |number| format!("restart pmcd and pmproxy: {number} of their {number} processes have another library");
+
+    assert_eq!(says("status"), format!("disabled: {none}\nexit 3\n"));
+    let have = |library| format!("1 of 1 processes of pmcd and pmproxy have {library} library");
+    assert_eq!(
+        says("start c/pmcd; status"),
+        format!("disabled: {}\nexit 3\n", have("another"))
+    );
+    assert_eq!(
+        says("start ours/pmcd; status"),
+        format!("disabled: {}\nexit 6\n", restart(1))
+    );
+    // A client of somebody's, and an agent with a library of its own, are no matter of a restart.
+    let others = "cp ours/pmcd client; start ./client; cp waits pmcd; LD_LIBRARY_PATH=$OURS start ./pmcd; status";
+    assert_eq!(says(others), format!("disabled: {none}\nexit 3\n"));
+
+    host.says(&["enable"], "exit 0");
+    assert_eq!(says("status"), format!("enabled: {none}\nexit 0\n"));
+    assert_eq!(
+        says("start ours/pmcd; status"),
+        format!("enabled: {}\nexit 0\n", have("this"))
+    );
+    assert_eq!(
+        says("start c/pmcd; status"),
+        format!("enabled: {}\nexit 5\n", restart(1))
+    );
+    // The file of before an update.
+    let update = "cp $OURS/libpcp_pmda.so.3 new; mv new $OURS/libpcp_pmda.so.3";
+    let text = says(&format!("start ours/pmcd; {update}; status"));
+    assert_eq!(text, format!("enabled: {}\nexit 5\n", restart(1)));
+
+    // The line was changed, and ldconfig has not been run; it is what apt runs at the next update.
+    let conf = host.path("etc/ld.so.conf.d/00-pcp-pmda-rust-local.conf");
+    let line = fs::read(&conf).expect("written");
+    fs::write(&conf, "# not\n").expect("ours");
+    let text = says("status");
+    assert!(
+        text.starts_with("enabled: the next ldconfig disables this library: no line"),
+        "{text}"
+    );
+    assert!(text.ends_with("exit 7\n"), "{text}");
+    host.ldconfig();
+    assert_eq!(says("status"), format!("disabled: {none}\nexit 3\n"));
+    fs::write(&conf, line).expect("ours");
+    let text = says("status");
+    assert!(
+        text.starts_with("disabled: the next ldconfig enables this library: "),
+        "{text}"
+    );
+    assert!(
+        text.ends_with(": run pcp-pmda-rust enable or disable\nexit 7\n"),
+        "{text}"
+    );
+}
+
+/// The user that pmcd becomes has to be able to load the library.
+#[test]
+fn a_library_that_pmcd_cannot_read_is_not_enabled() {
+    if !pcp_pmda_test::is_root() {
+        return;
+    }
+    let host = Host::new("switch-modes");
+    // Whoever the directories above are closed to.
+    let place = tempfile::tempdir().expect("a temporary directory");
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o755)).expect("ours");
+    let script = format!(
+        "mkdir {0}/p && mount --bind . {0}/p && cd {0}/p && sed -i \"s:$OLDPWD:{0}/p:g\" bin/pcp-pmda-rust tools/ldconfig etc/ld.so.conf\n\
+         echo PCP_USER=nobody >own.conf; export PCP_CONF=$PWD/own.conf PATH=$PWD/tools:$PATH; ldconfig; chmod 755 . lib\n\
+         for mode in 700 755; do chmod $mode lib/pcp-pmda-rust; sh bin/pcp-pmda-rust enable; echo exit $?; done\n\
+         chmod 700 lib/pcp-pmda-rust; sh bin/pcp-pmda-rust status --brief; echo exit $?\n",
+        place.path().display()
+    );
+    let said = host.script(&script);
+    let ends: Vec<&str> = said.lines().filter(|line| line.starts_with("exit ")).collect();
+    assert_eq!(ends, ["exit 1", "exit 0", "exit 4"], "{said}");
+    assert_eq!(said.matches("nobody cannot read ").count(), 2, "{said}");
+}
+
+/// In a clone each command works, or says that it needs an installation.
+#[test]
+fn commands_of_a_clone() {
+    let host = Host::new("switch-clone");
+    let clone = host.path("clone");
+    let built = clone.join("target/release");
+    fs::create_dir_all(clone.join("packaging")).expect("ours");
+    fs::create_dir_all(built.join("pcp-pmda-rust")).expect("ours");
+    let root = pcp_pmda_test::root();
+    fs::copy(root.join("Cargo.toml"), clone.join("Cargo.toml")).expect("ours");
+    let script = clone.join("packaging/pcp-pmda-rust.in");
+    fs::copy(root.join("packaging/pcp-pmda-rust.in"), &script).expect("ours");
+    let run = |args: &[&str]| {
+        let mut command = plain("sh");
+        command.arg("packaging/pcp-pmda-rust.in").args(args).current_dir(&clone);
+        for (name, value) in host.command(&[]).get_envs() {
+            match value {
+                Some(value) => command.env(name, value),
+                None => command.env_remove(name),
+            };
+        }
+        let outcome = bounded(command, Duration::from_secs(120));
+        let text = [outcome.stdout, outcome.stderr].concat();
+        (outcome.end, String::from_utf8_lossy(&text).into_owned())
+    };
+    let (end, text) = run(&["run", "true"]);
+    assert!(end == "exit 1" && text.contains("run make"), "{text}");
+    let (end, text) = run(&["which", "true"]);
+    assert!(end == "exit 1" && text.contains("no libpcp_pmda"), "{text}");
+
+    fs::hard_link(host.ours(), built.join("libpcp_pmda.so")).expect("ours");
+    let compare = host.installation.libraries().join("compare");
+    fs::hard_link(compare, built.join("pcp-pmda-rust-compare")).expect("ours");
+    symlink("../libpcp_pmda.so", built.join("pcp-pmda-rust/libpcp_pmda.so.3")).expect("ours");
+    for command in ["enable", "disable"] {
+        let (end, text) = run(&[command]);
+        assert_eq!(end, "exit 1", "{text}");
+        let said = format!("pcp-pmda-rust: {command} needs an installation: run make install");
+        assert!(text.starts_with(&said) && text.lines().count() == 1, "{text}");
+    }
+    let version = concat!("pcp-pmda-rust ", env!("CARGO_PKG_VERSION"), "\n");
+    assert_eq!(run(&["--version"]), ("exit 0".to_owned(), version.to_owned()));
+    assert_eq!(run(&["status"]).0, "exit 3");
+    assert_eq!(run(&["fits"]).0, "exit 0");
+    let program = waiting_program(&host.installation.prefix).display().to_string();
+    let quiet = format!("{program} </dev/null");
+    let script = script.display().to_string();
+    let (end, text) = run(&["run", "sh", &script, "which", "sh", "-c", &quiet]);
+    assert_eq!(end, "exit 0", "{text}");
+    assert!(text.contains("): this library ("), "{text}");
+    let left: Vec<_> = fs::read_dir(&clone)
+        .expect("ours")
+        .flatten()
+        .map(|entry| entry.file_name())
+        .collect();
+    assert_eq!(left.len(), 3, "{left:?}");
+}
+
+/// `which` for a name, for what is no program, and without a directory for its files.
+#[test]
+fn which_says_what_it_takes() {
+    let host = Host::new("switch-names-of-processes");
+    let says = |args: &[&str], said: &str| {
+        let outcome = host.run(args);
+        let text = String::from_utf8_lossy(&outcome.stderr).into_owned();
+        assert_eq!(outcome.end, "exit 1", "{args:?}: {text}");
+        assert!(text.contains(said), "{args:?}: {text}");
+        text
+    };
+    fs::copy("/bin/sleep", host.path("no_such_tool")).expect("sleep is there");
+    let mut sleeps = plain(&host.path("no_such_tool").display().to_string());
+    let mut sleeps = sleeps.arg("60").spawn().expect("it was copied");
+    let number = format!("which {}\n", sleeps.id());
+    let text = says(
+        &["which", "no_such_tool"],
+        "which takes numbers of processes, or a command",
+    );
+    sleeps.kill().expect("it runs");
+    sleeps.wait().expect("it runs");
+    assert!(text.ends_with(&number), "{text}");
+    says(&["which", "no_such_tool"], "no process of this name");
+    // A function of the script is no command.
+    let outcome = host.run(&["which", "set_line", "x"]);
+    assert!(String::from_utf8_lossy(&outcome.stderr).contains("set_line"));
+    assert!(!host.path("etc/ld.so.conf.d/00-pcp-pmda-rust-local.conf").exists());
+    let mut command = host.command(&["which", "true"]);
+    command.env("TMPDIR", "/nonexistent");
+    let outcome = bounded(command, Duration::from_secs(120));
+    let text = String::from_utf8_lossy(&outcome.stderr).into_owned();
+    assert_eq!(outcome.end, "exit 1", "{text}");
+    assert!(text.contains("create /nonexistent, or set TMPDIR"), "{text}");
 }

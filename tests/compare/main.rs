@@ -5,7 +5,7 @@
 use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Once;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -475,9 +475,52 @@ fn lines_for_people() {
         "{text}"
     );
     assert!(text.contains("resident memory, KiB"), "{text}");
+    // Times, and not a word for them: two runs on the C library, one on ours.
+    let is_row = |line: &&str| line.starts_with(SMALL) && !line.contains("equal");
+    let row = text.lines().find(is_row).unwrap_or_default();
+    let is_time = |word: &str| word.split('-').all(|time| time.parse::<f64>().is_ok());
+    assert!(row.split_whitespace().skip(1).take(2).all(is_time), "{text}");
     assert!(outcome.stderr.is_empty(), "{}", pcp::text(&outcome));
     let wrong = bounded(host.command(&["--fetches", "0"]), LIMIT);
     assert_eq!(wrong.end, "exit 2");
+}
+
+/// What a host lacks has a line that says what to do; so has an output that cannot be written.
+#[test]
+fn what_is_missing_is_said() {
+    let host = Host::new("compare-missing");
+    let run = |mut command: Command| {
+        command.arg("root");
+        let outcome = bounded(command, LIMIT);
+        assert_eq!(outcome.end, "exit 2", "{}", pcp::text(&outcome));
+        pcp::text(&outcome)
+    };
+    let mut command = host.command(&[]);
+    command.env("TMPDIR", "/nonexistent");
+    let text = run(command);
+    let said = "could not compare: no private folder below /nonexistent: No such file or directory (os error 2): set TMPDIR to";
+    assert!(text.contains(said), "{text}");
+
+    fs::rename(host.path("var/pmns/root"), host.path("names")).expect("ours");
+    let text = run(host.command(&[]));
+    assert!(text.contains("/var/pmns/root is not there: start pmcd once"), "{text}");
+    fs::rename(host.path("names"), host.path("var/pmns/root")).expect("ours");
+
+    let full = File::options().write(true).open("/dev/full").expect("it is there");
+    let (closed, pipe) = std::os::unix::net::UnixStream::pair().expect("sockets");
+    drop(closed);
+    for (output, said) in [
+        (full.into(), "No space left on device"),
+        (Stdio::from(std::os::fd::OwnedFd::from(pipe)), "Broken pipe"),
+    ] {
+        let mut command = host.command(&["root", "--fetches", "1"]);
+        let child = command.stdout(output).stderr(Stdio::piped()).spawn();
+        let outcome = child.and_then(Child::wait_with_output).expect("it ends");
+        let text = String::from_utf8_lossy(&outcome.stderr).into_owned();
+        assert_eq!(outcome.status.code(), Some(2), "{text}");
+        assert!(text.contains("cannot be written") && text.contains(said), "{text}");
+    }
+    host.nothing_is_left();
 }
 
 /// Comparisons that are stopped before they end by themselves.

@@ -133,6 +133,7 @@ pub fn compare(settings: &Settings, guard: &Guard, progress: &dyn Fn(&str)) -> R
         fs::metadata(library).map_err(|error| format!("{}: {error}", library.display()))?;
     }
     let host = Host::read()?;
+    host.has_names()?;
     let agents = selected(&host, &settings.agents)?;
     let mut comparison = Whole {
         settings,

@@ -11,7 +11,7 @@ use nix::unistd::{Gid, Uid, User, getegid, geteuid, getgroups, setegid, seteuid,
 
 use pmda_core::dir_entry::DirEntry;
 
-use crate::host::Host;
+use crate::host::{self, Host};
 
 /// The directories that pmcd and its agents write, by the setting that names each.
 const OWN: [(&str, &str); 5] = [
@@ -183,6 +183,22 @@ fn pcp_user(host: &Host) -> Option<(Uid, Gid)> {
     let name = host.setting("PCP_USER").unwrap_or("pcp");
     let user = User::from_name(name).ok().flatten();
     user.filter(|_| geteuid().is_root()).map(|user| (user.uid, user.gid))
+}
+
+/// Opens the library with the rights of PCP's user if this is root, else with this user's.
+///
+/// # Errors
+/// Who cannot read it, and why.
+pub fn readable(library: &Path) -> Result<(), String> {
+    let user = host::pcp_user().filter(|_| geteuid().is_root());
+    let name = user.as_ref().map_or("this user", |user| &user.name).to_owned();
+    let opened = as_user(user.map(|user| (user.uid, user.gid)), || File::open(library).map(drop));
+    opened.map_err(|error| {
+        let library = library.display();
+        format!(
+            "{name} cannot read {library}: {error}: directories above it need the mode 755, as a new make install gives them (namei -l {library})"
+        )
+    })
 }
 
 /// Makes a directory that user's.

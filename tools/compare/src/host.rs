@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
+use nix::unistd::User;
+
 /// The channel between pmcd and an agent.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Channel {
@@ -44,7 +46,7 @@ impl Host {
     /// # Errors
     /// Which file cannot be read, and why.
     pub fn read() -> Result<Host, String> {
-        let path = std::env::var_os("PCP_CONF").map_or_else(|| PathBuf::from("/etc/pcp.conf"), PathBuf::from);
+        let path = conf();
         let read = |path: &PathBuf| fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()));
         let conf = read(&path)?;
         let mut settings = settings(&conf);
@@ -81,6 +83,36 @@ impl Host {
         path.map(PathBuf::from)
             .ok_or_else(|| format!("pcp.conf does not set {name}"))
     }
+}
+
+impl Host {
+    /// Checks that the host has the name space of its metrics, which pmcd's start script makes.
+    ///
+    /// # Errors
+    /// What is missing.
+    pub fn has_names(&self) -> Result<(), String> {
+        let names = self.path("PCP_VAR_DIR")?.join("pmns/root");
+        if names.exists() || std::env::var_os("PMNS_DEFAULT").is_some() {
+            return Ok(());
+        }
+        Err(format!(
+            "{} is not there: start pmcd once, whose start script makes this file",
+            names.display()
+        ))
+    }
+}
+
+/// The file with PCP's settings.
+fn conf() -> PathBuf {
+    std::env::var_os("PCP_CONF").map_or_else(|| PathBuf::from("/etc/pcp.conf"), PathBuf::from)
+}
+
+/// The user that pmcd becomes when root has started it.
+#[must_use]
+pub fn pcp_user() -> Option<User> {
+    let conf = fs::read_to_string(conf()).unwrap_or_default();
+    let name = settings(&conf).remove("PCP_USER");
+    User::from_name(name.as_deref().unwrap_or("pcp")).ok().flatten()
 }
 
 /// Lines `NAME=VALUE`.

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use pmda_core::log::Counted;
 
-use crate::loaded::Libraries;
+use crate::loaded::{self, Libraries};
 use crate::value::plain;
 
 /// The first argument of the process that reads.
@@ -107,9 +107,14 @@ pub fn ask(subjects: &[String], reader: &dyn Fn() -> Command, patience: Patience
                 answers.lines.extend(lines.into_iter().take(room));
                 asked = Some(reader);
             }
-            None => answers
-                .missing
-                .push(format!("{} cannot be looked into: no answer", named(subject))),
+            None => {
+                let missing = format!("{} cannot be looked into: no answer", named(subject));
+                answers.missing.push(missing);
+                // Of a service it is not known, then, what it has loaded.
+                let is_service = subject.parse().is_ok_and(loaded::is_service);
+                let line = || format!("{subject}\tunknown: no answer\t\t\t\tservice");
+                answers.lines.extend(is_service.then(line));
+            }
         }
     }
     if more > 0 {

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use nix::fcntl::OFlag;
 use pmda_core::dir_entry::DirEntry;
 
+use crate::host;
 use crate::processes;
 use crate::value::plain;
 
@@ -32,6 +33,8 @@ const LIBRARIES: usize = 4;
 /// of it.
 const COMMAND_READ: u64 = 4096;
 const COMMAND_SHOWN: usize = 60;
+/// The number of bytes that are read of an environment.
+const ENVIRONMENT: u64 = 1 << 20;
 /// The name of the file.
 const NAME: &str = "libpcp_pmda.so";
 /// The text in which the library names the PCP that it was built for (`src/sys/libpcp/fit.rs`).
@@ -155,19 +158,19 @@ impl Libraries {
     }
 
     /// The lines about a process, by its number, or about a file, by its path: process, library,
-    /// path, name of the program, command, with tabs between. A process that has loaded no
-    /// libpcp_pmda has no line.
+    /// path, name of the program, command, [`Scope`], with tabs between. A process that has loaded
+    /// no libpcp_pmda has no line.
     pub fn lines(&mut self, subject: &str) -> String {
         let mut lines = String::new();
         let Ok(pid) = subject.parse::<i32>() else {
             let path = Path::new(subject);
             let file = DirEntry::target_at(path).and_then(|entry| entry.read());
             let library = self.library(path, file);
-            let _ = writeln!(lines, "\t{library}\t{}\t\t", plain(subject));
+            let _ = writeln!(lines, "\t{library}\t{}\t\t\t", plain(subject));
             return lines;
         };
-        let name = plain(text(pid, "comm").trim_end_matches('\n'));
-        let command: String = text(pid, "cmdline").replace('\0', " ");
+        let name = plain(text(pid, "comm", COMMAND_READ).trim_end_matches('\n'));
+        let command: String = text(pid, "cmdline", COMMAND_READ).replace('\0', " ");
         let command = plain(&command.chars().take(COMMAND_SHOWN).collect::<String>());
         let command = command.trim_end();
         match mapped(pid) {
@@ -178,12 +181,17 @@ impl Libraries {
                     if is_replaced {
                         library += ", a file that was replaced since";
                     }
+                    let scope = Scope::of(pid, path).word();
                     let path = plain(&mapped.path.to_string_lossy());
-                    let _ = writeln!(lines, "{pid}\t{library}\t{path}\t{name}\t{command}");
+                    let _ = writeln!(lines, "{pid}\t{library}\t{path}\t{name}\t{command}\t{scope}");
                 }
             }
             Err(_) if name.starts_with(&self.prefix) => {
-                let _ = writeln!(lines, "{pid}\tunknown: only root can see it\t\t{name}\t{command}");
+                let scope = Scope::of(pid, Path::new("")).word();
+                let _ = writeln!(
+                    lines,
+                    "{pid}\tunknown: only root can see it\t\t{name}\t{command}\t{scope}"
+                );
             }
             Err(_) => {}
         }
@@ -214,10 +222,75 @@ impl Libraries {
 }
 
 /// The start of a file of a process, as text.
-fn text(pid: i32, name: &str) -> String {
+fn text(pid: i32, name: &str, limit: u64) -> String {
     let mut bytes = Vec::new();
     let file = File::open(format!("/proc/{pid}/{name}"));
     // A process that has ended has no text.
-    let _ = file.and_then(|file| file.take(COMMAND_READ).read_to_end(&mut bytes));
+    let _ = file.and_then(|file| file.take(limit).read_to_end(&mut bytes));
     String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// What decides which library a process loads when it is started again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Scope {
+    /// The default of this host: the process is pmcd, pmproxy or below one of them.
+    Service,
+    /// The default of a container, or of another root directory.
+    Container,
+    /// `LD_LIBRARY_PATH` of the process.
+    Environment,
+    /// Its user, who started it: a client that loads agents, for instance.
+    Other,
+}
+
+impl Scope {
+    fn of(pid: i32, library: &Path) -> Scope {
+        let root = |pid: &str| fs::metadata(format!("/proc/{pid}/root")).map(|root| (root.dev(), root.ino()));
+        // Another user's process has a root that only root sees.
+        let is_elsewhere = root(&pid.to_string()).is_ok_and(|other| root("self").is_ok_and(|own| own != other));
+        if is_elsewhere {
+            return Scope::Container;
+        }
+        let environment = text(pid, "environ", ENVIRONMENT);
+        let mut variables = environment.split('\0');
+        let folders = variables.find_map(|variable| variable.strip_prefix("LD_LIBRARY_PATH="));
+        let is_named = |folder: &str| {
+            library.parent() == Some(Path::new(folder))
+                || fs::canonicalize(Path::new(folder).join("libpcp_pmda.so.3")).is_ok_and(|file| file == library)
+        };
+        if folders.is_some_and(|folders| folders.split([':', ';']).any(is_named)) {
+            return Scope::Environment;
+        }
+        if is_service(pid) { Scope::Service } else { Scope::Other }
+    }
+
+    /// The word for `pcp-pmda-rust`.
+    fn word(self) -> &'static str {
+        match self {
+            Scope::Service => "service",
+            Scope::Container => "container",
+            Scope::Environment => "LD_LIBRARY_PATH",
+            Scope::Other => "",
+        }
+    }
+}
+
+/// The programs that are services of PCP and load the library.
+const SERVICES: [&str; 2] = ["pmcd", "pmproxy"];
+
+/// Returns whether a process is one of [`SERVICES`], of root, PCP's user or this user, or is below
+/// one.
+#[must_use]
+pub fn is_service(pid: i32) -> bool {
+    let is_one = |pid: &i32| {
+        let name = text(*pid, "comm", COMMAND_READ);
+        SERVICES.contains(&name.trim_end())
+            && processes::user(*pid).is_some_and(|user| {
+                let pcp = host::pcp_user().map(|pcp| pcp.uid);
+                user.is_root() || user == nix::unistd::Uid::effective() || Some(user) == pcp
+            })
+    };
+    // The parents of a process are few; those that change meanwhile are not for ever.
+    let mut parents = std::iter::successors(Some(pid), |pid| processes::parent(*pid)).take(64);
+    parents.any(|pid| is_one(&pid))
 }

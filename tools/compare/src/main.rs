@@ -9,7 +9,7 @@ use lexopt::prelude::*;
 use pcp_pmda_rust_compare::compare::{Settings, compare};
 use pcp_pmda_rust_compare::inquiry::{self, PATIENCE};
 use pcp_pmda_rust_compare::report::{self, End};
-use pcp_pmda_rust_compare::{processes, supervisor};
+use pcp_pmda_rust_compare::{folder, processes, supervisor};
 
 const USAGE: &str = "\
 Usage: pcp-pmda-rust compare [AGENT...] [--fetches N] [--json]
@@ -38,6 +38,8 @@ enum Role {
     Inquire,
     /// Reads it for that one.
     Read,
+    /// Says whether PCP's user can read the library, and why not.
+    Readable,
 }
 
 fn main() -> ExitCode {
@@ -49,10 +51,7 @@ fn main() -> ExitCode {
     }
     let options = match options(lexopt::Parser::from_env()) {
         Ok(Some(options)) => options,
-        Ok(None) => {
-            say(USAGE);
-            return ExitCode::SUCCESS;
-        }
+        Ok(None) => return ExitCode::from(u8::from(!is_written(USAGE))),
         Err(error) => {
             eprintln!("pcp-pmda-rust compare: {error}\n{USAGE}");
             return ExitCode::from(2);
@@ -71,6 +70,13 @@ fn main() -> ExitCode {
             Err(reason) => Err(reason),
         },
         Role::Inquire => return inquire(&options.settings),
+        Role::Readable => {
+            let readable = folder::readable(&options.settings.ours);
+            if let Err(reason) = &readable {
+                eprintln!("{reason}");
+            }
+            return ExitCode::from(u8::from(readable.is_err()));
+        }
         Role::Read => {
             let Settings { ours, agents, .. } = &options.settings;
             let prefix = agents.first().map(String::as_str).unwrap_or_default();
@@ -78,25 +84,19 @@ fn main() -> ExitCode {
             return ExitCode::from(u8::from(answered.is_err()));
         }
     };
-    let end = match outcome {
+    let (text, end) = match outcome {
         Ok(report) => {
             let end = report::end(&report, !options.settings.agents.is_empty());
             if options.json {
-                say(&format!("{:#}", report::json(&report, end)));
+                (format!("{:#}", report::json(&report, end)), end)
             } else {
-                say(&(report::lines(&report) + &report::last_line(&report, end)));
+                (report::lines(&report) + &report::last_line(&report, end), end)
             }
-            end
         }
-        Err(reason) => {
-            if options.json {
-                say(&format!("{:#}", report::failure(&reason)));
-            } else {
-                say(&report::not_compared(&reason));
-            }
-            End::NotCompared
-        }
+        Err(reason) if options.json => (format!("{:#}", report::failure(&reason)), End::NotCompared),
+        Err(reason) => (report::not_compared(&reason), End::NotCompared),
     };
+    let end = if is_written(&text) { end } else { End::NotCompared };
     ExitCode::from(end as u8)
 }
 
@@ -121,11 +121,12 @@ fn inquire(settings: &Settings) -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    answers.lines.iter().for_each(|line| say(line));
+    let lines: String = answers.lines.iter().map(|line| line.clone() + "\n").collect();
+    let is_written = lines.is_empty() || is_written(lines.trim_end_matches('\n'));
     for missing in &answers.missing {
         eprintln!("pcp-pmda-rust: {missing}");
     }
-    ExitCode::from(u8::from(!answers.missing.is_empty()))
+    ExitCode::from(u8::from(!answers.missing.is_empty() || !is_written))
 }
 
 fn options(mut parser: lexopt::Parser) -> Result<Option<Options>, lexopt::Error> {
@@ -154,6 +155,7 @@ fn options(mut parser: lexopt::Parser) -> Result<Option<Options>, lexopt::Error>
             Long(name) if name == supervisor::BELOW.trim_start_matches('-') => options.role = Role::Compare,
             Long("loaded") => options.role = Role::Inquire,
             Long(name) if name == inquiry::READER.trim_start_matches('-') => options.role = Role::Read,
+            Long("readable") => options.role = Role::Readable,
             Long("json") => options.json = true,
             Long("help") | Short('h') => return Ok(None),
             Value(name) => options.settings.agents.push(name.string()?),
@@ -169,9 +171,18 @@ fn options(mut parser: lexopt::Parser) -> Result<Option<Options>, lexopt::Error>
     Ok(Some(options))
 }
 
-/// Writes to the standard output. Who does not read it to its end does not want it.
-fn say(text: &str) {
-    let _ = writeln!(io::stdout(), "{text}");
+/// Writes to the standard output, and says if that fails, as on a full disk or when the reader has
+/// ended.
+fn is_written(text: &str) -> bool {
+    let written = writeln!(io::stdout(), "{text}").and_then(|()| io::stdout().flush());
+    if let Err(error) = &written {
+        let _ = writeln!(
+            io::stderr(),
+            "pcp-pmda-rust: the result is not whole, since the standard output cannot be written: {error}: \
+             write it to a file with room, and read that"
+        );
+    }
+    written.is_ok()
 }
 
 /// A line that says what happens, on a terminal only.

@@ -155,7 +155,7 @@ pub fn lines(report: &Report) -> String {
     }
     let _ = writeln!(
         text,
-        "\n{:<16} {:>23} {:>27}\n{:<16} {:>11} {:>11} {:>15} {:>11}",
+        "\n{:<16} {:>29} {:>27}\n{:<16} {:>15} {:>13} {:>15} {:>11}",
         "", "processor time, ms", "resident memory, KiB", "", "C library", "this", "C library", "this"
     );
     add_usages(&mut text, "pmcd", &report.pmcd);
@@ -190,36 +190,26 @@ fn mean(usages: &[Usage]) -> Option<Usage> {
     })
 }
 
-/// Processor time that a process takes more or less by chance, in any case.
-const CHANCE: Duration = Duration::from_millis(50);
-
-/// Returns whether the processor times of the runs on the two libraries differ by more than chance:
-/// they lie further from each other than those on one library do, than a quarter of them, and than
-/// [`CHANCE`].
-fn differs(c: &[Usage], ours: &[Usage]) -> bool {
-    let range = |usages: &[Usage]| {
-        let times = || usages.iter().map(|usage| usage.processor);
-        (times().min().unwrap_or_default(), times().max().unwrap_or_default())
-    };
-    let ((c_least, c_most), (least, most)) = (range(c), range(ours));
-    let apart = least.saturating_sub(c_most).max(c_least.saturating_sub(most));
-    let by_chance = [c_most - c_least, most - least, c_most / 4, CHANCE];
-    by_chance.iter().all(|chance| apart > *chance)
+/// The processor times of the runs: the least and the most, such as "31.4-33.0".
+fn times(usages: &[Usage]) -> String {
+    let times = || usages.iter().map(|usage| format!("{:.1}", milliseconds(*usage)));
+    let by_time = |usage: &&Usage| usage.processor;
+    let (least, most) = (usages.iter().min_by_key(by_time), usages.iter().max_by_key(by_time));
+    match (least, most) {
+        (Some(least), Some(most)) if times().any(|time| Some(time) != times().next()) => {
+            format!("{:.1}-{:.1}", milliseconds(*least), milliseconds(*most))
+        }
+        _ => times().next().unwrap_or_default(),
+    }
 }
 
 fn add_usages(text: &mut String, name: &str, usages: &Usages) {
     if let (Some(c), Some(ours)) = (mean(&usages.c), mean(&usages.ours)) {
-        let time = if differs(&usages.c, &usages.ours) {
-            format!("{:.1}", milliseconds(ours))
-        } else {
-            "the same".to_owned()
-        };
+        let (c_times, our_times) = (times(&usages.c), times(&usages.ours));
         let _ = writeln!(
             text,
-            "{name:<16} {:>11.1} {time:>11} {:>15} {:>11}",
-            milliseconds(c),
-            c.resident,
-            ours.resident
+            "{name:<16} {c_times:>15} {our_times:>13} {:>15} {:>11}",
+            c.resident, ours.resident
         );
     }
 }
@@ -279,39 +269,48 @@ fn agent(outcome: &Outcome) -> Value {
 }
 
 fn usages(usages: &Usages) -> Value {
-    let one = |usage: Option<Usage>| {
-        usage.map(|usage| json!({ "processor_ms": milliseconds(usage), "resident_kib": usage.resident }))
+    let one = |usages: &[Usage]| {
+        let runs: Vec<f64> = usages.iter().copied().map(milliseconds).collect();
+        mean(usages).map(|mean| {
+            json!({
+                "processor_ms": milliseconds(mean),
+                "processor_ms_of_runs": runs,
+                "resident_kib": mean.resident,
+            })
+        })
     };
-    json!({ "c": one(mean(&usages.c)), "this": one(mean(&usages.ours)) })
+    json!({ "c": one(&usages.c), "this": one(&usages.ours) })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Times that the next run turns round are no difference.
+    /// A time has the spread of the runs, and short ones are shown as well.
     #[test]
-    fn times_differ_by_more_than_chance() {
+    fn times_have_their_spread() {
         let runs = |times: &[u64]| -> Vec<Usage> {
             let usage = |time: &u64| Usage {
-                processor: Duration::from_millis(*time),
-                resident: 0,
+                processor: Duration::from_micros(*time),
+                resident: 6000,
             };
             times.iter().map(usage).collect()
         };
-        for (c, ours, expected) in [
-            (&[15, 14][..], &[49][..], false),
-            (&[31, 30], &[10], false),
-            (&[15, 14], &[66], true),
-            (&[66], &[15], true),
-            // A quarter, and the distance between runs on one library.
-            (&[1000, 1010], &[1200], false),
-            (&[1000, 1010], &[1300], true),
-            (&[1000, 1010], &[700], true),
-            (&[500, 800], &[1100], false),
-            (&[500], &[700, 950], false),
+        for (microseconds, shown) in [
+            (&[5_000][..], "5.0"),
+            (&[5_040, 4_960], "5.0"),
+            (&[5_900, 5_000], "5.0-5.9"),
+            (&[47_000, 61_100, 50_000], "47.0-61.1"),
         ] {
-            assert_eq!(differs(&runs(c), &runs(ours)), expected, "{c:?} {ours:?}");
+            assert_eq!(times(&runs(microseconds)), shown);
         }
+        let mut text = String::new();
+        let usages = Usages {
+            c: runs(&[5_000, 5_900]),
+            ours: runs(&[47_000]),
+        };
+        add_usages(&mut text, "xfs", &usages);
+        let words: Vec<&str> = text.split_whitespace().collect();
+        assert_eq!(words, ["xfs", "5.0-5.9", "47.0", "6000", "6000"]);
     }
 }

@@ -39,7 +39,13 @@ pub fn run(arguments: impl Iterator<Item = OsString>) -> Result<u8, String> {
     let signals = ending_signals();
     signals.thread_block().map_err(said)?;
     set_child_subreaper(true).map_err(said)?;
-    let folder = Folder::new().map_err(|error| format!("no private folder: {error}"))?;
+    let folder = Folder::new().map_err(|error| {
+        let above = std::env::temp_dir();
+        format!(
+            "no private folder below {}: {error}: set TMPDIR to a directory that you may write to",
+            above.display()
+        )
+    })?;
     let ended = run_below(&folder, arguments, signals);
     end_all(GRACE);
     folder.remove();
