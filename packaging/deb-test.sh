@@ -130,6 +130,12 @@ more_agents() {
     done
     answers "more agents installed" "$ours"
 }
+# status_is CODE: `pcp-pmda-rust status` ends with it; what it says is in $status.
+status_is() {
+    local code=0
+    status=$(inside pcp-pmda-rust status) || code=$?
+    [ "$code" = "$1" ] || fail "pcp-pmda-rust status ends with $code, not with $1: $status"
+}
 restart() { inside /etc/init.d/pmcd restart >/tmp/log 2>&1 || { cat /tmp/log; fail "pmcd's start script"; }; }
 
 # The agent openmetrics, as docs/OPENMETRICS.md says: Install puts it in the place of PCP's own, and when its package goes pmcd goes on without.
@@ -170,17 +176,18 @@ steps() {
     apt install libpcp-pmda-rust
     grep -q 'pcp-pmda-rust status' /tmp/log || fail "the installation says nothing about a restart"
     answers "installed, not restarted" "$c"
-    status=$(inside pcp-pmda-rust status) || fail "pcp-pmda-rust status: $status"
+    status_is 5
     grep -q "the C library ($c)" <<<"$status" || fail "pcp-pmda-rust status: $status"
     restart
     answers "restarted" "$ours"
-    status=$(inside pcp-pmda-rust status) || fail "pcp-pmda-rust status: $status"
+    status_is 0
     ! grep -q "the C library" <<<"$status" || fail "pcp-pmda-rust status: $status"
 
     inside pcp-pmda-rust disable >/dev/null
+    status_is 6
     restart
     answers "disabled and restarted" "$c"
-    ! inside pcp-pmda-rust status >/tmp/log || fail "status says enabled: $(cat /tmp/log)"
+    status_is 3
     inside pcp-pmda-rust run env LD_TRACE_LOADED_OBJECTS=1 /var/lib/pcp/pmdas/linux/pmdalinux >/tmp/log
     grep -q " $ours " /tmp/log || fail "pcp-pmda-rust run: $(cat /tmp/log)"
     inside pcp-pmda-rust enable >/dev/null
@@ -203,13 +210,13 @@ steps() {
     apt upgrade
     [[ $(version_of libpcp-pmda-rust) == *+update1 ]] || fail "our package was not updated: $(cat /tmp/log)"
     answers "ours updated, not restarted" "$ours( \(deleted\)|\.dpkg-tmp \(deleted\))?"
-    status=$(inside pcp-pmda-rust status) || fail "pcp-pmda-rust status: $status"
+    status_is 5
     grep -q 'a file that was replaced since' <<<"$status" || fail "pcp-pmda-rust status: $status"
     restart
     answers "restarted" "$ours"
     inside pcp-pmda-rust disable >/dev/null
     apt install --reinstall libpcp-pmda-rust
-    ! inside pcp-pmda-rust status >/tmp/log || fail "a new installation has enabled it again"
+    status_is 6
     inside pcp-pmda-rust enable >/dev/null
 
     apt install libpcp-pmda-rust-dev
@@ -249,6 +256,17 @@ C
     by_make() { make -s "$1" BUILT=/tmp/built DESTDIR="$system" STRIP=: ARCHIVE_STRIP=: >/tmp/log 2>&1 || { cat /tmp/log; fail "make $1"; }; }
     # As in an unattended installation: a question about a file of /etc would fail.
     unattended() { inside apt-get -y -q "$@" >/tmp/log 2>&1 </dev/null || { cat /tmp/log; fail "apt-get $*"; }; }
+
+    # Installed and not enabled: a file with a comment is there before.
+    local conf=/etc/ld.so.conf.d/00-pcp-pmda-rust.conf
+    echo '# not yet' >"$system$conf"
+    unattended install libpcp-pmda-rust
+    status_is 3
+    [ "$(cat "$system$conf")" = '# not yet' ] || fail "the installation has changed $conf"
+    restart
+    answers "installed and not enabled" "$c"
+    unattended purge libpcp-pmda-rust
+    [ ! -e "$system$conf" ] || fail "$conf is left behind"
 
     by_make install
     inside /usr/local/bin/pcp-pmda-rust enable >/dev/null
@@ -299,6 +317,26 @@ C
     runs=$(pmcd_runs)
     play out 0
     [ "$(pmcd_runs)" = "$runs" ] || fail "the playbook restarts what has not changed"
+
+    # An agent that does not start on this library: the playbook names it, and the host has the C library again.
+    printf '#!/bin/sh\n! /sbin/ldconfig -p | grep -m 1 "libpcp_pmda.so.3 " | grep -q rust || exit 1\nexec /var/lib/pcp/pmdas/xfs/pmdaxfs -d 253\n' >"$system/root/pmdaworse"
+    chmod 755 "$system/root" "$system/root/pmdaworse"
+    sed -i '/^xfs/i worse 253 pipe binary /root/pmdaworse' "$system/etc/pcp/pmcd/pmcd.conf"
+    restart
+    answers "with an agent that runs on the C library alone" "$c"
+    ! inside env LC_ALL=C.UTF-8 ansible-playbook -i /root/in /root/fleet.yml >/tmp/log 2>&1 || fail "the playbook passes a host whose agent has failed: $(cat /tmp/log)"
+    grep -q 'worse than before: worse"' /tmp/log || fail "the playbook does not name the agent: $(cat /tmp/log)"
+    status_is 3
+    answers "the playbook has failed and gone back" "$c"
+    sed -i '/^worse/d' "$system/etc/pcp/pmcd/pmcd.conf"
+
+    # A host whose pmcd was stopped on purpose.
+    inside /etc/init.d/pmcd stop >/dev/null
+    play in 1
+    status_is 0
+    ! inside pgrep -x pmcd >/dev/null || fail "the playbook has started pmcd"
+    restart
+    answers "the playbook on a host whose pmcd was stopped, then started" "$ours"
     inside /etc/init.d/pmcd stop >/dev/null
     echo "deb-test $suite: passed"
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # The demo: PCP's own agent simple, compiled unmodified against this library, as a DSO and as a daemon, under dbpmda and under a private
 # pmcd over each kind of connection. Shows its metrics, stores into one, samples one, changes an instance domain, and proves which library
-# was loaded. Each outcome is checked; the first that is not as expected ends the demo.
+# was loaded. Each outcome is checked; the first that is not as expected ends the demo. Of an answer the lines that show something are
+# printed, once for each question; make demo V=1 prints all.
 #
 # Takes the library that `make` has built, and PCP's tools from `setup.sh demo`. Its files are below target/demo; nothing of an installed
 # PCP is touched, and what is started is stopped by its process id, however the demo ends.
@@ -23,18 +24,37 @@ if [ -t 1 ] && [ "${TERM:-dumb}" != dumb ]; then
     bold=$'\e[1m'
     plain=$'\e[0m'
 fi
-step() { printf '%s== %s%s\n' "$bold" "$*" "$plain"; }
-show() { sed 's/^/   /' <<<"$1"; }
+# What is as expected is printed in one line at the end of a step.
+passed=
+ok() { passed+=${passed:+, }$1; }
+end_step() {
+    [ -z "$passed" ] || fold -s -w 110 <<<"ok: $passed" | sed 's/^/   /'
+    passed=
+}
+step() {
+    end_step
+    printf '%s== %s%s\n' "$bold" "$*" "$plain"
+}
+# show TEXT PATTERN: four lines that match, and not the same question's a second time.
+declare -A shown
+show() {
+    if [ -n "${V:-}" ]; then
+        sed 's/^/   /' <<<"$1"
+    elif [ -z "${shown[$2]:-}" ]; then
+        shown[$2]=yes
+        { grep -E "$2" <<<"$1" || true; } | sed -n '1,4s/^ */   /p'
+    fi
+}
 fail() { printf 'demo: FAILED: %s\n' "$*" >&2; exit 1; }
 # expect WHAT PATTERN TEXT: some line of the text matches.
 expect() {
-    grep -qE "$2" <<<"$3" || { show "$3" >&2; fail "$1"; }
-    echo "   ok: $1"
+    grep -qE "$2" <<<"$3" || { echo "$3" >&2; fail "$1"; }
+    ok "$1"
 }
 # refuse WHAT PATTERN TEXT: no line does.
 refuse() {
-    ! grep -qE "$2" <<<"$3" || { show "$3" >&2; fail "$1"; }
-    echo "   ok: $1"
+    ! grep -qE "$2" <<<"$3" || { echo "$3" >&2; fail "$1"; }
+    ok "$1"
 }
 # soon WHAT COMMAND…: the command succeeds within ten seconds.
 soon() {
@@ -42,7 +62,7 @@ soon() {
     shift
     for try in $(seq 200); do
         if "$@"; then
-            echo "   ok: $what"
+            ok "$what"
             return
         fi
         sleep 0.05
@@ -81,7 +101,7 @@ loaded() {
     local maps
     maps=$(sed -n 's:^[^/]*\(/.*libpcp_pmda\.so.*\)$:\1:p' "/proc/$2/maps" | sort -u)
     [ "$maps" = "$library" ] || fail "$1 (process $2) has loaded ${maps:-no libpcp_pmda}"
-    echo "   ok: $1 (process $2) has loaded $maps"
+    ok "$1 (process $2) has loaded $maps"
 }
 
 # What changes the instances of simple.now.
@@ -106,18 +126,20 @@ close
 quit
 END
     )
-    show "$answer"
+    show "$answer" 'value|^ *[0-9]+: |Metric'
     expect "a fetch" 'inst \[1 or .*value 101' "$answer"
     expect "the instances" 'red' "$answer"
     expect "the value stored, and counted on" 'value 8' "$answer"
     refuse "no error" 'Error|Segmentation' "$answer"
 }
 
-# ask TOOL ARGUMENT…: into $answer.
+# ask PATTERN TOOL ARGUMENT…: into $answer; the pattern is what `show` prints.
 ask() {
+    local pattern=$1
+    shift
     step "$*"
     answer=$(pcp "$@" 2>&1 || true)
-    show "$answer"
+    show "$answer" "$pattern"
 }
 one_hour() { [ "$(pcp pminfo -f simple.now | grep -c inst)" = 1 ] && pcp pminfo -f simple.now | grep -qE 'inst \[2 or "hour"\] value'; }
 log_says() { grep -qE "$1" "$place/log/pmcd.log" 2>/dev/null; }
@@ -143,7 +165,7 @@ under_pmcd() {
         [ "$try" -lt 5 ] || { cat "$place/log/pmcd.log" >&2; fail "pmcd finds no port"; }
         stop
     done
-    ask pminfo -dfmtTl simple
+    ask '^ +(inst .*)?value [0-9"]' pminfo -dfmtTl simple
     expect "five metrics" '^simple.now ' "$answer"
     expect "a type and an instance domain" "Data Type: 32-bit int  InDom: $domain\\.0" "$answer"
     expect "the three colours" 'inst \[2 or "blue"\] value 2[0-9][0-9]' "$answer"
@@ -151,15 +173,15 @@ under_pmcd() {
     expect "labels" 'labels \{.*"role":"testing"' "$answer"
     expect "time units of simple.conf" 'inst \[[0-9]+ or "hour"\] value' "$answer"
     refuse "no error" 'Error' "$answer"
-    ask pmstore simple.numfetch 42
+    ask 'old value=' pmstore simple.numfetch 42
     expect "stored" 'new value=42' "$answer"
-    ask pminfo -f simple.numfetch
+    ask '^ +value' pminfo -f simple.numfetch
     expect "counted on from there" 'value 4[3-9]' "$answer"
-    ask pmstore simple.time.user 1
+    ask 'simple.time.user: ' pmstore simple.time.user 1
     expect "a read-only metric refuses" '[Pp]ermission' "$answer"
-    ask pmval -s 3 -t 0.2 simple.color
+    ask '^ +[0-9]+ +[0-9]+ +[0-9]+ *$|red' pmval -s 3 -t 0.2 simple.color
     [ "$(grep -cE '^ +[0-9]+ +[0-9]+ +[0-9]+ *$' <<<"$answer")" = 3 ] || fail "three samples"
-    echo "   ok: three samples"
+    ok "three samples"
     step "simple.conf changes, and with it the instances of simple.now"
     configure hour
     soon "one instance is left, with its old number" one_hour
@@ -201,8 +223,10 @@ stop
 "${private[@]}" $program -u "$sockets/simple" -l simple.log &
 alone=$!
 processes+=("$alone")
+step "the daemon by itself"
 soon "the daemon listens" test -S "$sockets/simple"
 under_pmcd "a daemon over a unix socket" "socket unix $sockets/simple" listening
 stop
 rm -rf "$place"
+end_step
 echo "demo: everything is as expected"
