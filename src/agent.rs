@@ -15,7 +15,7 @@ use once_cell::race::OnceBox;
 use crate::sys::StreamId;
 use crate::sys::libpcp::log;
 use crate::sys::lock::{Mutex, Token};
-use crate::view::interface::{DescMethod, Dispatch, Ext, LastDispatch};
+use crate::view::interface::{Dispatch, Ext, LastDispatch};
 use crate::view::memory::Lasting;
 use crate::view::names::TreeCell;
 use crate::view::result_block::Arena;
@@ -361,15 +361,6 @@ impl CompiledList {
             self.from = Some(element.key);
         }
         Some(&self.profile)
-    }
-}
-
-/// The `desc` method of an agent. That of a daemon is read from its dispatch table at this moment;
-/// that of a DSO is the one that its last call has shown.
-pub(crate) fn desc_method(ext: Ext<'_>, record: &AgentRecord) -> Option<DescMethod> {
-    match record.dispatch.table() {
-        Some(table) if ptr::eq(table.ext_ptr(), ext.as_ptr()) => table.desc(),
-        _ => record.dispatch.desc(),
     }
 }
 

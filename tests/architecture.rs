@@ -81,7 +81,7 @@ const CORE: &[&[&str]] = &[
         "table_index",
         "wire",
     ],
-    &["events"],
+    &["events", "save"],
     &[
         "dir_entry",
         "handles",

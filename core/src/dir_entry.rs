@@ -242,8 +242,9 @@ impl<D: AsFd> DirEntry<D> {
             match renameat_with(&self.directory, from, aside.directory, to, RenameFlags::NOREPLACE) {
                 Ok(()) => return Ok(aside.name),
                 Err(Errno::EXIST) => {}
-                // The file system has no such renaming.
-                Err(Errno::INVAL | Errno::NOSYS) => match aside.stat() {
+                // The file system has no such renaming, or a sandbox refuses it.
+                Err(Errno::ACCESS | Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP | Errno::PERM) => match aside.stat()
+                {
                     Ok(_) => {}
                     Err(error) if error.kind() == io::ErrorKind::NotFound => {
                         self.rename(&aside)?;

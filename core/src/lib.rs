@@ -28,6 +28,7 @@ pub mod path;
 pub mod profile;
 pub mod queue;
 pub mod root;
+pub mod save;
 pub mod table_index;
 #[cfg(test)]
 mod testing;

@@ -145,7 +145,7 @@ impl NewTable {
         c_int::try_from(self.announced).map_err(|_| Error::ENOMEM)?;
         let mut table = CVec::with_capacity(self.announced)?;
         for entry in fixed.entries() {
-            table.push(entry.get())?;
+            table.push(entry)?;
         }
         self.table.set(table);
         Ok(true)

@@ -222,7 +222,7 @@ impl<'call> Fetch<'call> {
     /// has a `desc` method (FETCH-21).
     fn absent(&mut self, token: &mut Token, wanted: MetricId) -> Next {
         self.spare.clear();
-        if let Some(method) = agent::desc_method(self.ext, self.agent) {
+        if let Some(method) = self.agent.dispatch.desc(self.ext) {
             self.pending.method = Some((method, wanted));
             return Next::Describe;
         }

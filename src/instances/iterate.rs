@@ -186,12 +186,12 @@ fn next_in_table(
 ) -> Option<i32> {
     let instances = idp.instances();
     let from = usize::try_from(ext.ordinal()).ok()?;
-    let ahead = instances.entries().get(from..).unwrap_or_default();
+    let ahead = from..instances.len();
     let index = match selected {
         Selection::Nothing => None,
         Selection::All => Some(from).filter(|_| !ahead.is_empty()),
         Selection::Listed(element) => with_list(token, agent, &element, |_, profile| {
-            let mut ahead = ahead.iter().map(|entry| entry.get().i_inst);
+            let mut ahead = ahead.map(|index| instances.inst(index));
             let position = match profile {
                 Some(profile) => profile.position(ahead),
                 None => ahead.position(|inst| element.element().selects(inst)),
@@ -333,8 +333,8 @@ pub(crate) fn with_list<R>(
 /// The first element of `e_indoms` for an instance domain.
 pub(crate) fn find_indom<'call>(token: &mut Token, ext: Ext<'call>, indom: InDom) -> Option<Indom<'call>> {
     let indoms = ext.indoms();
-    match indoms.entries().first() {
-        Some(first) if first.get().it_indom == indom.0 => indoms.entry(0),
+    match indoms.get(0) {
+        Some(first) if first.it_indom == indom.0 => indoms.entry(0),
         _ => indoms.entry(position_of_indom(token, ext, indoms, indom)?),
     }
 }

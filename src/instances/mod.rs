@@ -115,7 +115,7 @@ fn position_of(
     inst: c_int,
 ) -> Option<usize> {
     if instances.is_short() {
-        return instances.entries().iter().position(|entry| entry.get().i_inst == inst);
+        return instances.entries().position(|entry| entry.i_inst == inst);
     }
     position_in_long_table(token, ext, idp, instances, inst)
 }

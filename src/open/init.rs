@@ -1,7 +1,6 @@
 //! `pmdaInit`: checks the agent's tables, puts its domain into them, opens its help database, and
 //! chooses how metrics are looked up.
 
-use std::cell::Cell;
 use std::ffi::c_int;
 use std::fmt::{self, Display};
 
@@ -162,38 +161,35 @@ fn stamp(
     metrics: MetricTable<'_>,
 ) -> Result<(), Reported> {
     let (mut ascending, mut next) = (true, 0);
-    for cell in indoms.entries() {
-        let mut indom = cell.get();
+    for (position, mut indom) in indoms.entries().enumerate() {
         let serial = InDom(indom.it_indom).serial();
         indom.it_indom = InDom::new(domain, serial).0;
-        cell.set(indom);
+        indoms.put(position, indom);
         ascending &= serial >= next;
         next = serial + 1;
     }
-    for cell in metrics.entries() {
-        let mut metric = cell.get();
+    for (position, mut metric) in metrics.entries().enumerate() {
         let desc = &mut metric.m_desc;
         desc.pmid = MetricId(desc.pmid).in_domain(domain).0;
         let indom = InDom(desc.indom);
         if !indom.is_null() {
             desc.indom = InDom::new(domain, indom.serial()).0;
         }
-        cell.set(metric);
+        metrics.put(position, metric);
     }
     if indoms.is_empty() {
         return Ok(());
     }
-    let domains = indoms.entries();
-    let serial_of = |cell: &Cell<pmdaIndom>| InDom(cell.get().it_indom).serial();
+    let serial_at = |index| indoms.indom(index).serial();
     let trace = log::debug(Debug::Libpmda);
-    for (position, metric) in metrics.entries().iter().enumerate() {
-        let desc = metric.get().m_desc;
+    for (position, metric) in metrics.entries().enumerate() {
+        let desc = metric.m_desc;
         let (pmid, indom) = (MetricId(desc.pmid), InDom(desc.indom));
         if indom.is_null() {
             continue;
         }
         let serial = indom.serial();
-        let Some(entry) = position_of(serial, domains, ascending, serial_of) else {
+        let Some(entry) = position_of(serial, indoms.len(), ascending, serial_at) else {
             let mut fail = |metric: fmt::Arguments<'_>| {
                 failed(
                     token,
@@ -322,13 +318,22 @@ fn say_hex(token: &mut Token, before: &str, since: &str, flags: u32) {
     }
 }
 
-/// The position of the first instance domain with a serial (INIT-42). `ascending`: each serial of
-/// the table is higher than the one before, as in nearly all agents.
-fn position_of<T>(serial: u32, table: &[T], ascending: bool, serial_of: impl Fn(&T) -> u32) -> Option<usize> {
-    if ascending {
-        return table.binary_search_by_key(&serial, serial_of).ok();
+/// The position of the first of `len` instance domains with a serial (INIT-42). `ascending`: each
+/// serial of the table is higher than the one before, as in nearly all agents.
+fn position_of(serial: u32, len: usize, ascending: bool, serial_at: impl Fn(usize) -> u32) -> Option<usize> {
+    if !ascending {
+        return (0..len).find(|position| serial_at(*position) == serial);
     }
-    table.iter().position(|domain| serial_of(domain) == serial)
+    let (mut from, mut to) = (0, len);
+    while from < to {
+        let middle = from.midpoint(to);
+        if serial_at(middle) < serial {
+            from = middle + 1;
+        } else {
+            to = middle;
+        }
+    }
+    (from < len && serial_at(from) == serial).then_some(from)
 }
 
 #[cfg(test)]
@@ -352,7 +357,7 @@ mod tests {
             let asked = table.iter().copied().chain([0, 0x3f_ffff]);
             for serial in asked.flat_map(|serial: u32| [serial, serial + 1, serial.saturating_sub(1)]) {
                 let first = table.iter().position(|other| *other == serial);
-                let position = position_of(serial, &table, ascending, |serial| *serial);
+                let position = position_of(serial, table.len(), ascending, |position| table[position]);
                 assert_eq!(position, first, "{serial} in {table:?}");
             }
         }

@@ -61,6 +61,31 @@ unsafe extern "C" {
     safe fn time(seconds: Option<&mut libc::time_t>) -> libc::time_t;
 }
 
+/// Returns whether memory of less than a page can be read: asks the kernel, by a call that reads a set of signals and
+/// then refuses what it is to do with it. Where that call itself is refused, the answer is no.
+pub(crate) fn is_readable(start: *const u8, len: usize) -> bool {
+    /// Size of the kernel's set of signals in bytes.
+    const SET: usize = 8;
+    const NO_ACTION: c_int = -1;
+    let can_read = |address: *const u8| {
+        let set = address.map_addr(|address| address & !(SET - 1));
+        // SAFETY: the kernel checks the address, and changes nothing, as there is no such action.
+        let status = unsafe {
+            libc::syscall(
+                libc::SYS_rt_sigprocmask,
+                NO_ACTION,
+                set,
+                std::ptr::null_mut::<c_void>(),
+                SET,
+            )
+        };
+        status == -1 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL)
+    };
+    debug_assert!(len <= 4096, "both ends tell about less than a page");
+    let end = start.wrapping_add(len.saturating_sub(1));
+    keeping_errno(|| Ok(!start.is_null() && can_read(start) && can_read(end))).unwrap_or(false)
+}
+
 /// Seconds since 1970.
 pub(crate) fn now() -> i64 {
     // `time()` may have 32 bits only there.

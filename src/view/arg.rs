@@ -98,7 +98,9 @@ use pmda_core::log::Bytes;
 /// fields that are read and written.
 ///
 /// A view is a pointer that is not NULL. It holds no reference, so C may change the structure at
-/// any time; each function reads or writes one field at that moment.
+/// any time; each function reads or writes one field at that moment. The structure may be at any
+/// address: an agent may have it in a packed structure or in a buffer, and C's processors allow
+/// that where Rust's references do not.
 ///
 /// - `fields` are read. They have a setter, which is safe, if its name stands in brackets. Only a
 ///   field that nobody follows may have one: a number or a function.
@@ -146,7 +148,7 @@ macro_rules! view {
                     // SAFETY: the structure is valid for reads by the contract of `new`. The field
                     // is copied, and no reference to it is made, so other pointers to it do no
                     // harm.
-                    unsafe { (&raw const (*self.0.as_ptr()).$get_field $(. $get_part)?).read() }
+                    unsafe { (&raw const (*self.0.as_ptr()).$get_field $(. $get_part)?).read_unaligned() }
                 }
 
                 $(
@@ -154,7 +156,7 @@ macro_rules! view {
                     pub fn $set(self, value: $get_type) {
                         // SAFETY: the structure is valid for writes by the contract of `new`, and
                         // no reference to the field exists: C has none, and views make none.
-                        unsafe { (&raw mut (*self.0.as_ptr()).$get_field).write(value) };
+                        unsafe { (&raw mut (*self.0.as_ptr()).$get_field).write_unaligned(value) };
                     }
                 )?
             )*)?
@@ -168,7 +170,7 @@ macro_rules! view {
                 pub unsafe fn $put(self, value: $put_type) {
                     // SAFETY: the structure is valid for writes and no reference to the field
                     // exists, as for `fields`. The caller answers for the value.
-                    unsafe { (&raw mut (*self.0.as_ptr()).$put_field).write(value) };
+                    unsafe { (&raw mut (*self.0.as_ptr()).$put_field).write_unaligned(value) };
                 }
             )*)?
 
@@ -179,7 +181,11 @@ macro_rules! view {
                     // SAFETY: the structure is valid for writes and no reference to the field
                     // exists, as for `fields`. The value is a pointer or NULL, as large as the
                     // field. Its type proves that what it points to is valid.
-                    unsafe { (&raw mut (*self.0.as_ptr()).$keep_field).cast::<$keep_type>().write(value) };
+                    unsafe {
+                        (&raw mut (*self.0.as_ptr()).$keep_field)
+                            .cast::<$keep_type>()
+                            .write_unaligned(value);
+                    }
                 }
             )*)?
 
@@ -189,7 +195,7 @@ macro_rules! view {
                     // SAFETY: the structure is valid for reads by the contract of `new`. The
                     // contract says as well that the pointer in it is NULL, or fulfils the contract
                     // of the other view. The pointer is copied.
-                    unsafe { $view_type::new((&raw const (*self.0.as_ptr()).$view_field).read().cast()) }
+                    unsafe { $view_type::new((&raw const (*self.0.as_ptr()).$view_field).read_unaligned().cast()) }
                 }
             )*)?
 
@@ -200,8 +206,9 @@ macro_rules! view {
                     // contract says as well that the pointer in it is NULL, or leads to as many
                     // valid elements as the count tells. Both are copied.
                     unsafe {
-                        let first = (&raw const (*self.0.as_ptr()).$array_field).read();
-                        $array_type::new(first.cast(), (&raw const (*self.0.as_ptr()).$array_count).read())
+                        let first = (&raw const (*self.0.as_ptr()).$array_field).read_unaligned();
+                        let count = (&raw const (*self.0.as_ptr()).$array_count).read_unaligned();
+                        $array_type::new(first.cast(), count)
                     }
                 }
             )*)?
@@ -301,8 +308,8 @@ impl Display for Shown<'_> {
     }
 }
 
-/// The address to which C wants a value stored during a call, or NULL. As a parameter it is C's
-/// `T *`, and the caller promises what [`Out::new`] demands.
+/// The address to which C wants a value stored during a call, or NULL; it may be any address. As a
+/// parameter it is C's `T *`, and the caller promises what [`Out::new`] demands.
 #[derive(Clone, Copy, Debug)]
 #[repr(transparent)]
 pub struct Out<'call, T>(*mut T, PhantomData<&'call T>);
@@ -314,7 +321,7 @@ impl<'call, T: Copy> Out<'call, T> {
     /// The argument that a pointer of C is.
     ///
     /// # Safety
-    /// `pointer` is NULL or valid for writes during `'call`.
+    /// `pointer` is NULL or valid for writes during `'call`, whatever its alignment.
     pub(crate) unsafe fn new(pointer: *mut T) -> Self {
         Out(pointer, PhantomData)
     }
@@ -341,7 +348,7 @@ impl<'call, T: Copy> Out<'call, T> {
         if !self.0.is_null() {
             // SAFETY: not NULL, hence valid for a write by the contract of `new`. The old value is
             // `Copy`, so nothing is dropped. The caller answers for what the new one leads to.
-            unsafe { self.0.write(value) };
+            unsafe { self.0.write_unaligned(value) };
         }
     }
 }
@@ -466,7 +473,7 @@ impl Out<'_, c_int> {
         if !self.0.is_null() {
             // SAFETY: not NULL, hence valid for a write by the contract of `new`, and for a read as
             // well: C has stored a number at a place that a number is added to.
-            unsafe { self.0.write(self.0.read().wrapping_add(number)) };
+            unsafe { self.0.write_unaligned(self.0.read_unaligned().wrapping_add(number)) };
         }
     }
 }
@@ -482,7 +489,7 @@ impl<T: Copy> In<'_, T> {
     pub(crate) fn get(self) -> Option<T> {
         // SAFETY: not NULL, hence valid for a read: an `In` comes as an argument alone (it has no
         // constructor), and its caller promises that.
-        (!self.0.is_null()).then(|| unsafe { self.0.read() })
+        (!self.0.is_null()).then(|| unsafe { self.0.read_unaligned() })
     }
 }
 

@@ -3,10 +3,12 @@
 use std::ffi::{c_char, c_int, c_void};
 use std::marker::PhantomData;
 
-use crate::sys::refusal::{Refusable, Refusal};
-use crate::view::arg::{CText, view};
+use crate::sys::refusal::Refusable;
+use crate::view::arg::{CText, Needed, view};
 use crate::view::types::{pmAtomValue, pmValueBlock};
+use crate::view::value::ValueBlock;
 use pmda_core::error::{Error, Result};
+use pmda_core::wire::block;
 
 view! {
     /// An atom. The type that is passed with it tells which member C has filled in.
@@ -18,6 +20,8 @@ view! {
         word: ul as u32;
         /// The bits of an eight-byte type.
         long: ull as u64;
+        /// A string, or NULL.
+        string: cp as *mut c_char;
         /// A value block, or NULL.
         block: vbp as *mut pmValueBlock;
     }
@@ -30,7 +34,7 @@ impl<'call> Parameter<'call> {
     /// The type that came with the atom is `PM_TYPE_STRING`.
     pub(crate) unsafe fn text(self) -> Option<CText<'call>> {
         // SAFETY: the member of this type is NULL or a terminated string, by the contract of `new`.
-        unsafe { CText::new((*self.as_ptr()).cp) }
+        unsafe { CText::new(self.string()) }
     }
 
     /// The payload of a value block. The length in the block counts the word that holds it, 4 bytes
@@ -42,16 +46,12 @@ impl<'call> Parameter<'call> {
     /// # Safety
     /// The type that came with the atom is one whose values are value blocks.
     pub(crate) unsafe fn payload(self) -> Refusable<CBytes<'call>> {
-        let block = self.block();
-        if block.is_null() {
-            return Err(Refusal::of(&"avp->vbp", Error::EINVAL));
-        }
-        // SAFETY: not NULL, so the block has its leading word, and is as long as that says, by the
-        // contract of `new`. The payload follows the word.
-        unsafe {
-            let length = ((*block).vlen() as usize).checked_sub(4).ok_or(Error::EINVAL)?;
-            Ok(CBytes::with_len((&raw const (*block).vbuf).cast::<u8>(), length))
-        }
+        // SAFETY: NULL, or a block that is as long as its header says, by the contract of `new`. It
+        // stays so until control goes back to C, as the contract of `CBytes` demands.
+        let block = unsafe { ValueBlock::new(self.block()) }.needed(&"avp->vbp")?;
+        let payload = block.bytes().get(block::HEADER..).ok_or(Error::EINVAL)?;
+        // SAFETY: the bytes of a slice.
+        Ok(unsafe { CBytes::with_len(payload.as_ptr(), payload.len()) })
     }
 }
 

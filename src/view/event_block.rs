@@ -39,8 +39,8 @@ impl<'call> NewEvent<'call> {
     /// The event that two pointers lead to. Nothing is read yet.
     ///
     /// # Safety
-    /// `data` is NULL or readable for `size` bytes, `when` is NULL or points to a `struct timeval`,
-    /// until the event was copied. Both stay unchanged until then.
+    /// `data` is NULL or readable for `size` bytes, `when` is NULL or points to a `struct timeval`
+    /// at any address, until the event was copied. Both stay unchanged until then.
     pub(crate) unsafe fn new(data: *const c_void, size: usize, when: *const timeval) -> NewEvent<'call> {
         NewEvent {
             data,
@@ -99,7 +99,7 @@ impl EventBlock {
         // it, so it does not overlap with the event, whose time and `size` bytes of data are
         // readable by the contract of `NewEvent::new`.
         unsafe {
-            (*block.start.as_ptr()).when = when.read();
+            (*block.start.as_ptr()).when = when.read_unaligned();
             let copy = block.start.as_ptr().cast::<u8>().add(DATA);
             if size > 0 {
                 ptr::copy_nonoverlapping(data.cast::<u8>(), copy, size);

@@ -168,7 +168,8 @@ impl InstanceList {
     pub(crate) fn encode(&self, reply: &mut Reply) -> Result<()> {
         let list = self.list;
         let (ids, names) = (list.ids(), list.names());
-        // SAFETY: this value owns the list, and nobody writes to it while it is encoded.
+        // SAFETY: this value owns the list, which is in blocks from malloc and so aligned, and nobody
+        // writes to it while it is encoded.
         let (ids, names) = unsafe { (ids.elements(), names.elements()) };
         let entries = (0..usize::try_from(list.count()).unwrap_or(0)).map(|index| {
             let name = names.get(index).and_then(Option::as_ref);
@@ -182,8 +183,8 @@ impl Drop for InstanceList {
     fn drop(&mut self) {
         let list = self.list;
         let (ids, names) = (list.ids(), list.names());
-        // SAFETY: each name, both lists and the structure are NULL or blocks from malloc that this
-        // value owns. Each is freed once, and not read afterwards.
+        // SAFETY: each name, both lists and the structure are NULL or blocks from malloc, and so
+        // aligned, that this value owns. Each is freed once, and not read afterwards.
         unsafe {
             for name in names.elements() {
                 libc::free(name.map_or(ptr::null_mut(), CText::as_ptr).cast::<c_void>());

@@ -268,7 +268,8 @@ fn in_blocks(labels: &JsonLabels, inst: u32) -> Result<pmLabelSet> {
     Ok(set)
 }
 
-/// The address of the variable in which C keeps the pointer to its label sets (`pmLabelSet **`).
+/// The address of the variable in which C keeps the pointer to its label sets (`pmLabelSet **`); it
+/// may be any address.
 #[derive(Debug)]
 #[repr(transparent)]
 pub struct LabelSets<'call>(NonNull<*mut pmLabelSet>, PhantomData<&'call pmLabelSet>);
@@ -287,7 +288,7 @@ impl<'call> LabelSets<'call> {
     pub(crate) fn first(&mut self) -> Option<&mut LabelSet> {
         // SAFETY: by the contract of `new` the address is readable, and what is there is NULL or a
         // set as `exclusive` demands. The reference borrows the address, so there is one at a time.
-        unsafe { LabelSet::exclusive(self.0.read()) }
+        unsafe { LabelSet::exclusive(self.0.read_unaligned()) }
     }
 
     /// Stores sets, which C frees by `pmFreeLabelSets`; NULL for none.
@@ -330,7 +331,7 @@ impl<'call> LabelSets<'call> {
     /// Stores NULL, or sets in blocks that C frees.
     fn write(&mut self, first: *mut pmLabelSet) {
         // SAFETY: the address is writable by the contract of `new`.
-        unsafe { self.0.write(first) };
+        unsafe { self.0.write_unaligned(first) };
     }
 }
 

@@ -1,26 +1,19 @@
 //! Memory that is shared with C: arrays of C, by their address and length; blocks from malloc for
 //! everything that C frees, and arrays that grow in one.
 //!
-//! Elements are read and written through cells. So an array may be lent for writing any number of
-//! times, and a function that writes need not know whether another one reads:
+//! Elements of arrays that an agent owns are copied out and in, one by one, and no reference to
+//! them is made. So an array may be lent for writing any number of times, a function that writes
+//! need not know whether another one reads, and the array may be at any address:
 //!
 //! ```
 //! # use pcp_pmda::view::memory::Array;
-//! fn twice(array: Array<'_, u32>) {
-//!     for (one, other) in array.entries().iter().zip(array.entries()) {
-//!         one.set(other.get() + 1);
+//! fn one_more(array: Array<'_, u32>) {
+//!     for (index, element) in array.entries().enumerate() {
+//!         array.put(index, element + 1);
 //!     }
 //! }
 //! ```
-//!
-//! ```compile_fail,E0596
-//! # use pcp_pmda::view::memory::Array;
-//! fn borrowed(array: Array<'_, u32>) -> &mut u32 {
-//!     array.entries()[0].get_mut()
-//! }
-//! ```
 
-use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_void};
 use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -60,8 +53,8 @@ impl<T: Copy> Array<'_, T> {
     /// The view of `count` elements from `first` on; empty for NULL and for a negative count.
     ///
     /// # Safety
-    /// `first` is NULL or points to that many elements, which are valid until control goes back to
-    /// C, and for `'call` if the view is kept longer. Only this thread changes them meanwhile, and
+    /// `first` is NULL or points to that many elements, at any address, which are valid until control
+    /// goes back to C, and for `'call` if the view is kept longer. Only this thread changes them meanwhile, and
     /// our code does so through views alone.
     pub(crate) const unsafe fn new(first: *mut T, count: c_int) -> Self {
         Array {
@@ -107,29 +100,51 @@ impl<T: Copy> Array<'_, T> {
         self.len() <= SHORT
     }
 
-    /// The elements, good until control goes back to C.
+    /// Copies of the elements, each made when it is asked for. The iterator is good until control
+    /// goes back to C.
     #[inline(always)]
-    pub fn entries(&self) -> &[Cell<T>] {
-        // SAFETY: NULL, or `count` elements by the contract of `new`, which are valid until control
-        // goes back to C: the slice borrows the view, and a view that C may have overtaken is not
-        // used. No other thread changes the elements, by the same contract. On this thread they are
-        // read and written through cells alone, so a slice may exist while another one is written
-        // to. A cell has the layout of its content.
-        unsafe { slice(self.first.cast(), self.count) }
+    pub fn entries(self) -> impl ExactSizeIterator<Item = T> + Clone {
+        // SAFETY: an index of the range is less than the number of elements.
+        (0..self.len()).map(move |index| unsafe { self.read(index) })
     }
 
-    /// The elements of an array that nobody writes to.
+    /// A copy of an element.
     ///
     /// # Safety
-    /// Nobody writes to them while they are borrowed.
+    /// `index` is less than [`Array::len`].
+    #[inline(always)]
+    unsafe fn read(self, index: usize) -> T {
+        // SAFETY: one of `count` elements, as the caller promises. By the contract of `new` it is
+        // valid until control goes back to C (a view that C may have overtaken is not used), and no
+        // other thread changes it. It may be at any address.
+        unsafe { self.first.add(index).read_unaligned() }
+    }
+
+    /// Stores an element.
+    ///
+    /// # Panics
+    /// When the index is not in the array.
+    pub fn put(self, index: usize, element: T) {
+        assert!(index < self.len(), "element {index} of {}", self.len());
+        // SAFETY: one of `count` elements, as was asserted, and valid as for `read`.
+        unsafe { self.first.add(index).write_unaligned(element) };
+    }
+
+    /// The elements of an array in a block from malloc.
+    ///
+    /// # Safety
+    /// The array is aligned for its type, and nobody writes to it while the elements are borrowed.
     pub(super) unsafe fn elements(&self) -> &[T] {
-        // SAFETY: NULL, or `count` valid elements by the contract of `new`, which stay as they are.
+        // SAFETY: NULL, or `count` valid elements by the contract of `new`, which are aligned and
+        // stay as they are, as the caller promises.
         unsafe { slice(self.first, self.count) }
     }
 
     /// The element at an index, or `None` beyond the end.
+    #[inline(always)]
     pub fn get(self, index: usize) -> Option<T> {
-        self.entries().get(index).map(Cell::get)
+        // SAFETY: the index is less than the number of elements.
+        (index < self.len()).then(|| unsafe { self.read(index) })
     }
 
     /// The element at an index of the array.
@@ -138,7 +153,9 @@ impl<T: Copy> Array<'_, T> {
     /// When the index is not in the array.
     #[inline(always)]
     pub fn at(self, index: usize) -> T {
-        self.entries()[index].get()
+        assert!(index < self.len(), "element {index} of {}", self.len());
+        // SAFETY: the index is less than the number of elements, as was asserted.
+        unsafe { self.read(index) }
     }
 }
 

@@ -4,7 +4,6 @@
 //! A view of a table is its address and length at one moment. Agents exchange, move and rewrite
 //! their tables in callbacks, so a view is made anew after each call into C.
 
-use std::cell::Cell;
 use std::ffi::{CStr, c_int};
 use std::marker::PhantomData;
 use std::mem::offset_of;
@@ -100,11 +99,7 @@ impl<'call> MetricTable<'call> {
     /// The first entry with this identifier, searched for from the start.
     #[inline(always)]
     pub(crate) fn find(self, wanted: MetricId) -> Option<Metric<'call>> {
-        let mut entries = self.entries().iter();
-        let entry = entries.find(|entry| entry.get().m_desc.pmid == wanted.0)?;
-        // SAFETY: an entry of the table, which is valid for `'call` by the contract of
-        // `Array::new`.
-        unsafe { Metric::new(entry.as_ptr()) }
+        self.entry(self.entries().position(|entry| entry.m_desc.pmid == wanted.0)?)
     }
 
     /// The entry at an index, or `None` behind the end.
@@ -261,7 +256,8 @@ const INCLUDE: c_int = 0;
 view! {
     /// The profile that an agent has received last. Agents may exchange it at any time.
     Profile of pmProfile, contract
-    "`pointer` is NULL, or a profile with the number of elements that it tells, and their lists."
+    "`pointer` is NULL, or a profile with the number of elements that it tells, and their lists, which are aligned for \
+     their numbers: they come from the library's decoder or libpcp's, in blocks from malloc."
     fields {
         /// The state of domains without an element.
         state: state as c_int;
@@ -304,9 +300,7 @@ pub(crate) struct ListKey {
 impl<'call> Profile<'call> {
     /// The element for a domain: the first one, if the profile has several.
     pub(crate) fn element(self, indom: InDom, forgotten: u32) -> Option<ProfileElement<'call>> {
-        let elements = self.elements();
-        let mut elements = elements.entries().iter().map(Cell::get);
-        let element = elements.find(|element| element.indom == indom.0)?;
+        let element = self.elements().entries().find(|element| element.indom == indom.0)?;
         Some(ProfileElement {
             element,
             key: ListKey {
@@ -358,9 +352,9 @@ impl ProfileElement<'_> {
     pub(crate) fn element(&self) -> Element<'_> {
         Element {
             include: self.includes(),
-            // SAFETY: the lists of the profile that this was copied from are valid by the contract
-            // of `Profile::new`. C changes them only while it runs: after a call into C the element
-            // is copied anew, so none is in use across one.
+            // SAFETY: the lists of the profile that this was copied from are valid and aligned by
+            // the contract of `Profile::new`. C changes them only while it runs: after a call into C
+            // the element is copied anew, so none is in use across one.
             exceptions: unsafe { slice(self.element.instances, self.element.instances_len) },
         }
     }

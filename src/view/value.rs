@@ -8,8 +8,8 @@ use std::ptr::{self, NonNull};
 use crate::sys::libpcp::SINCE_6_0;
 // The form of a value in a result: the value itself, or a pointer to its block.
 use crate::sys::libpcp::bindings::pmValue__bindgen_ty_1 as Stored;
-use crate::sys::slice;
 use crate::view::arg::view;
+use crate::view::memory::Array;
 use crate::view::types::{pmAtomValue, pmValue, pmValueBlock, pmValueSet, pmdaResult, timeval};
 use pmda_core::constants::{PM_VAL_DPTR, PM_VAL_INSITU, PM_VAL_SPTR, PMDA_FETCH_DYNAMIC};
 use pmda_core::error::{Error, Result};
@@ -246,11 +246,11 @@ view! {
 
 impl<'call> MethodResult<'call> {
     /// The value sets, good until control goes back to C.
-    fn sets(&self) -> &[Option<ValueSet<'call>>] {
+    fn sets(self) -> Array<'call, Option<ValueSet<'call>>> {
         // SAFETY: by the contract of `new` there are `numpmid` pointers at the end of the
         // structure, each NULL or to a valid set. An `Option<ValueSet>` is a pointer with NULL as
-        // `None`. C changes them only while it runs, and it does not while they are borrowed.
-        unsafe { slice((&raw const (*self.as_ptr()).vset).cast(), self.count()) }
+        // `None`. C changes them only while it runs.
+        unsafe { Array::new((&raw mut (*self.as_ptr()).vset).cast(), self.count()) }
     }
 
     /// Encodes a RESULT, the reply to a fetch (MAIN-20).
@@ -263,19 +263,19 @@ impl<'call> MethodResult<'call> {
         let time = self.stamp();
         let microseconds = if SINCE_6_0 { 0 } else { time.tv_usec as u32 };
         result.begin_at([time.tv_sec as u32, microseconds], sets.len())?;
-        for set in sets {
+        for set in sets.entries() {
             set.ok_or(Error::GENERIC)?.encode(result)?;
         }
         result.finish()
     }
 }
 
-impl ValueSet<'_> {
+impl<'call> ValueSet<'call> {
     /// The values, good until control goes back to C.
-    fn values(&self) -> &[pmValue] {
+    fn values(self) -> Array<'call, pmValue> {
         // SAFETY: by the contract of `new` there are `numval` values behind the head. C changes
-        // them only while it runs, and it does not while they are borrowed.
-        unsafe { slice((&raw const (*self.as_ptr()).vlist).cast(), self.count()) }
+        // them only while it runs.
+        unsafe { Array::new((&raw mut (*self.as_ptr()).vlist).cast(), self.count()) }
     }
 
     /// Encodes the set as a part of a RESULT.
@@ -285,7 +285,7 @@ impl ValueSet<'_> {
     fn encode(self, result: &mut ResultBuilder) -> Result<()> {
         let (format, list) = (self.format(), self.values());
         result.open(MetricId(self.pmid()), list.len())?;
-        for value in list {
+        for value in list.entries() {
             // Any other format is sent as values in place (WIRE-50).
             if [PM_VAL_DPTR, PM_VAL_SPTR].contains(&format) {
                 // SAFETY: with these formats the values are pointers, to valid blocks or NULL, by

@@ -42,6 +42,8 @@ call_all(const char *when)
     pmProfile profile;
     pmdaResult *fetched;
     pmValueSet set;
+    /* A host may have a value set at any address. */
+    static char odd[1 + sizeof(set)];
     pmdaResult store;
     pmDesc desc;
     pmInResult *instances;
@@ -57,8 +59,9 @@ call_all(const char *when)
     set.numval = 1;
     set.vlist[0].inst = PM_IN_NULL;
     set.vlist[0].value.lval = 7;
+    memcpy(odd + 1, &set, sizeof(set));
     store.numpmid = 1;
-    store.vset[0] = &set;
+    store.vset[0] = (pmValueSet *)(odd + 1);
 
     sts[n++] = interface.version.seven.profile(&profile, ext);
     sts[n++] = interface.version.seven.fetch(4, pmids, &fetched, ext);

@@ -36,16 +36,22 @@ fail(const char *what)
     exit(1);
 }
 
+/* The end of each name. */
+static const char *padding = "";
+#define SHORT	"-"
+#define MIDDLE	"-twenty-characters---"
+#define LONG	"-sixty-characters-------------------------------------------"
+
 /* Replaces all instances of the cache by those of a generation, and saves it. */
 static int
 save(long generation)
 {
-    char name[64];
+    char name[128];
     int i;
 
     pmdaCacheOp(indom, PMDA_CACHE_CULL);
     for (i = 0; i < INSTANCES; i++) {
-	snprintf(name, sizeof(name), "generation-%ld-instance-%d", generation, i);
+	snprintf(name, sizeof(name), "generation-%ld-instance-%d%s", generation, i, padding);
 	if (pmdaCacheStore(indom, PMDA_CACHE_ADD, name, NULL) < 0)
 	    fail("store");
     }
@@ -212,18 +218,27 @@ no_room(void)
 	_exit(5);
 }
 
+/* Drops root's rights, as agents do. */
+static void
+become_nobody(void)
+{
+    if (geteuid() == 0 && (setgid(NOBODY) != 0 || setuid(NOBODY) != 0))
+	_exit(6);
+}
+
 /* A file system that is full, in a name space of its own; status 77 where that is not allowed. */
 static void
 full_disk(void)
 {
     long before = generation_of_file();
-    char name[1200] = "";
+    char name[1200] = "", second[1200];
     int fd;
 
     if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) != 0 ||
-	mount("none", folder, "tmpfs", 0, "size=64k") != 0)
+	mount("none", folder, "tmpfs", 0, "size=64k,mode=755") != 0)
 	_exit(77);
     quiet();
+    padding = MIDDLE;
     if (save(1) != INSTANCES)
 	_exit(2);
     snprintf(name, sizeof(name), "%s/filler", folder);
@@ -231,20 +246,53 @@ full_disk(void)
     while (write(fd, name, sizeof(name)) > 0)
 	;
     close(fd);
-    if (save(2) != -ENOSPC || generation_of_file() != 1)
+    /* What is no longer than the old file is written in place. */
+    padding = SHORT;
+    if (save(2) != INSTANCES || generation_of_file() != 2)
 	_exit(3);
-    unlink(name);
-    if (pmdaCacheOp(indom, PMDA_CACHE_SYNC) != INSTANCES || generation_of_file() != 2)
+    padding = LONG;
+    if (save(3) != -ENOSPC || generation_of_file() != 2 || left_over() != 1)
 	_exit(4);
+    /* A file with two names is never replaced. */
+    snprintf(second, sizeof(second), "%s/second", folder);
+    if (link(file, second) != 0)
+	_exit(5);
+    if (save(4) != -ENOSPC || generation_of_file() != 2)
+	_exit(6);
+    unlink(name);
+    if (pmdaCacheOp(indom, PMDA_CACHE_SYNC) != INSTANCES || generation_of_file() != 4)
+	_exit(7);
     (void)before;
 }
 
-/* Drops root's rights, as agents do. */
+/* The same, of a user who may write to the file alone. */
 static void
-become_nobody(void)
+full_disk_in_place(void)
 {
-    if (geteuid() == 0 && (setgid(NOBODY) != 0 || setuid(NOBODY) != 0))
-	_exit(6);
+    char name[1200] = "";
+    int fd;
+
+    if (geteuid() != 0 || unshare(CLONE_NEWNS) != 0 || mount("none", "/", "none", MS_REC | MS_PRIVATE, NULL) != 0 ||
+	mount("none", folder, "tmpfs", 0, "size=64k,mode=755") != 0)
+	_exit(77);
+    quiet();
+    padding = MIDDLE;
+    if (save(1) != INSTANCES || chown(file, NOBODY, NOBODY) != 0)
+	_exit(2);
+    snprintf(name, sizeof(name), "%s/filler", folder);
+    fd = open(name, O_WRONLY | O_CREAT, 0600);
+    while (write(fd, name, sizeof(name)) > 0)
+	;
+    become_nobody();
+    padding = LONG;
+    if (save(2) != -ENOSPC || generation_of_file() != 1)
+	_exit(3);
+    padding = SHORT;
+    if (save(3) != INSTANCES || generation_of_file() != 3)
+	_exit(4);
+    padding = LONG;
+    if (ftruncate(fd, 0) != 0 || save(4) != INSTANCES || generation_of_file() != 4)
+	_exit(5);
 }
 
 static void
@@ -376,6 +424,7 @@ main(int argc, char **argv)
     kills(argc > 1 ? atoi(argv[1]) : 10);
     expect("a file that may not grow", in_child(no_room));
     expect("a full disk", in_child(full_disk));
+    expect("a full disk, in place", in_child(full_disk_in_place));
     chmod(folder, 0555);
     chmod(file, 0444);
     expect("a read-only directory", in_child(read_only_directory));

@@ -138,6 +138,13 @@ impl Program {
             .or_else(|| says("not below an emulator:").filter(|_| is_emulated()))
     }
 
+    /// Returns whether a comment says that the program runs on a debug build of ours, too, which
+    /// checks addresses.
+    #[must_use]
+    pub fn is_for_debug(&self) -> bool {
+        self.text.contains("also on a debug build")
+    }
+
     /// Returns whether a comment says that the C library does not have the defect here: as of PCP 7
     /// (`seven`), or on this architecture.
     #[must_use]

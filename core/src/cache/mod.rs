@@ -9,9 +9,8 @@
 //!
 //! This file finds instances, walks over them ([`WalkEntry`]), and has the operations on all of
 //! them. The other files store instances (`store`), list them (`id_list`), and read and write the
-//! cache's file (`load`, `persist`, `file`, `disk`).
+//! cache's file (`load`, `persist`, `file`).
 
-mod disk;
 mod dump;
 mod entry;
 mod file;

@@ -6,14 +6,15 @@ use std::cell::OnceCell;
 use std::fmt::Pointer;
 use std::io;
 
+use super::Cache;
 use super::entry::reserve;
 use super::file::{Decimal, FileHeader, LONGEST_LINE, OverLimitRecord, is_savable, write_header, write_record};
-use super::{Cache, disk};
 use crate::dir_entry::DirEntry;
 use crate::error::Result;
 use crate::ident::InDom;
 use crate::log::{Counted, Level, PathBytes, Whole};
 use crate::path::FilePath;
+use crate::save;
 
 /// The condition for writing a cache (CACHE-70).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,7 +38,7 @@ pub fn directory_below(variable: &[u8]) -> Result<FilePath> {
     let path = FilePath::new(&[variable], format_args!("/config/pmda"))?;
     // If this fails, opening the file fails and is reported.
     let _ = DirEntry::of(&path).and_then(|entry| entry.make_directory(0o755));
-    disk::sweep(&path);
+    save::sweep(&path);
     Ok(path)
 }
 
@@ -80,9 +81,13 @@ impl Snapshot {
     ///
     /// # Errors
     /// The system's error; `EEXIST` if the old file is to be kept and cannot be. The old file is
-    /// unchanged, unless it had to be written in place.
+    /// unchanged, but for the limits of [`save::write_over`].
     pub fn write(&self) -> io::Result<()> {
-        disk::write(&self.path, &self.text, self.keeps.then_some(&self.kept))
+        if self.keeps {
+            save::write_and_keep(&self.path, &self.text, &self.kept)
+        } else {
+            save::write(&self.path, &self.text)
+        }
     }
 }
 

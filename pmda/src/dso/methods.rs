@@ -179,14 +179,13 @@ pub(super) extern "C" fn store<A: Agent>(result: Option<&ResultHead>, ext: Given
     };
     let sets = ptr::from_ref(result).wrapping_byte_add(offset_of!(ResultHead, sets));
     // SAFETY: `count` pointers to value sets follow the head of a result.
-    let sets: &[*const ValueSet] = unsafe { items(sets.cast(), result.count) };
+    let sets = unsafe { copies::<*const ValueSet>(sets.cast(), result.count) };
     with::<A>(ext, |dso, client| {
         let mut store = ResultBuilder::new();
         store.begin_store(client.0, sets.len())?;
-        for set in sets {
-            // SAFETY: each pointer is one to a value set.
-            let Some(set) = (unsafe { set.as_ref() }) else { continue };
-            // SAFETY: a set has as many values as it says, in the format that it says.
+        for set in sets.filter(|set| !set.is_null()) {
+            // SAFETY: each pointer is one to a value set, which has as many values as it says, in
+            // the format that it says.
             unsafe { add_values(set, &mut store)? };
         }
         store.finish()?;
@@ -194,14 +193,19 @@ pub(super) extern "C" fn store<A: Agent>(result: Option<&ResultHead>, ext: Given
     })
 }
 
-/// Adds a set to a store.
+/// Adds a set to a store. The set, its values and their blocks may be at any address: a host may have
+/// them as they came, one behind the other.
 ///
 /// # Safety
-/// The set has `numval` values in the format `valfmt`.
-unsafe fn add_values(set: &ValueSet, store: &mut ResultBuilder) -> Result<()> {
-    let values = ptr::from_ref(set).wrapping_byte_add(offset_of!(ValueSet, values));
-    // SAFETY: `numval` values follow the head of a set, says the caller.
-    let values: &[Value] = unsafe { items(values.cast(), set.numval) };
+/// `set` points to a value set with `numval` values in the format `valfmt`.
+unsafe fn add_values(set: *const ValueSet, store: &mut ResultBuilder) -> Result<()> {
+    let values = set.wrapping_byte_add(offset_of!(ValueSet, values));
+    // SAFETY: a set, says the caller, with `numval` values after its head.
+    let (set, values) = unsafe {
+        let set = set.read_unaligned();
+        let values = copies::<Value>(values.cast(), set.numval);
+        (set, values)
+    };
     store.open(MetricId(set.pmid), values.len())?;
     for value in values {
         match set.valfmt {
@@ -209,7 +213,7 @@ unsafe fn add_values(set: &ValueSet, store: &mut ResultBuilder) -> Result<()> {
             PM_VAL_INSITU => store.word(value.inst, unsafe { value.value.lval } as u32)?,
             PM_VAL_DPTR | PM_VAL_SPTR => {
                 // SAFETY: these formats have blocks, whose first word holds type and length.
-                let (start, header) = unsafe { (value.value.pval, value.value.pval.read()) };
+                let (start, header) = unsafe { (value.value.pval, value.value.pval.read_unaligned()) };
                 let length = block::length(header).max(block::HEADER);
                 // SAFETY: the length counts from the first word.
                 let block = unsafe { slice::from_raw_parts(start.cast::<u8>(), length) };
@@ -397,7 +401,19 @@ fn collect<T>(items: impl Iterator<Item = Result<T>>) -> Result<Vec<T>> {
     Ok(list)
 }
 
-/// The items of an array of C: none if it is NULL or its length is not positive.
+/// Copies of the items of an array of C, which may be at any address: none if it is NULL or its
+/// length is not positive.
+///
+/// # Safety
+/// `start` is NULL or the start of `length` items, which stay for as long as the iterator is used.
+unsafe fn copies<T: Copy>(start: *const T, length: c_int) -> impl ExactSizeIterator<Item = T> {
+    let length = if start.is_null() { 0 } else { length.max(0) as usize };
+    // SAFETY: an index below `length`, and as many items, says the caller.
+    (0..length).map(move |index| unsafe { start.add(index).read_unaligned() })
+}
+
+/// The items of an array of C that the host has aligned for them, in memory of malloc's or in a
+/// variable: none if it is NULL or its length is not positive.
 ///
 /// # Safety
 /// `start` is NULL or the start of `length` items, which nobody changes for as long as `'a`.

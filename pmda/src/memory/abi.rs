@@ -13,6 +13,7 @@ pub(crate) struct ResultHead {
 
 /// `pmValueSet`, without the values that follow it.
 #[repr(C)]
+#[derive(Clone, Copy)]
 pub(crate) struct ValueSet {
     pub(crate) pmid: c_uint,
     pub(crate) numval: c_int,

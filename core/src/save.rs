@@ -1,16 +1,30 @@
-//! Replaces a file so that a crash or a full disk leaves the old content or the new one, never half
-//! of either (DEF-1). The new file has the old one's owner, mode and extended attributes (access
+//! Replaces the content of a file so that a full disk leaves the old content or the new one, never
+//! half of either (DEF-1). The new file has the old one's owner, mode and extended attributes (access
 //! control lists and labels among them).
 //!
-//! The content is written to a temporary file in the same directory, which is then renamed. A file
-//! that cannot be replaced in this way is written in place.
+//! The content is written to a temporary file in the same directory, which is then renamed; so a
+//! process that is killed leaves one of both as well. A file that cannot be replaced in this way is
+//! written in place, its new end first ([`write_over`]).
+//!
+//! [`write`] is for any file of a product: the caches use it, and an agent that keeps a file of its
+//! own calls
+//!
+//! ```
+//! # fn kept(path: &std::path::Path, content: &[u8]) -> std::io::Result<()> {
+//! pmda_core::save::write(&path.try_into()?, content)
+//! # }
+//! ```
+//!
+//! and has the old content or the new one afterwards. `Ok` is the new one. With an error the old one
+//! stays, and the next call tries again. An agent that adds to a file, or holds it open, uses
+//! [`write_over`] alone.
 
 use std::cell::OnceCell;
 use std::ffi::CStr;
 use std::fs::{File, Permissions};
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::BorrowedFd;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, fchown};
+use std::os::unix::fs::{FileExt, PermissionsExt, fchown};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::{
@@ -27,58 +41,89 @@ use crate::path::FilePath;
 /// seconds.
 const ABANDONED: Duration = Duration::from_secs(600);
 
-/// Replaces the content of the file at `path`, or makes a new file.
+/// Replaces the content of the file at `path`, or makes a new file. A symbolic link stays, and the
+/// file that it leads to is replaced.
 ///
 /// An existing file keeps mode, owner and attributes. It is written in place where it cannot be
 /// replaced (CACHE-75): when it has several names, is no regular file, is mounted, belongs to a
-/// user to whom we cannot give a file, or has attributes that cannot be copied, or when we may not
-/// write to its directory.
+/// user to whom we cannot give a file, or has attributes that cannot be copied; when we may not
+/// write to its directory, or a sandbox refuses to rename; and when the disk has no room for a
+/// second file.
 ///
 /// Nothing is flushed to the disk, since agents save in the middle of fetches. After a crash of the
-/// process the old or the new file exists; after a crash of the system it depends on the file
-/// system.
+/// process the old or the new file exists, unless it was being written in place; after a crash of
+/// the system it depends on the file system.
 ///
 /// # Errors
-/// The system's error. The old file is unchanged, unless it had to be written in place.
+/// The system's error. The old content is unchanged, but for the limits of [`write_over`].
+pub fn write(path: &FilePath, content: &[u8]) -> io::Result<()> {
+    replace(path, content, None)
+}
+
+/// Replaces a file as [`write`] does. The old file gets another name, which is stored in `kept`.
 ///
-/// With `kept` the old file gets another name, which is stored in `kept`. A file that would have to
-/// be written in place is `EEXIST` then.
-pub(super) fn write(path: &FilePath, content: &[u8], kept: Option<&OnceCell<FilePath>>) -> io::Result<()> {
-    // The file that a symbolic link leads to is replaced, not the link.
+/// # Errors
+/// As [`write`]; `EEXIST` where the file would have to be written in place.
+pub fn write_and_keep(path: &FilePath, content: &[u8], kept: &OnceCell<FilePath>) -> io::Result<()> {
+    replace(path, content, Some(kept))
+}
+
+/// The body of [`write`] and [`write_and_keep`].
+fn replace(path: &FilePath, content: &[u8], kept: Option<&OnceCell<FilePath>>) -> io::Result<()> {
     let (target, old) = DirEntry::target_status(path)?;
-    let in_place = || match kept {
-        Some(_) => Err(Errno::EXIST.into()),
-        None => in_place(&target, content),
+    let is_replaceable = match &old {
+        None => true,
+        Some(old) => is_replaceable(&target, old)?,
     };
-    let replaced = match &old {
+    let why = if is_replaceable {
+        match beside(&target, old.as_ref(), content, kept) {
+            Ok(true) => return Ok(()),
+            Ok(false) => None,
+            Err(error) => Some(error),
+        }
+    } else {
+        None
+    };
+    // A refusal does not say whether the file may be written in place.
+    let why = why.filter(|why| !is_refusal(why));
+    match why {
+        // A new file has no room of its own that could be written over. And on a disk that fails,
+        // an old file that can still be read is left alone.
+        Some(why) if old.is_none() || kept.is_some() || Errno::from_io_error(&why) == Some(Errno::IO) => Err(why),
+        None if kept.is_some() => Err(Errno::EXIST.into()),
+        why => in_place(&target, content, old.is_none()).map_err(|error| why.unwrap_or(error)),
+    }
+}
+
+/// Writes a temporary file, and renames it. Returns `false`, and leaves all as it was, if the new
+/// file cannot have what the old one has.
+///
+/// # Errors
+/// The system's error; all is as it was, unless the old file has got another name already.
+fn beside(
+    target: &DirEntry,
+    old: Option<&Status>,
+    content: &[u8],
+    kept: Option<&OnceCell<FilePath>>,
+) -> io::Result<bool> {
+    let replaced = match old {
         None => None,
-        Some(old) if is_replaceable(&target, old)? => Some(target.file_of(old, OFlags::WRONLY, 0)?),
-        Some(_) => return in_place(),
+        Some(old) => Some(target.file_of(old, OFlags::WRONLY, 0)?),
     };
-    let (temporary, mut file) = match create_beside(&target, replaced.is_some()) {
-        Ok(entry) => entry,
-        // Only where we may not write to the directory. On a full disk, writing in place would lose
-        // the old content.
-        Err(error) if is_refusal(&error) => return in_place(),
-        Err(error) => return Err(error),
-    };
+    let (temporary, mut file) = create_beside(target, replaced.is_some())?;
     let to_keep = kept.filter(|_| replaced.is_some());
     let is_alike = replaced.is_none_or(|(replaced, status)| take_after(&file, &replaced, &status));
     let result = match is_alike.then(|| file.write_all(content)) {
-        Some(Ok(())) => keep(&target, to_keep).and_then(|()| temporary.rename(&target).map(|()| true)),
+        Some(Ok(())) => keep(target, to_keep).and_then(|()| temporary.rename(target).map(|()| true)),
         Some(Err(error)) => Err(error),
         None => Ok(false),
     };
-    if matches!(result, Ok(true)) {
-        return Ok(());
+    if !matches!(result, Ok(true)) {
+        // Before anything is written in place: that may need the room.
+        drop(file);
+        let _ = temporary.unlink();
     }
-    let _ = temporary.unlink();
-    match result {
-        // Refused: the file is mounted, or belongs to another user in a directory with the sticky
-        // bit.
-        Err(error) if !is_refusal(&error) => Err(error),
-        _ => in_place(),
-    }
+    result
 }
 
 /// Returns whether a file can be replaced: a regular file whose names all show the new content
@@ -105,12 +150,22 @@ fn keep(target: &DirEntry, kept: Option<&OnceCell<FilePath>>) -> io::Result<()> 
     Ok(())
 }
 
-/// Returns whether an error means that the system does not let us replace a file. Writing to it may
-/// be allowed all the same. By the number: which `ErrorKind` it becomes depends on Rust's version.
+/// Returns whether an error means that the system does not let us replace a file: by its rules, or
+/// since a sandbox refuses the system call. Writing to the file may be allowed all the same. By the
+/// number: which `ErrorKind` it becomes depends on Rust's version.
 fn is_refusal(error: &io::Error) -> bool {
     matches!(
         Errno::from_io_error(error),
-        Some(Errno::ACCESS | Errno::PERM | Errno::ROFS | Errno::BUSY | Errno::XDEV | Errno::OPNOTSUPP)
+        Some(
+            Errno::ACCESS
+                | Errno::PERM
+                | Errno::ROFS
+                | Errno::BUSY
+                | Errno::XDEV
+                | Errno::OPNOTSUPP
+                | Errno::NOSYS
+                | Errno::INVAL
+        )
     )
 }
 
@@ -148,7 +203,7 @@ fn create_beside(target: &DirEntry, old: bool) -> io::Result<(DirEntry<BorrowedF
 
 /// Removes the temporary files that killed agents have left in a directory. A file that cannot be
 /// removed stays; nothing is reported.
-pub(super) fn sweep(directory: &FilePath) {
+pub(crate) fn sweep(directory: &FilePath) {
     let opened = DirEntry::target(directory).and_then(|it| it.open(OFlags::RDONLY | OFlags::DIRECTORY, 0));
     let Ok(directory) = opened else {
         return;
@@ -189,15 +244,43 @@ fn take_after(new: &File, replaced: &File, old: &Status) -> bool {
     new.set_permissions(mode).is_ok() && same_attributes(replaced, new)
 }
 
-/// Writes over the file itself, unless another user may have put it here by one more name.
-fn in_place(target: &DirEntry, content: &[u8]) -> io::Result<()> {
-    let mut file = target.file(OFlags::WRONLY | OFlags::CREATE, 0o666)?;
-    if file.metadata()?.nlink() > 1 && target.is_exposed()? {
+/// Writes over the file itself, unless another user may have put it here by one more name. A new
+/// file that cannot be written is removed.
+fn in_place(target: &DirEntry, content: &[u8], is_new: bool) -> io::Result<()> {
+    let file = target.file(OFlags::WRONLY | OFlags::CREATE, 0o666)?;
+    if fstat(&file)?.st_nlink > 1 && target.is_exposed()? {
         return Err(Errno::ACCESS.into());
     }
-    // Not before: it is only now known to be a file that may be written to.
-    file.set_len(0)?;
-    file.write_all(content)
+    let written = write_over(&file, content);
+    if written.is_err() && is_new {
+        let _ = target.unlink();
+    }
+    written
+}
+
+/// Replaces the content of an open file in place: first what lies beyond the old end, which alone
+/// needs room on the disk, or the last byte, which alone may be beyond a limit of the size; then the
+/// rest. So the old content stays on a full disk, beyond a quota and beyond such a limit.
+///
+/// It does not stay, whole, where the process is killed in between, where the disk itself fails, and
+/// on a full file system that writes each block to a new place (btrfs, ZFS).
+///
+/// # Errors
+/// The system's error.
+pub fn write_over(file: &File, content: &[u8]) -> io::Result<()> {
+    let old = u64::try_from(fstat(file)?.st_size).unwrap_or(0);
+    let most = content.len().saturating_sub(1);
+    let split = usize::try_from(old).map_or(most, |old| old.min(most));
+    let (start, end) = content.split_at(split);
+    if let Err(error) = file.write_all_at(end, split as u64) {
+        let _ = file.set_len(old);
+        return Err(error);
+    }
+    file.write_all_at(start, 0)?;
+    if old > content.len() as u64 {
+        file.set_len(content.len() as u64)?;
+    }
+    Ok(())
 }
 
 /// Returns whether two files have the same extended attributes with the same values. An attribute
@@ -248,8 +331,9 @@ mod tests {
     use super::*;
     use crate::cache::CacheFile;
     use crate::testing;
-    use rustix::fs::{CWD, Mode, XattrFlags, fsetxattr, mknodat};
+    use rustix::fs::{CWD, MemfdFlags, Mode, SealFlags, XattrFlags, fcntl_add_seals, fsetxattr, memfd_create, mknodat};
     use std::fs;
+    use std::os::unix::fs::MetadataExt;
     use std::os::unix::fs::{chown, symlink};
     use std::path::Path;
 
@@ -258,7 +342,7 @@ mod tests {
     }
 
     fn write(path: &Path, content: &[u8]) -> io::Result<()> {
-        super::write(&file_path(path), content, None)
+        super::write(&file_path(path), content)
     }
 
     /// Gives a file an attribute that a new file does not have. Returns false on a file system
@@ -401,7 +485,10 @@ mod tests {
         assert_eq!(fs::read(path("theirs/hard")).expect("ours"), b"x");
         fs::hard_link(path("safe/victim"), path("theirs/other")).expect("ours");
         let entry = DirEntry::at(&path("theirs/other")).expect("there");
-        assert_eq!(in_place(&entry, b"x").expect_err("refused").raw_os_error(), Some(13));
+        assert_eq!(
+            in_place(&entry, b"x", false).expect_err("refused").raw_os_error(),
+            Some(13)
+        );
         for name in ["theirs/hard", "theirs/other"] {
             fs::remove_file(path(name)).expect("ours");
         }
@@ -463,8 +550,8 @@ mod tests {
         assert_eq!(fs::read(&file).expect("there"), b"in place");
     }
 
-    /// A file that the system does not let us replace is written in place; a full disk, for one, is
-    /// an error (DEF-1).
+    /// The errors by which the system says that a file may not be replaced: for a new file they do
+    /// not end a save (DEF-1).
     #[test]
     fn refusals() {
         let refused = |errno: Errno| is_refusal(&io::Error::from(errno));
@@ -475,6 +562,8 @@ mod tests {
             Errno::BUSY,
             Errno::XDEV,
             Errno::OPNOTSUPP,
+            Errno::NOSYS,
+            Errno::INVAL,
         ] {
             assert!(refused(errno), "{errno:?}");
         }
@@ -487,6 +576,40 @@ mod tests {
             Errno::MFILE,
         ] {
             assert!(!refused(errno), "{errno:?}");
+        }
+    }
+
+    /// A file that is written in place has the new content and its length, whichever is longer; and
+    /// the old one where it may not grow (DEF-1). A seal of memory stands for a full disk.
+    #[test]
+    fn written_over() {
+        let lengths = [0, 1, 2, 5000, 20_000];
+        for (old, new) in lengths
+            .iter()
+            .flat_map(|old| lengths.map(|new| (vec![b'o'; *old], vec![b'n'; new])))
+        {
+            let file: File = memfd_create(c"file", MemfdFlags::ALLOW_SEALING).expect("memory").into();
+            file.write_all_at(&old, 0).expect("memory");
+            fcntl_add_seals(&file, SealFlags::GROW).expect("allowed");
+            let content = |length: usize| {
+                let mut content = vec![0; length + 1];
+                let length = file.read_at(&mut content, 0).expect("memory");
+                content.truncate(length);
+                content
+            };
+            if new.len() > old.len() {
+                assert!(write_over(&file, &new).is_err());
+                assert_eq!(content(new.len()), old, "{} of {}", new.len(), old.len());
+            } else {
+                write_over(&file, &new).expect("no longer than before");
+                assert_eq!(content(old.len()), new, "{} of {}", new.len(), old.len());
+            }
+            let file = tempfile::tempfile().expect("a file");
+            file.write_all_at(&old, 0).expect("a disk");
+            write_over(&file, &new).expect("a disk");
+            let mut content = vec![0; old.len().max(new.len()) + 1];
+            assert_eq!(file.read_at(&mut content, 0).expect("a disk"), new.len());
+            assert_eq!(&content[..new.len()], new);
         }
     }
 
@@ -506,11 +629,13 @@ mod tests {
         symlink("/dev/full", &full).expect("a link");
         assert_eq!(errno(&full), Some(22));
         assert_eq!(names(directory.path()), ["full", "pipe"]);
-        // The temporary file's name would be too long: the old file is unchanged.
+        // The temporary file's name would be too long: a new file is an error, an old one is written
+        // in place.
         let long = directory.path().join("1".repeat(250));
-        fs::write(&long, b"old").expect("ours");
         assert_eq!(errno(&long), Some(36));
-        assert_eq!(fs::read(&long).expect("there"), b"old");
+        fs::write(&long, b"old").expect("ours");
+        write(&long, b"new").expect("in place");
+        assert_eq!(fs::read(&long).expect("there"), b"new");
     }
 
     /// Files have the same attributes when both have the same names with the same values
