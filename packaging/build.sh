@@ -2,7 +2,8 @@
 # build.sh [CARGO-OPTION…]: the release build of the shared and the static library, and of the program behind `pcp-pmda-rust compare`. The
 # libraries are built alone: with the Rust library beside them, which the tests use, cargo does not optimise the crates as one. Writes the
 # directory of the libraries into target/built: only cargo knows it for sure (CARGO_TARGET_DIR, CARGO_BUILD_TARGET, its configuration), and
-# root, who runs `make install`, may have no cargo.
+# root, who runs `make install`, may have no cargo. CRATE_TYPES=staticlib leaves out the shared library. In the sources of the library alone
+# (library.sh) there is no such program.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -14,9 +15,9 @@ if ! command -v "${CARGO:-cargo}" >/dev/null || [ -z "$rust" ] || [ "$(printf '%
         "on Debian 13 apt-get install cargo rustc" >&2
     exit 1
 fi
-messages=$(packaging/cargo.sh rustc --release --package pcp-pmda --lib --crate-type cdylib,staticlib --message-format=json-render-diagnostics "$@")
-library=$(grep -o '"[^"]*/libpcp_pmda\.so"' <<<"$messages" | tail -n 1 | tr -d '"')
-packaging/cargo.sh build --release --package pcp-pmda-rust-compare "$@"
+messages=$(packaging/cargo.sh rustc --release --package pcp-pmda --lib --crate-type "${CRATE_TYPES:-cdylib,staticlib}" --message-format=json-render-diagnostics "$@")
+library=$(grep -o '"[^"]*/libpcp_pmda\.a"' <<<"$messages" | tail -n 1 | tr -d '"')
+[ ! -d tools/compare ] || packaging/cargo.sh build --release --package pcp-pmda-rust-compare "$@"
 # In one step: tests that run beside each other build and read.
 mkdir -p target
 dirname "$library" >target/built.$$

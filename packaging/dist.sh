@@ -81,8 +81,9 @@ if [ ! -d vendor ]; then
     for crate in "$out"/vendor/*; do
         grep -qxF "${crate##*/}" <<<"$needed" || stub "$crate"
     done
-    # Compiled code, all for other systems: nobody can build it from these sources, and nothing here needs it.
-    find "$out/vendor" -type f -regex '.*[.]\(a\|dll\|exe\|lib\|o\|obj\|so\|wasm\)' -printf '%P\n' | while read -r file; do
+    # Compiled code, all for other systems: nobody can build it from these sources, and nothing here needs it. And the first forms of Cargo.toml,
+    # which dh_clean deletes as leftovers of a patch; cargo would miss them.
+    find "$out/vendor" -type f -regex '.*[.]\(a\|dll\|exe\|lib\|o\|obj\|orig\|so\|wasm\)' -printf '%P\n' | while read -r file; do
         rm "$out/vendor/$file"
         sed -i "s#\"${file#*/}\":\"[0-9a-f]*\",\\?##; s#,}#}#" "$out/vendor/${file%%/*}/.cargo-checksum.json"
     done

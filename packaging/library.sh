@@ -20,7 +20,7 @@ mkdir -p "$tree" "$out/dist"
 files() {
     cargo package --quiet --list --allow-dirty --package pcp-pmda | sed '/^Cargo\.toml\.orig$/d; /^\.cargo_vcs_info\.json$/d'
     cargo package --quiet --list --allow-dirty --package pmda-core | sed '/^Cargo\.\(toml\.orig\|lock\)$/d; /^\.cargo_vcs_info\.json$/d; s:^:core/:'
-    printf '%s\n' clippy.toml docs/OPERATING.md docs/UPSTREAM.md packaging/{cargo.sh,dist.sh,vendored.toml} packaging/pcp-tree/*
+    printf '%s\n' clippy.toml docs/OPERATING.md docs/UPSTREAM.md packaging/{build.sh,cargo.sh,dist.sh,vendored.toml} packaging/pcp-tree/*
 }
 files | sort -u | tar --create --files-from=- | tar --extract -C "$tree"
 # without SECTION…: a manifest without these sections.
@@ -32,6 +32,8 @@ without() {
 without '[dev-dependencies]' '[profile.dev' <Cargo.toml | sed 's/^members = .*/members = ["core"]/; /^exclude = /d; /^# So that .cargo test/d; /^default-members = /d' >"$tree/Cargo.toml"
 without '[dev-dependencies]' <core/Cargo.toml >"$tree/core/Cargo.toml"
 cp Cargo.lock "$tree/"
+# In somebody's repository, whose .gitignore may have names of our files (PCP's has `debug`): git takes all of them. What is built stays out.
+printf '%s\n' '!*' '/target/' >"$tree/.gitignore"
 cd "$tree"
 cargo metadata --format-version 1 --no-default-features >/dev/null
 # Nothing is newer than what was tested.
