@@ -5,10 +5,14 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, Metadata};
+use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use pmda_core::dir_entry::DirEntry;
+
+use crate::exposition::Excerpt;
 use crate::limits;
 
 /// The bit of a file's mode by which its owner may execute it (`S_IXUSR`).
@@ -85,6 +89,8 @@ pub struct Folder {
     was_read: bool,
     /// Folders that cannot be read now, each of which the log has named.
     unreadable: HashSet<PathBuf>,
+    /// Files that begin as scripts do, and that their owner may not execute.
+    idle_scripts: Vec<PathBuf>,
 }
 
 impl Folder {
@@ -101,7 +107,24 @@ impl Folder {
             read_at: Duration::ZERO,
             was_read: false,
             unreadable: HashSet::new(),
+            idle_scripts: Vec::new(),
         }
+    }
+
+    /// Names the files that begin as scripts do, and are no sources, as their owner may not execute
+    /// them; `None` without any.
+    #[must_use]
+    pub fn idle_scripts_in_words(&self) -> Option<String> {
+        let (first, others) = self.idle_scripts.split_first()?;
+        let path = Excerpt(&first.to_string_lossy()).to_string();
+        let others = match others.len() {
+            0 => String::new(),
+            1 => ", and 1 more".to_owned(),
+            more => format!(", and {more} more"),
+        };
+        Some(format!(
+            "no source, as its owner may not execute it (chmod u+x {path}): {path}{others}"
+        ))
     }
 
     /// The sources, if a folder has changed since the last call, or a file if `with_files`.
@@ -111,6 +134,7 @@ impl Folder {
         }
         let before = (std::mem::take(&mut self.folders), std::mem::take(&mut self.files));
         self.read_at = now();
+        self.idle_scripts.clear();
         let start = Instant::now();
         let mut files = Vec::new();
         let path = self.path.clone();
@@ -175,7 +199,7 @@ impl Folder {
     }
 
     /// The source that a file names. `None`, and a line in the log, if it names none.
-    fn source(&self, path: PathBuf, root: &str) -> Option<SourceFile> {
+    fn source(&mut self, path: PathBuf, root: &str) -> Option<SourceFile> {
         let metadata = fs::metadata(&path).ok().filter(Metadata::is_file)?;
         let kind = if metadata.mode() & EXECUTABLE != 0 {
             Kind::Script
@@ -186,6 +210,9 @@ impl Folder {
                 "ignored config file '{}', doesn't end in '.url' and not executable.",
                 path.display()
             );
+            if is_script(&path) {
+                self.idle_scripts.push(path);
+            }
             return None;
         };
         let relative = path.with_extension("");
@@ -208,6 +235,13 @@ impl Folder {
         }
         Some(SourceFile { path, name, kind })
     }
+}
+
+/// Returns whether a file begins as scripts do.
+fn is_script(path: &Path) -> bool {
+    let mut begin = [0; 2];
+    let file = DirEntry::target_at(path).and_then(|entry| entry.read());
+    file.is_ok_and(|mut file| file.read_exact(&mut begin).is_ok()) && begin == *b"#!"
 }
 
 /// Returns true if a name can be part of the names of metrics: parts between dots, each a letter
@@ -252,11 +286,19 @@ mod tests {
         }
         script("group/loadavg.sh");
         script("group/plain");
+        fs::write(at("idle.sh"), "#! /bin/sh\n").expect("written");
+        nix::unistd::mkfifo(&at("pipe.sh"), nix::sys::stat::Mode::S_IRWXU).expect("made");
         symlink("/nowhere", at("broken.url")).expect("made");
         symlink("b.url", at("link.url")).expect("made");
         symlink("group", at("again")).expect("made");
         let mut folder = Folder::new(&directory.path().join("."), true);
         let files = folder.changed(false, "openmetrics").expect("it is read the first time");
+        let words = folder.idle_scripts_in_words().expect("one is there");
+        assert!(
+            words.starts_with("no source, as its owner may not execute it (chmod u+x /"),
+            "{words}"
+        );
+        assert!(words.ends_with("/idle.sh"), "{words}");
         let expected = [
             ("a.b", Kind::Url),
             ("b", Kind::Url),

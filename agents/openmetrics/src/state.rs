@@ -14,7 +14,7 @@ use pmda::prelude::*;
 use crate::cache::{Files, Table};
 use crate::fetch::{Aside, Fetcher, Memory};
 use crate::generation::Generation;
-use crate::model::{Row, Source, Status};
+use crate::model::{NO_STATUS, Row, Source, Status};
 use crate::sources::{Folder, SourceFile};
 use crate::{limits, options};
 
@@ -208,6 +208,15 @@ impl OpenMetrics {
         }
         self.share_names();
         self.show_sources();
+        self.show_control();
+    }
+
+    /// Shows in the status of all sources together what concerns none of them.
+    fn show_control(&mut self) {
+        let words = self.folder.idle_scripts_in_words();
+        if let Some(sums) = self.status(0) {
+            sums.status = words.unwrap_or_else(|| NO_STATUS.to_owned());
+        }
     }
 
     /// Tells each source which others have names below its own: what is below a source's file is that

@@ -1,6 +1,7 @@
 //! TLS by the host's OpenSSL: its certificates, its policy, its FIPS mode (OM-98).
 
 use std::fmt;
+use std::fs::{self, File};
 use std::os::fd::AsRawFd;
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
@@ -245,15 +246,57 @@ fn load_authorities(context: &mut SslContextBuilder, path: &Path) -> Result<(), 
         if entry.is_exposed().map_err(said)? {
             return Err("other users than root may write to the folder".to_owned());
         }
-        return context.load_verify_locations(None, Some(path)).map_err(none);
+        return load_folder(context, path);
     }
     let file = DirEntry::target_at(path).and_then(|entry| entry.read()).map_err(said)?;
     if file.metadata().map_err(said)?.len() > limits::BUNDLE {
         return Err(format!("it has more than {} bytes", limits::BUNDLE));
     }
+    load_file(context, &file).map_err(none)
+}
+
+/// Trusts the certificates of an open file.
+fn load_file(context: &mut SslContextBuilder, file: &File) -> Result<(), ErrorStack> {
     // The very file that was opened, by OpenSSL's own reader, which knows more than one form.
     let opened = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    context.load_verify_locations(Some(&opened), None).map_err(none)
+    context.load_verify_locations(Some(&opened), None)
+}
+
+/// Trusts the certificates of a folder: those of its files, and those that OpenSSL looks up by name
+/// when it wants them (`openssl rehash`).
+fn load_folder(context: &mut SslContextBuilder, folder: &Path) -> Result<(), String> {
+    let said = |error: std::io::Error| error.to_string();
+    let (mut has_certificate, mut left) = (false, limits::BUNDLE);
+    for entry in fs::read_dir(folder).map_err(said)?.flatten() {
+        if is_hash(&entry.file_name().to_string_lossy()) {
+            has_certificate = true;
+            continue;
+        }
+        // What else is there, such as a key or a folder, has no certificate.
+        let Ok(file) = DirEntry::target_at(&entry.path()).and_then(|entry| entry.read()) else {
+            continue;
+        };
+        let length = file.metadata().map_err(said)?.len();
+        let more = || format!("its files have more than {} bytes", limits::BUNDLE);
+        left = left.checked_sub(length).ok_or_else(more)?;
+        has_certificate |= load_file(context, &file).is_ok();
+    }
+    if !has_certificate {
+        return Err("no file there has a certificate in PEM".to_owned());
+    }
+    let by_name = context.load_verify_locations(None, Some(folder));
+    by_name.map_err(|error| reasons(&error))
+}
+
+/// Returns whether this is a name of `openssl rehash`: eight digits of a hash, a dot and a number.
+fn is_hash(name: &str) -> bool {
+    let parts = name.split_once('.');
+    parts.is_some_and(|(hash, number)| {
+        hash.len() == 8
+            && hash.bytes().all(|digit| digit.is_ascii_hexdigit())
+            && !number.is_empty()
+            && number.bytes().all(|digit| digit.is_ascii_digit())
+    })
 }
 
 /// Shows a server the certificate of the source, if it has one.
@@ -389,7 +432,7 @@ mod tests {
         assert_eq!(check_system_file(&pipe), Err(expected));
         let file = directory.path().join("file");
         assert_eq!(check_system_file(&file), Ok(()));
-        std::fs::write(&file, "").expect("written");
+        fs::write(&file, "").expect("written");
         assert_eq!(check_system_file(&file), Ok(()));
     }
 }

@@ -278,10 +278,10 @@ impl Config {
         (&self.metadata, self.has_types_of_document) == (&other.metadata, other.has_types_of_document)
     }
 
-    /// Returns whether there is a filter of labels.
+    /// Returns whether a filter takes one of these labels out of the names of instances.
     #[must_use]
-    pub fn filters_labels(&self) -> bool {
-        !self.labels.is_empty()
+    pub fn takes_label<N: AsRef<str>>(&self, mut names: impl Iterator<Item = N>) -> bool {
+        !self.labels.is_empty() && names.any(|name| self.label(name.as_ref()) != Action::Include)
     }
 
     /// The effect of the filters on a label.

@@ -90,6 +90,8 @@ fn filters() {
     assert_eq!(config.label("option"), Action::Optional);
     assert_eq!(config.label("drop"), Action::Include);
     assert_eq!(good("u").label("a"), Action::Include);
+    let takes = |names: &[&str]| config.takes_label(names.iter());
+    assert!(takes(&["a", "ex"]) && takes(&["option"]) && !takes(&["a", "exx"]) && !takes(&[]));
     // Python's expressions look ahead and behind, too.
     let ahead = good("u\nFILTER: INCLUDE METRIC (?!go_)\nFILTER: EXCLUDE METRIC .*");
     assert!(ahead.includes_metric("a_go_b") && !ahead.includes_metric("go_b"));

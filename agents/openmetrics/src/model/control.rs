@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 /// failed.
 pub const NO_ANSWER: i32 = -1;
 
+/// The status of all sources together, of which nothing is wrong.
+pub const NO_STATUS: &str = "none";
+
 /// The state of a source; instance 0 has the sums of all.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Status {
@@ -60,7 +63,7 @@ impl Status {
     pub fn sums() -> Status {
         Status {
             is_sum: true,
-            ..Status::new("none")
+            ..Status::new(NO_STATUS)
         }
     }
 

@@ -22,6 +22,8 @@ pub enum Loss {
     NoValue,
     /// A sample of the same instance follows, which counts.
     Repeated,
+    /// The same, where a filter has taken a label away.
+    Merged,
     /// The metric's type, semantics or unit would be another one if it were new.
     Definition,
     /// The source has as many metrics as there may be.
@@ -66,6 +68,11 @@ impl Loss {
             Loss::NoLabels => format!("{samples} without a label of metrics with instances {are} not shown"),
             Loss::NoValue => format!("{samples} without a value of the metric's type {are} not shown"),
             Loss::Repeated => format!("{samples} {are} not shown, as another one of the same instance follows"),
+            Loss::Merged => {
+                format!(
+                    "{samples} {are} not shown, as without the labels that are filtered another one has the instance"
+                )
+            }
             Loss::Definition => {
                 format!("{metrics} would have another type, semantics or unit if new: restart pmcd to take it over")
             }
@@ -207,6 +214,7 @@ mod tests {
             Loss::NoLabels,
             Loss::NoValue,
             Loss::Repeated,
+            Loss::Merged,
             Loss::Definition,
             Loss::Names,
             Loss::Serial,
@@ -222,10 +230,10 @@ mod tests {
             assert!(losses.has(loss));
         }
         let mut words: Vec<String> = losses.words().collect();
-        assert_eq!((losses.samples(), words.len()), (32, 16));
+        assert_eq!((losses.samples(), words.len()), (34, 17));
         words.sort_unstable();
         words.dedup();
-        assert_eq!(words.len(), 16);
+        assert_eq!(words.len(), 17);
         assert!(!losses.has(Loss::Memory));
     }
 }

@@ -11,7 +11,7 @@ mod source;
 mod standing;
 mod value;
 
-pub use control::{Shown, Status};
+pub use control::{NO_STATUS, Shown, Status};
 pub use instances::Row;
 pub use metric::{Metric, Refusal};
 pub use source::Source;

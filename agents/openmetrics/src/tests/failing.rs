@@ -227,3 +227,68 @@ fn numbers_of_sources() {
     assert_eq!(seen(None).0, [Some(0), Some(2), None, None, Some(-1)]);
     assert_eq!(seen(Some("x 1\n")).0, [Some(1), Some(2), Some(1), Some(0), Some(0)]);
 }
+
+/// A script that its owner may not execute is no source, and the status of `control` names it until it
+/// is one (OM-82).
+#[test]
+fn a_script_that_may_not_be_executed() {
+    let host = Host::new();
+    let path = host.at("config.d/idle.sh");
+    fs::write(&path, "#! /bin/sh\necho x 1\n").expect("written");
+    let mut pmcd = host.agent();
+    let mut status = || {
+        let values = pmcd.fetch("openmetrics.control.status").expect("values");
+        values.value_of::<String>("control").expect("a status")
+    };
+    let words = status();
+    let what_to_do = format!("(chmod u+x {0}): {0}", path.display());
+    assert!(
+        words.starts_with("no source, as its owner may not") && words.ends_with(&what_to_do),
+        "{words}"
+    );
+    fs::remove_file(&path).expect("ours");
+    assert_eq!(status(), "none");
+}
+
+/// Lines of the file without effect are named while the source fails, too, and how many more there
+/// are (OM-15).
+#[test]
+fn lines_without_effect_of_a_source_that_fails() {
+    let host = Host::new();
+    let lines = "INTERVAL: x\n".repeat(9);
+    fs::write(host.at("config.d/a.url"), format!("file:///nowhere\n{lines}")).expect("written");
+    let mut pmcd = host.agent();
+    let values = pmcd.fetch("openmetrics.control.status").expect("values");
+    let status = values.value_of::<String>("a").expect("a status");
+    assert!(
+        status.contains("No such file or directory") && status.contains("; line 2 \"INTERVAL: x\" has no effect: ")
+    );
+    assert!(
+        status.contains("; line 4 ") && !status.contains("; line 5 "),
+        "{status}"
+    );
+    assert!(
+        status.contains("; 6 more lines have no effect, see the log ("),
+        "{status}"
+    );
+}
+
+/// Samples that a filter of labels makes one instance are said and counted as lost, as are those that
+/// overwrite each other without it (OM-83).
+#[test]
+fn samples_that_overwrite_each_other() {
+    let host = Host::new();
+    let page = "m{a=\"1\",cpu=\"1\"} 1\nm{a=\"1\",cpu=\"2\"} 2\nn{b=\"1\"} 1\nn{b=\"1\"} 2\n";
+    host.page_with("a", page, "FILTER: EXCLUDE LABEL cpu\n");
+    let mut pmcd = host.agent();
+    assert_eq!(
+        pmcd.fetch("openmetrics.a.m").expect("values").value_of::<f64>("0 a:1"),
+        Some(2.0)
+    );
+    let mut control = |metric: &str| pmcd.fetch(&format!("openmetrics.control.{metric}")).expect("values");
+    assert_eq!(control("samples_lost").value_of::<u64>("a"), Some(2));
+    let status = control("status").value_of::<String>("a").expect("a status");
+    let merged = "1 sample is not shown, as without the labels that are filtered another one has the instance (line 2)";
+    let repeated = "1 sample is not shown, as another one of the same instance follows (line 4)";
+    assert!(status.contains(merged) && status.contains(repeated), "{status}");
+}

@@ -8,6 +8,8 @@ use std::process::Command;
 pub type Row = (&'static str, &'static str, &'static str);
 
 const DELIBERATE: &[Row] = &[
+    ("all_labels_excluded", "status", "OM-83"),
+    ("all_labels_optional", "status", "OM-83"),
     ("byte_order_mark", "", "OM-31"),
     ("comma_first", "", "OM-37"),
     ("control", "pminfo openmetrics.control.document_age", "OM-80"),
@@ -26,6 +28,7 @@ const DELIBERATE: &[Row] = &[
     ("fault_no_value", "", "OM-38"),
     ("fault_open", "", "OM-38"),
     ("fault_quote", "", "OM-38"),
+    ("filters", "status", "OM-83"),
     ("goes_bad", "then: ", "OM-38"),
     ("integers_out_of_range", "", "OM-41"),
     ("label_escapes", "pminfo", "OM-68"),

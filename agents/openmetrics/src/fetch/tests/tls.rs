@@ -189,9 +189,18 @@ fn authorities_of_a_source() {
     assert_eq!(get(&client, &address, Some(&unverified)), good);
     let why = refused(&client, &address, &trusting(certificate.clone()));
     assert!(why.contains("IP address mismatch"), "{why}");
-    // A folder, as `openssl rehash` makes it.
+    // A folder with files of any name, and as `openssl rehash` makes it.
     fs::create_dir(at("folder")).expect("made");
-    fs::copy(&certificate, at("folder/server.pem")).expect("copied");
+    nix::unistd::mkfifo(&at("folder/pipe"), nix::sys::stat::Mode::S_IRWXU).expect("ours");
+    fs::copy(&key, at("folder/server.key")).expect("copied");
+    let why = refused(&client, &url, &trusting(at("folder")));
+    let none = format!("CA: {}: no file there has a certificate in PEM", at("folder").display());
+    assert!(why.starts_with(&none), "{why}");
+    fs::copy(&certificate, at("folder/server")).expect("copied");
+    assert_eq!(get(&client, &url, Some(&trusting(at("folder")))), good);
+    let of_folder = http::Client::with(Proxies::default(), Trust::of_file(&at("folder")));
+    assert_eq!(get(&of_folder, &url, None), good);
+    fs::rename(at("folder/server"), at("folder/server.pem")).expect("ours");
     let hashed = Command::new("openssl").arg("rehash").arg(at("folder")).status();
     assert!(hashed.is_ok_and(|status| status.success()));
     assert_eq!(get(&client, &url, Some(&trusting(at("folder")))), good);
@@ -268,12 +277,17 @@ fn certificates_of_a_source() {
     let why = refused(&client, &url, &nobody);
     assert!(why.contains("a line CERT: of the source names it"), "{why}");
     refused(&client, &url, &showing(&other_certificate, Some(&other_key)));
-    // The certificate is renewed while the agent runs: the next connection shows the new one.
+    // The certificate is renewed while the agent runs: the next connection of the same source shows the
+    // new one.
+    let secure = showing(&both, None);
+    let source = client.peer(&Url::new(&url), Some(&Arc::new(secure.clone())));
+    assert_eq!(get(&client, &url, Some(&secure)), good);
     write_both(&other_key, &other_certificate);
-    let other = http::Client::with(Proxies::default(), Trust::of_the_environment());
-    refused(&other, &url, &showing(&both, None));
+    refused(&client, &url, &secure);
     write_both(&client_key, &client_certificate);
-    assert_eq!(get(&other, &url, Some(&showing(&both, None))), good);
+    assert_eq!(get(&client, &url, Some(&secure)), good);
+    let again = client.peer(&Url::new(&url), Some(&Arc::new(secure)));
+    assert!(Arc::ptr_eq(&source.trust, &again.trust), "it was made anew");
 
     let locked = at("locked.key");
     let made = Command::new("openssl")

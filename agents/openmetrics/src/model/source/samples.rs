@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::{Source, budget_of, excluded_size, log_excluded, metric_size};
 use crate::cache::{Files, Full, Table};
-use crate::exposition::{Excerpt, Lines, Parser, Sample, text};
+use crate::exposition::{Excerpt, Label, Lines, Parser, Sample, text};
 use crate::filter::Config;
 use crate::limits;
 use crate::model::instances::number_size;
@@ -328,6 +328,10 @@ impl Source {
                 "{} is the instance of another sample before it, which is not shown",
                 Excerpt(sample.line)
             ),
+            Loss::Merged => format!(
+                "{} is the instance of another sample before it, which is not shown, without the labels that are filtered",
+                Excerpt(sample.line)
+            ),
             Loss::SameName => format!(
                 "{} has the name of another instance for clients, and is not shown",
                 Excerpt(sample.line)
@@ -359,7 +363,10 @@ impl Source {
         match stored {
             Ok(()) => true,
             // A filter of labels makes one instance of several.
-            Err(Loss::Repeated) if self.config.filters_labels() => false,
+            Err(Loss::Repeated) if self.config.takes_label(sample.labels.iter().map(Label::name)) => {
+                self.lose(Loss::Merged, 1, sample);
+                false
+            }
             Err(loss) => {
                 self.lose(loss, 1, sample);
                 false
