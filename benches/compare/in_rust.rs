@@ -220,10 +220,12 @@ impl Subject {
     }
 
     /// The function of its shared object.
-    fn init(self) -> &'static str {
-        match self {
-            Subject::Simple => "simple_init",
-            _ => "rows_init",
+    fn init(self, is_rust: bool) -> &'static str {
+        match (self, is_rust) {
+            (Subject::Simple, false) => "simple_init",
+            (Subject::Simple, true) => "pmda_simple_init",
+            (_, false) => "rows_init",
+            (_, true) => "pmda_rows_init",
         }
     }
 
@@ -254,6 +256,7 @@ struct Agent {
     daemon: PathBuf,
     object: PathBuf,
     library: PathBuf,
+    is_rust: bool,
 }
 
 /// The table of all rows whose names contain one of these words, or of all; and what is above its
@@ -275,11 +278,13 @@ pub fn table(build: impl Fn(&str, &str, &[&str]) -> PathBuf, libraries: &[PathBu
             daemon: daemon.clone(),
             object: object.clone(),
             library: library.clone(),
+            is_rust: false,
         };
         let rust = Agent {
             daemon: rust.0,
             object: rust.1,
             library: libraries[0].clone(),
+            is_rust: true,
         };
         [c(&libraries[0]), c(&libraries[1]), rust]
     };
@@ -424,7 +429,7 @@ fn object(row: &Row, agent: &Agent, host: &Path, item: u32) -> f64 {
     let Row { subject, rounds, .. } = row;
     let output = command(host, agent, *subject)
         .arg(&agent.object)
-        .arg(subject.init())
+        .arg(subject.init(agent.is_rust))
         .args([subject.domain(), item, *rounds].map(|number| number.to_string()))
         .output()
         .expect("taskset is installed");

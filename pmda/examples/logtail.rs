@@ -12,12 +12,10 @@ struct LogTail {
 }
 
 impl LogTail {
-    fn read(&mut self) {
-        let (lines, bytes) = (&mut self.lines, &mut self.bytes);
-        self.log.read_lines(|line| {
-            *bytes += line.len() as u64 + 1;
-            lines.push(line.to_owned());
-        });
+    /// Takes a line into account.
+    fn add(lines: &mut Queue<String>, bytes: &mut u64, line: &str) {
+        *bytes += line.len() as u64 + 1;
+        lines.push(line.to_owned());
     }
 }
 
@@ -63,11 +61,13 @@ impl Agent for LogTail {
             .help("Bytes that were added to the log");
     }
     fn begin(&mut self, _: &Request<'_>) -> Result<()> {
-        self.read();
+        let add = |line: &str| LogTail::add(&mut self.lines, &mut self.bytes, line);
+        self.log.read_to_end(add)?;
         Ok(())
     }
     fn woken(&mut self) -> Result<()> {
-        self.read();
+        let add = |line: &str| LogTail::add(&mut self.lines, &mut self.bytes, line);
+        self.log.read_lines(add)?;
         Ok(())
     }
 }

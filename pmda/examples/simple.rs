@@ -103,7 +103,7 @@ impl Simple {
     }
 }
 
-pmda::export_dso!(simple_init, Simple); // pmcd.conf: simple 253 dso simple_init …/pmda_simple.so
+pmda::export_dso!(pmda_simple_init, Simple); // pmcd.conf: simple 253 dso pmda_simple_init …/pmda_simple.so
 /// The daemon.
 pub fn main() -> ExitCode {
     pmda::run::<Simple>()

@@ -148,7 +148,8 @@ pub(crate) fn install() {
     });
 }
 
-fn is_serving() -> bool {
+/// Returns whether the agent is called within [`serve`] on this thread.
+pub(crate) fn is_serving() -> bool {
     THREAD.with(|thread| thread.serving.get())
 }
 

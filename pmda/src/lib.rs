@@ -170,7 +170,7 @@ pub use metrics::{Declared, DeclaredIndom, Def, IndomRef, MetricRef, Metrics, Pr
 /// ```
 pub use pmda_derive::{Metrics, Row};
 pub use queue::{Queue, QueueSender};
-pub use reactor::{Tail, Timer, Waker, Watch};
+pub use reactor::{LineOutcome, Tail, Timer, Waker, Watch};
 pub use request::{Request, Why};
 pub use run::run;
 pub use unit::*;

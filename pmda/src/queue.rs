@@ -3,13 +3,14 @@
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use parking_lot::Mutex;
 use pmda_core::log::Counted;
 use pmda_core::queue::{Counters, End, Ending, FetchSession, FetchState, Payload, Queues};
 
 use crate::profile::Profile;
+use crate::reports::Losses;
 use crate::{Client, ClientId, Code, Def, Encoder, Error, Events, IndomRef, Metrics, Record, Result, Value, guard};
 
 /// The one queue of its table.
@@ -21,7 +22,7 @@ const HANDLE: i32 = 0;
 /// it has one. Events wait until all clients have seen them, or until more come than the queue
 /// holds: then the oldest go, and clients that have missed them are told how many.
 pub struct Queue<P> {
-    queues: Arc<Mutex<Queues<Waiting<P>, usize>>>,
+    queues: Arc<Shared<P>>,
     losses: Arc<Mutex<Losses>>,
     /// Filters of clients, by the number that the queue knows them by.
     filters: Vec<Option<Filter<P>>>,
@@ -37,68 +38,73 @@ type Access = Box<dyn Fn(&Client) -> bool>;
 /// An event in the queue.
 struct Waiting<P> {
     time: SystemTime,
-    /// Only the agent's thread locks it, to show it. So threads can share the queue although an
-    /// event may be of a type that they cannot share.
-    event: Arc<Mutex<P>>,
+    /// `None` while the agent's thread shows it.
+    event: Option<P>,
+}
+
+/// The queue, as its owner and its senders share it. It is not locked while an agent's code runs:
+/// events are shown, and dropped, outside of it.
+type Shared<P> = Mutex<Queues<Waiting<P>, usize>>;
+
+/// Works on the queue, and drops the events that have left it by that: an event's `Drop` may push
+/// into the queue.
+fn change<P, R>(queues: &Shared<P>, work: impl FnOnce(&mut Queues<Waiting<P>, usize>) -> R) -> R {
+    let (outcome, mut has_gone) = {
+        let mut queues = queues.lock();
+        (work(&mut queues), queues.has_gone())
+    };
+    while has_gone {
+        let gone = queues.lock().take_gone();
+        has_gone = gone.is_some();
+        drop(gone);
+    }
+    outcome
 }
 
 /// Adds events to a queue from any thread: each gets a clone of it. It does not wake the agent, as
 /// the queue is read when clients ask.
 pub struct QueueSender<P> {
-    queues: Arc<Mutex<Queues<Waiting<P>, usize>>>,
+    queues: Arc<Shared<P>>,
     losses: Arc<Mutex<Losses>>,
-}
-
-/// The events that a queue could not take: for them the log has a line a minute.
-#[derive(Default)]
-struct Losses {
-    /// The number of those that no line has told yet.
-    untold: u64,
-    told: Option<Instant>,
 }
 
 /// More clients than a queue will ever have, and few enough to add the present ones.
 const ALWAYS_ONE_MORE: u32 = 1 << 31;
 
-/// The least time between two lines about lost events.
-const PAUSE: Duration = Duration::from_secs(60);
-
-impl Losses {
-    /// Counts an event. Returns how many a line should tell of, if one is due.
-    fn count(&mut self, now: Instant) -> Option<u64> {
-        self.untold += 1;
-        if self
-            .told
-            .is_some_and(|told| now.saturating_duration_since(told) < PAUSE)
-        {
-            return None;
-        }
-        self.told = Some(now);
-        Some(std::mem::take(&mut self.untold))
-    }
-}
-
 impl<P> QueueSender<P> {
-    /// Adds an event that has happened just now.
-    pub fn push(&self, event: P) {
-        self.push_weighing(1, SystemTime::now(), event);
+    /// Adds an event that has happened just now. Returns whether the queue has taken it: it has not
+    /// if there is no memory, or if the queue was dropped, and its sender may end.
+    pub fn push(&self, event: P) -> bool {
+        self.push_weighing(1, SystemTime::now(), event)
     }
 
     /// Adds an event of some weight that has happened at a time, as [`Queue::push_weighing`].
-    pub fn push_weighing(&self, weight: usize, time: SystemTime, event: P) {
-        let event = Arc::new(Mutex::new(event));
-        let outcome = self
-            .queues
-            .lock()
-            .append(HANDLE, weight, |_| Ok(Waiting { time, event }));
-        if let Err(error) = outcome {
-            let due = self.losses.lock().count(Instant::now());
-            match due {
-                Some(1) => log::warn!("an event is lost: {error}"),
-                Some(events) => log::warn!("{events} events are lost, the last one: {error}"),
-                None => {}
+    /// Returns whether the queue has taken it.
+    pub fn push_weighing(&self, weight: usize, time: SystemTime, event: P) -> bool {
+        // An event that no client waits for stays here, to be dropped when the queue is not locked.
+        let mut event = Some(event);
+        let outcome = change(&self.queues, |queues| {
+            queues.append(HANDLE, weight, |_| {
+                Ok(Waiting {
+                    time,
+                    event: event.take(),
+                })
+            })
+        });
+        match outcome {
+            Ok(()) => return true,
+            // The queue was dropped.
+            Err(pmda_core::error::Error::EINVAL) => return false,
+            Err(error) => {
+                let due = self.losses.lock().count(1, Instant::now());
+                match due {
+                    Some(1) => log::warn!("an event is lost: {error}"),
+                    Some(events) => log::warn!("{events} events are lost, the last one: {error}"),
+                    None => {}
+                }
             }
         }
+        false
     }
 }
 
@@ -120,6 +126,7 @@ impl<P> fmt::Debug for QueueSender<P> {
 /// A fetch keeps nothing of an event: it finds the event in the queue when it shows it.
 impl<P> Payload for Waiting<P> {
     type EventData = ();
+    const KEPT: usize = 0;
 
     fn view(&self) {}
 }
@@ -163,16 +170,19 @@ impl<P> Queue<P> {
         self
     }
 
-    /// Adds an event that has happened just now.
-    pub fn push(&mut self, event: P) {
-        self.push_weighing(1, SystemTime::now(), event);
+    /// Adds an event that has happened just now. Returns whether the queue has taken it: it has not
+    /// if there is no memory.
+    pub fn push(&mut self, event: P) -> bool {
+        self.push_weighing(1, SystemTime::now(), event)
     }
 
     /// Adds an event of some weight, such as its size in bytes, that has happened at a time. The
-    /// limit of the queue is for the weights of its events together; an event that is heavier than
-    /// the limit is dropped; the log has at most one line a minute for such events.
-    pub fn push_weighing(&mut self, weight: usize, time: SystemTime, event: P) {
-        self.sender().push_weighing(weight, time, event);
+    /// limit of the queue is for the weights of its events together. Returns whether the queue has
+    /// taken it: it has not if the event is heavier than the limit, or if there is no memory; the log
+    /// has at most one line a minute for such events. An event that no client waits for is taken, and
+    /// dropped.
+    pub fn push_weighing(&mut self, weight: usize, time: SystemTime, event: P) -> bool {
+        self.sender().push_weighing(weight, time, event)
     }
 
     /// Returns a handle that adds events from other threads.
@@ -190,17 +200,19 @@ impl<P> Queue<P> {
     /// # Errors
     /// `-ENOMEM`.
     pub fn set_filter(&mut self, client: ClientId, filter: impl Fn(&P) -> bool + 'static) -> Result<()> {
-        self.queues.lock().register(client.0)?;
         let free = self.filters.iter().position(Option::is_none);
         let index = free.unwrap_or(self.filters.len());
-        let old = self.queues.lock().set_filter(client.0, HANDLE, index, true)?;
-        if let Some(old) = old {
-            self.release(old);
-        }
+        let old = {
+            let mut queues = self.queues.lock();
+            queues.register(client.0)?;
+            queues.set_filter(client.0, HANDLE, index, true)?
+        };
         match self.filters.get_mut(index) {
             Some(free) => *free = Some(Box::new(filter)),
             None => self.filters.push(Some(Box::new(filter))),
         }
+        // Last, as its drop is code of the agent.
+        drop(old.and_then(|old| self.take_filter(old)));
         Ok(())
     }
 
@@ -208,14 +220,12 @@ impl<P> Queue<P> {
     pub fn clear_filter(&mut self, client: ClientId) {
         let old = self.queues.lock().set_filter(client.0, HANDLE, usize::MAX, false);
         if let Ok(Some(old)) = old {
-            self.release(old);
+            drop(self.take_filter(old));
         }
     }
 
-    fn release(&mut self, filter: usize) {
-        if let Some(filter) = self.filters.get_mut(filter) {
-            *filter = None;
-        }
+    fn take_filter(&mut self, filter: usize) -> Option<Filter<P>> {
+        self.filters.get_mut(filter)?.take()
     }
 
     /// The number of events so far, whether a client has seen them or not.
@@ -244,10 +254,12 @@ impl<P> Queue<P> {
     /// Forgets a client whose context has ended.
     pub(crate) fn end(&mut self, client: ClientId) {
         let mut ending = Ending::default();
+        // Dropped at the end, when the client is gone: a filter's drop is code of the agent.
+        let mut filters = Vec::new();
         loop {
-            let filter = self.queues.lock().end(client.0, &mut ending);
+            let filter = change(&self.queues, |queues| queues.end(client.0, &mut ending));
             let Some(filter) = filter else { return };
-            self.release(filter);
+            filters.push(self.take_filter(filter));
         }
     }
 
@@ -275,30 +287,32 @@ impl<P> Queue<P> {
             return Err(Error::PERMISSION);
         }
         let id = client.id().0;
-        let mut reading = {
-            let mut queues = self.queues.lock();
+        let mut reading = Reading {
+            queues: &self.queues,
+            session: FetchSession::new(HANDLE, id),
+        };
+        change(&self.queues, |queues| {
             queues.register(id)?;
             queues.set_access(id, HANDLE, true)?;
-            let mut session = FetchSession::new(HANDLE, id);
-            queues.begin(&mut session, |_| Ok(()))?;
-            Reading {
-                queues: &self.queues,
-                session,
-            }
-        };
+            queues.begin(&mut reading.session, |_| Ok(()))
+        })?;
         let mut events = Events::none();
         let (mut failed, mut failure) = (0, None::<Error>);
         while let FetchState::Showing(event, filter) = reading.session.state {
             let filter = filter.and_then(|filter| self.filters.get(filter)?.as_ref());
-            let waiting = self
-                .queues
-                .lock()
-                .payload(&event)
-                .map(|waiting| (waiting.time, Arc::clone(&waiting.event)));
+            let taken = change(&self.queues, |queues| {
+                let waiting = queues.payload_mut(&event)?;
+                Some((waiting.time, waiting.event.take()?))
+            });
             // The queue is not locked while the agent looks at the event: it may add another one.
-            if let Some((time, event)) = waiting {
-                let event = event.lock();
-                let fits = show_if_seen(&*event, time, filter, &show, &mut events);
+            if let Some((time, content)) = taken {
+                let fits = show_if_seen(&content, time, filter, &show, &mut events);
+                let mut content = Some(content);
+                change(&self.queues, |queues| {
+                    if let Some(waiting) = queues.payload_mut(&event) {
+                        waiting.event = content.take();
+                    }
+                });
                 if fits == Err(Error::TOOBIG) && !events.is_empty() {
                     // The client has not seen it.
                     break;
@@ -308,7 +322,7 @@ impl<P> Queue<P> {
                     failure.get_or_insert(error);
                 }
             }
-            reading.queues.lock().advance(&mut reading.session);
+            change(reading.queues, |queues| queues.advance(&mut reading.session));
         }
         let missed = match reading.session.state {
             FetchState::Ended(End::Missed(missed)) => usize::try_from(missed).unwrap_or(usize::MAX),
@@ -347,13 +361,22 @@ fn show_if_seen<P, const HIGHRES: bool>(
 
 /// A client that goes from event to event. An event at which it stops counts as not seen.
 struct Reading<'q, P> {
-    queues: &'q Mutex<Queues<Waiting<P>, usize>>,
+    queues: &'q Shared<P>,
     session: FetchSession<(), usize>,
 }
 
 impl<P> Drop for Reading<'_, P> {
     fn drop(&mut self) {
-        self.queues.lock().break_off(&mut self.session);
+        change(self.queues, |queues| queues.break_off(&mut self.session));
+    }
+}
+
+/// Drops the events, some of which may hold a sender of this queue. What senders push from now on is
+/// not taken.
+impl<P> Drop for Queue<P> {
+    fn drop(&mut self) {
+        let events = std::mem::replace(&mut *self.queues.lock(), Queues::new());
+        drop(events);
     }
 }
 
@@ -439,21 +462,5 @@ impl<S: 'static> Metrics<S> {
         let ended = move |state: &mut S, client| queue_to_end(state).end(client);
         let kind = <Events<HIGHRES> as Value>::TYPE;
         self.define_events(name, kind, Box::new(fetch), Box::new(ended))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The first loss is told at once, those of the next minute together, by the one that follows
-    /// it.
-    #[test]
-    fn losses() {
-        let mut losses = Losses::default();
-        let start = Instant::now();
-        let at = |seconds| start + Duration::from_secs(seconds);
-        let told = [0, 0, 1, 59, 60, 61, 200].map(|seconds| losses.count(at(seconds)));
-        assert_eq!(told, [Some(1), None, None, None, Some(4), None, Some(2)]);
     }
 }

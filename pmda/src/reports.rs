@@ -1,4 +1,4 @@
-//! The errors that clients get, in the log: each once, and bounded in number.
+//! The errors that clients get, in the log: each once, and bounded in number; and what is lost.
 
 use std::collections::HashMap;
 use std::collections::hash_map::RandomState;
@@ -25,6 +25,32 @@ pub(crate) struct Reports {
     /// The number of all lines, and the time of the first.
     count: usize,
     since: Option<Instant>,
+}
+
+/// What could not be kept, such as events of a queue: for it the log has a line a minute.
+#[derive(Default)]
+pub(crate) struct Losses {
+    /// The number of those that no line has told yet.
+    untold: u64,
+    told: Option<Instant>,
+}
+
+/// The least time between two lines about losses.
+const PAUSE: Duration = Duration::from_secs(60);
+
+impl Losses {
+    /// Counts a loss. Returns how much a line should tell of, if one is due.
+    pub(crate) fn count(&mut self, lost: u64, now: Instant) -> Option<u64> {
+        self.untold = self.untold.saturating_add(lost);
+        if self
+            .told
+            .is_some_and(|told| now.saturating_duration_since(told) < PAUSE)
+        {
+            return None;
+        }
+        self.told = Some(now);
+        Some(std::mem::take(&mut self.untold))
+    }
 }
 
 impl Reports {
@@ -82,6 +108,17 @@ enum Note {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// The first loss is told at once, those of the next minute together, by the one that follows
+    /// it.
+    #[test]
+    fn losses() {
+        let mut losses = Losses::default();
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let told = [0, 0, 1, 59, 60, 61, 200].map(|seconds| losses.count(1, at(seconds)));
+        assert_eq!(told, [Some(1), None, None, None, Some(4), None, Some(2)]);
+    }
 
     /// A line is logged once; one thing has some lines, all together have so many an hour.
     #[test]

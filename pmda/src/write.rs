@@ -224,8 +224,9 @@ fn script<A: Agent>(tree: &Node, action: &str) -> String {
         [root] => format!("pmns_name={root}\n"),
         roots => format!("pmns_name=\"{}\"\n", roots.join(" ")),
     };
+    // Only an Install that its owner changes to `dso_opt=true` uses the entry.
     format!(
-        "#! /bin/sh\n# The variables are for pmdaproc.sh.\n# shellcheck disable=SC2034\n. \"$PCP_DIR/etc/pcp.env\"\n. \"$PCP_SHARE_DIR/lib/pmdaproc.sh\"\n\niam={name}\n{root}{protocol}\npmdaSetup\n{action}\nexit\n"
+        "#! /bin/sh\n# The variables are for pmdaproc.sh.\n# shellcheck disable=SC2034\n. \"$PCP_DIR/etc/pcp.env\"\n. \"$PCP_SHARE_DIR/lib/pmdaproc.sh\"\n\niam={name}\ndso_entry=pmda_{name}_init\n{root}{protocol}\npmdaSetup\n{action}\nexit\n"
     )
 }
 
@@ -259,7 +260,9 @@ mod tests {
             "pmdaInstall",
         );
         assert!(
-            text.contains("\niam=slow\nipc_prot=\"binary notready\"\n\npmdaSetup\npmdaInstall\n"),
+            text.contains(
+                "\niam=slow\ndso_entry=pmda_slow_init\nipc_prot=\"binary notready\"\n\npmdaSetup\npmdaInstall\n"
+            ),
             "{text}"
         );
     }
@@ -294,7 +297,7 @@ mod tests {
             read("help"),
             "@ tree.b.y One line\n @ more\ntext\n\n@ tree.a A\n\n@ tree.b.x.z Z\n\n"
         );
-        assert!(read("Install").contains("\niam=tree\n\npmdaSetup\npmdaInstall\n"));
+        assert!(read("Install").contains("\niam=tree\ndso_entry=pmda_tree_init\n\npmdaSetup\npmdaInstall\n"));
         let mode = fs::metadata(target.join("Remove"))
             .expect("written")
             .permissions()
@@ -382,7 +385,7 @@ mod tests {
         assert_eq!(read("pmns"), "other\tROOTED:*:*\n");
         assert!(read("root").contains("#include \"domain.h\"\n\nroot {\n#include \"pmns\"\n}\n"));
         assert!(read("help").starts_with("# ") && !read("help").contains('@'));
-        assert!(read("Install").contains("\niam=rooted\npmns_name=other\n\npmdaSetup\n"));
+        assert!(read("Install").contains("\niam=rooted\ndso_entry=pmda_rooted_init\npmns_name=other\n\npmdaSetup\n"));
         assert_eq!(write::<Rooted>(directory.path(), &env("a.b")), ExitCode::FAILURE);
     }
 
@@ -427,7 +430,10 @@ mod tests {
         assert_eq!(read("help"), "@ acct.id.uid User\n\n@ proc.nprocs Number\n\n");
         for script in ["Install", "Remove"] {
             let text = read(script);
-            assert!(text.contains("\niam=proc\npmns_name=\"acct proc hot\"\n\n"), "{text}");
+            assert!(
+                text.contains("\niam=proc\ndso_entry=pmda_proc_init\npmns_name=\"acct proc hot\"\n\n"),
+                "{text}"
+            );
         }
     }
 }

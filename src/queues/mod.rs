@@ -43,6 +43,9 @@ fn with<R>(
         queues.journal = Some(Journal::new());
     }
     let outcome = work(queues, arrays);
+    if queues.has_gone() {
+        drop_gone(queues);
+    }
     // Mostly there is no journal, and `take` would write `None` all the same.
     if queues.journal.is_none() {
         return outcome;
@@ -51,6 +54,13 @@ fn with<R>(
         write_journal(token, journal);
     }
     outcome
+}
+
+/// Drops the events that have left, and that are too large to be kept: memory of the library's own,
+/// so no code of the agent runs.
+#[cold]
+fn drop_gone(queues: &mut Queues<EventBlock, Filter>) {
+    while queues.take_gone().is_some() {}
 }
 
 /// The queues of a process that has none yet.

@@ -175,6 +175,7 @@ impl EventView {
 
 impl Payload for EventBlock {
     type EventData = EventView;
+    const KEPT: usize = 1 << 18;
 
     fn view(&self) -> EventView {
         EventView { start: self.start }

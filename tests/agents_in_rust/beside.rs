@@ -210,15 +210,20 @@ fn simple_as_a_shared_object_on(library: Library) -> Result<(), String> {
     let (environment, names) = environment_on(library, "simple_as_a_shared_object", &["simple"]);
     let c = c_simple(&environment).with_file_name("pmda_simple.so");
     same_help(&environment);
-    let answers = |file: &Path| -> Result<String, String> {
-        let pmcd = environment.pmcd(&format!("simple 253 dso simple_init {}\n", file.display()), &names)?;
-        Ok(clients(&pmcd))
-    };
-    assert_eq!(differences(&answers(&c)?, &answers(&object("simple"))?), DIFFERENCES);
-    let open = |file: &Path| format!("open dso {} simple_init 253", file.display());
-    let of = |file: &Path| dbpmda(&environment, &names, &open(file));
+    let rust = object("simple");
+    let agents = [("simple_init", &c), ("pmda_simple_init", &rust)];
+    let answers = agents.map(|(init, file)| {
+        let pmcd = environment.pmcd(&format!("simple 253 dso {init} {}\n", file.display()), &names)?;
+        Ok::<_, String>(clients(&pmcd))
+    });
+    let [c_answers, rust_answers] = answers;
+    assert_eq!(differences(&c_answers?, &rust_answers?), DIFFERENCES);
+    let [c_texts, rust_texts] = agents.map(|(init, file)| {
+        let open = format!("open dso {} {init} 253", file.display());
+        dbpmda(&environment, &names, &open)
+    });
     let expected = texts("Error: DSO text() failed: ");
-    assert_eq!(differences(&of(&c), &of(&object("simple"))), expected);
+    assert_eq!(differences(&c_texts, &rust_texts), expected);
     Ok(())
 }
 

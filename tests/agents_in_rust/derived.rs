@@ -123,7 +123,7 @@ impl ::metrics::Agent for Strange {
     }
 }
 
-::metrics::export_dso!(strange_init, Strange);
+::metrics::export_dso!(pmda_strange_init, Strange);
 
 macro_rules! with {
     ($vis:vis $name:ident, $field:ident: $kind:ty, $label:literal, $item:literal, $unit:expr) => {

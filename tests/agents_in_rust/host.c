@@ -132,7 +132,7 @@ main(int argc, char **argv)
 
     if (argc != 2 || (object = dlopen(argv[1], RTLD_NOW)) == NULL)
 	return 1;
-    init = (void (*)(pmdaInterface *))dlsym(object, "failing_init");
+    init = (void (*)(pmdaInterface *))dlsym(object, "pmda_failing_init");
     interface.domain = DOMAIN;
     init(&interface);
     if (interface.status != 0)

@@ -227,7 +227,7 @@ main(int argc, char **argv)
     if (argc != 3 || arm == NULL || seen == NULL || (object = dlopen(argv[1], RTLD_NOW)) == NULL)
 	return 1;
     size = (size_t)atol(argv[2]);
-    init = (void (*)(pmdaInterface *))dlsym(object, "ticking_init");
+    init = (void (*)(pmdaInterface *))dlsym(object, "pmda_ticking_init");
     interface.domain = DOMAIN;
     init(&interface);
     if (interface.status != 0)

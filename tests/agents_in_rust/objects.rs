@@ -11,7 +11,7 @@ use crate::agents::{environment, object, text};
 
 /// The line of pmcd.conf for a shared object.
 fn dso(name: &str, domain: u32) -> String {
-    format!("{name} {domain} dso {name}_init {}\n", object(name).display())
+    format!("{name} {domain} dso pmda_{name}_init {}\n", object(name).display())
 }
 
 /// One exported function, and nothing of PCP linked.
@@ -31,7 +31,7 @@ fn what_is_exported_and_linked() {
             .lines()
             .filter_map(|line| line.split_whitespace().last())
             .collect();
-        assert_eq!(symbols, [format!("{name}_init")]);
+        assert_eq!(symbols, [format!("pmda_{name}_init")]);
         let linked = output("ldd", &[]);
         assert!(!linked.contains("pcp"), "{linked}");
     }
@@ -87,7 +87,7 @@ fn in_dbpmda() {
 /// Each of dbpmda's requests.
 fn script() -> String {
     format!(
-        "open dso {} simple_init 253\ngetdesc on\nstatus\ndesc simple.color\nattr 11 \"0\"\nfetch simple.color\nfetch simple.numfetch\n\
+        "open dso {} pmda_simple_init 253\ngetdesc on\nstatus\ndesc simple.color\nattr 11 \"0\"\nfetch simple.color\nfetch simple.numfetch\n\
          profile 253.0 none\nprofile 253.0 add 1\nfetch simple.color\ninstance 253.0\ninstance 253.0 2\n\
          instance 253.0 \"green\"\ntext simple.color\ntext indom 253.0\nstore simple.numfetch \"41\"\n\
          fetch simple.numfetch\nlabel item simple.color\nlabel instances 253.0\n\
@@ -99,7 +99,7 @@ fn script() -> String {
 #[test]
 fn in_a_local_context() {
     let (environment, names) = environment("in_a_local_context", &["simple"]);
-    let spec = format!("add,253,{},simple_init", object("simple").display());
+    let spec = format!("add,253,{},pmda_simple_init", object("simple").display());
     let names = names.display().to_string();
     let pminfo = pcp::installed("usr/bin/pminfo");
     let answer = text(&environment.run(

@@ -65,7 +65,7 @@ fn in_a_shared_object() -> Result<(), String> {
     let socket = environment.socket("tasks.socket");
     let folder = socket.parent().ok_or("no folder")?.display().to_string();
     environment.variables.push(("PCP_RUN_DIR", folder));
-    let line = format!("tasks 413 dso tasks_init {}\n", object("tasks").display());
+    let line = format!("tasks 413 dso pmda_tasks_init {}\n", object("tasks").display());
     let pmcd = environment.pmcd(&line, &names)?;
     assert_values(&pmcd, &socket, 0)?;
     assert_values(&pmcd, &socket, 65)

@@ -101,7 +101,7 @@ impl Rows {
     }
 }
 
-pmda::export_dso!(rows_init, Rows);
+pmda::export_dso!(pmda_rows_init, Rows);
 
 /// The agent as a daemon.
 #[must_use]

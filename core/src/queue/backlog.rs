@@ -7,8 +7,6 @@ use crate::error::{Error, Result};
 use crate::events::printed;
 use crate::log::Bytes;
 
-/// The number of bytes that free slots keep, to be used again, each with its [`OVERHEAD`].
-pub(super) const KEPT: usize = 1 << 18;
 /// The number of bytes that a payload takes beside its content, roughly.
 pub(super) const OVERHEAD: usize = 64;
 
@@ -46,6 +44,11 @@ impl<P: Payload> StoredEvent<P> {
     pub(super) fn payload(&self) -> Option<&P> {
         self.payload.as_ref()
     }
+
+    /// As [`StoredEvent::payload`], mutable.
+    pub(super) fn payload_mut(&mut self) -> Option<&mut P> {
+        self.payload.as_mut()
+    }
 }
 
 /// The events of all queues by slot. An event that has left its queue stays as long as a fetch
@@ -57,6 +60,8 @@ pub(super) struct Events<P> {
     slots: Vec<StoredEvent<P>>,
     /// The slots without an event. It has room for all slots, so that freeing needs no memory.
     free: Vec<u32>,
+    /// The slots whose payload the caller has to drop. It has room for all slots, too.
+    gone: Vec<u32>,
     /// The number of bytes that they keep.
     kept: usize,
 }
@@ -66,6 +71,7 @@ impl<P: Payload> Events<P> {
         Events {
             slots: Vec::new(),
             free: Vec::new(),
+            gone: Vec::new(),
             kept: 0,
         }
     }
@@ -124,6 +130,8 @@ impl<P: Payload> Events<P> {
         // All slots may become free.
         let all = self.slots.len() + 1;
         self.free.try_reserve(all).map_err(|_| Error::ENOMEM)?;
+        let more = all - self.gone.len();
+        self.gone.try_reserve(more).map_err(|_| Error::ENOMEM)?;
         self.slots.try_reserve(1).map_err(|_| Error::ENOMEM)?;
         self.slots.push(StoredEvent {
             payload: None,
@@ -159,19 +167,34 @@ impl<P: Payload> Events<P> {
         })
     }
 
-    /// Frees the slot of an event that has no holder any more.
+    /// Frees the slot of an event that has no holder any more. The payload is kept, to be used again,
+    /// or is for the caller.
     #[inline(always)]
     pub(super) fn free(&mut self, slot: u32) {
         let event = &mut self.slots[slot as usize];
         // The size is what the agent says.
         let kept = self.kept.saturating_add(event.size).saturating_add(OVERHEAD);
-        if kept <= KEPT {
+        // Room: `add_slot`.
+        if kept <= P::KEPT {
             self.kept = kept;
+            self.free.push(slot);
         } else {
-            event.payload = None;
+            self.gone.push(slot);
         }
+    }
+
+    /// Returns whether there are payloads that the caller has to drop.
+    #[inline(always)]
+    pub(super) fn has_gone(&self) -> bool {
+        !self.gone.is_empty()
+    }
+
+    /// Takes a payload that the caller has to drop; its slot is free then.
+    pub(super) fn take_gone(&mut self) -> Option<P> {
+        let slot = self.gone.pop()?;
         // Room: `add_slot`.
         self.free.push(slot);
+        self.get_mut(slot).payload.take()
     }
 }
 
@@ -437,6 +460,12 @@ pub trait Payload {
     /// The payload as a callback sees it while nothing is locked. A fetch may use it until it says
     /// that it is done with the event: until then, the payload is neither moved nor dropped.
     type EventData: Copy;
+
+    /// The number of bytes of used payloads that are kept, to be used again by [`Queues::append`],
+    /// each with 64 bytes more.
+    ///
+    /// [`Queues::append`]: super::Queues::append
+    const KEPT: usize;
 
     /// The payload as callbacks see it.
     fn view(&self) -> Self::EventData;

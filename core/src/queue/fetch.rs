@@ -155,6 +155,11 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         self.events.get(event.slot).payload()
     }
 
+    /// As [`Queues::payload`], mutable.
+    pub fn payload_mut(&mut self, event: &Event<P::EventData>) -> Option<&mut P> {
+        self.events.get_mut(event.slot).payload_mut()
+    }
+
     /// Goes on after a filter has judged the event that is shown: any verdict but 0 drops the
     /// event. Otherwise it is to be decoded, if the queue and the client still exist.
     pub fn judged(&mut self, session: &mut FetchSession<P::EventData, F>, verdict: i32) {

@@ -7,9 +7,9 @@
 //! are kept for them, and the first clients that fetch are these (E-8).
 //!
 //! A queue stores payloads of type `P` without looking at them; `F` is a filter. Both belong to the
-//! caller, who also calls decoders, filters and the functions that release them. So nothing here
-//! runs an agent's code, and the caller can keep all queues behind one lock and release it around
-//! each callback. A [`FetchSession`] survives whatever a callback does to queue or client, and the
+//! caller, who also calls decoders, filters and the functions that release them, and drops the
+//! payloads of events that have left ([`Queues::take_gone`]). So nothing here runs an agent's code,
+//! and the caller can keep all queues behind one lock and release it around each callback. A [`FetchSession`] survives whatever a callback does to queue or client, and the
 //! payload that a callback looks at stays where it is (E-14).
 //!
 //! When memory runs out, a call fails with `-ENOMEM` and has changed nothing (E-17). Calls that
@@ -243,6 +243,18 @@ impl<P: Payload, F: Copy> Queues<P, F> {
         }
         queue.counts(size);
         Ok(())
+    }
+
+    /// Returns whether events have left whose payloads the caller has to drop.
+    #[inline(always)]
+    pub fn has_gone(&self) -> bool {
+        self.events.has_gone()
+    }
+
+    /// Takes the payload of an event that has left, which the caller drops: that may run an agent's
+    /// code, so no lock is held then.
+    pub fn take_gone(&mut self) -> Option<P> {
+        self.events.take_gone()
     }
 
     /// Returns the message about an event that was too large.

@@ -8,14 +8,18 @@ use std::rc::Rc;
 
 use proptest::prelude::*;
 
-use super::backlog::{KEPT, OVERHEAD};
+use super::backlog::OVERHEAD;
 use super::{End, Ending, FetchSession, FetchState, Payload, Queues};
 use crate::error::Error;
 
 const LIMIT: usize = 40;
 
+/// The number of bytes of used payloads that the queues of these tests keep.
+const KEPT: usize = 1 << 18;
+
 impl Payload for u64 {
     type EventData = u64;
+    const KEPT: usize = KEPT;
 
     fn view(&self) -> u64 {
         *self
@@ -256,8 +260,57 @@ fn nothing_there() {
 /// A payload that counts its owners, to show when an event is dropped.
 impl Payload for Rc<()> {
     type EventData = ();
+    const KEPT: usize = KEPT;
 
     fn view(&self) {}
+}
+
+/// Drops what has left the queues, as their owner does. Returns the number of payloads.
+fn drop_gone<P: Payload, F: Copy>(queues: &mut Queues<P, F>) -> usize {
+    std::iter::from_fn(|| queues.take_gone()).count()
+}
+
+/// An event that an agent has made: nothing of it is kept, and the queues drop none.
+struct Handed {
+    _event: Rc<()>,
+}
+
+impl Payload for Handed {
+    type EventData = ();
+    const KEPT: usize = 0;
+
+    fn view(&self) {}
+}
+
+/// Whichever way events leave, the owner of the queues drops them, and their slots are used again.
+#[test]
+fn left_events_are_handed_back() {
+    let mut queues = Queues::<Handed, ()>::new();
+    let queue = with_clients(&mut queues, b"q", 2, 1);
+    let event = Rc::new(());
+    let add = |queues: &mut Queues<Handed, ()>| {
+        let store = |old: Option<Handed>| {
+            assert!(old.is_none());
+            Ok(Handed {
+                _event: Rc::clone(&event),
+            })
+        };
+        queues.append(queue, 1, store).expect("memory");
+        Rc::strong_count(&event) - 1
+    };
+    assert_eq!((add(&mut queues), add(&mut queues), queues.has_gone()), (1, 2, false));
+    // Evicted.
+    assert_eq!((add(&mut queues), queues.has_gone()), (3, true));
+    assert_eq!(drop_gone(&mut queues), 1);
+    // Seen by all clients.
+    fetch(&mut queues, queue, 1, 1);
+    assert_eq!(drop_gone(&mut queues), 1);
+    // With the queue.
+    queues.shutdown(queue).expect("a queue");
+    end(&mut queues, 1);
+    assert!(queues.reap().is_some());
+    assert_eq!((drop_gone(&mut queues), queues.has_gone()), (1, false));
+    assert_eq!((Rc::strong_count(&event), queues.events.slots()), (1, 3));
 }
 
 /// A queue with clients 1 to `clients`, which have fetched.
@@ -297,6 +350,7 @@ fn kept_until_the_last_fetch_is_done() {
     end(&mut queues, 2);
     assert!(queues.reap().is_some());
     let counts = |events: &[Rc<()>; 2]| events.each_ref().map(Rc::strong_count);
+    drop_gone(&mut queues);
     assert_eq!(counts(&events), [2, 2]);
     let ends: Vec<_> = sessions[..3]
         .iter_mut()
@@ -306,8 +360,10 @@ fn kept_until_the_last_fetch_is_done() {
         })
         .collect();
     assert_eq!(ends, [Some(End::Missed(0)), Some(End::Missed(0)), Some(End::Gone)]);
+    drop_gone(&mut queues);
     assert_eq!(counts(&events), [1, 2]);
     queues.break_off(&mut sessions[3]);
+    drop_gone(&mut queues);
     assert_eq!(counts(&events), [1, 1]);
 }
 
@@ -328,6 +384,7 @@ fn memory_of_seen_events() {
             queues.append(queue, SIZE, store).expect("memory");
         }
         fetch(&mut queues, queue, 1, usize::MAX);
+        drop_gone(&mut queues);
         let kept = KEPT / (SIZE + OVERHEAD);
         assert_eq!(used, if turn == 0 { 0 } else { kept });
         assert_eq!(Rc::strong_count(&event), 1 + kept);
@@ -337,6 +394,7 @@ fn memory_of_seen_events() {
         queues.append(queue, SIZE, |_| Ok(Rc::clone(&event))).expect("memory");
     }
     fetch(&mut queues, queue, 1, usize::MAX);
+    drop_gone(&mut queues);
     assert_eq!(Rc::strong_count(&event), 1 + KEPT / (SIZE + OVERHEAD));
 }
 

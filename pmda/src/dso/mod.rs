@@ -40,8 +40,8 @@ const PM_ERR_GENERIC: c_int = -12345;
 
 /// Exports the one function of an agent's shared object.
 ///
-/// `simple_init` is the name in pmcd.conf: `simple 253 dso simple_init PATH`. The agent's crate has
-/// `crate-type = ["cdylib"]`, beside `"rlib"` if it is a daemon as well.
+/// `pmda_simple_init` is the name in pmcd.conf: `simple 253 dso pmda_simple_init PATH`. The agent's
+/// crate has `crate-type = ["cdylib"]`, beside `"rlib"` if it is a daemon as well.
 ///
 /// The macro takes a name and a type, so that no code of the agent gets into an unsafe place:
 ///
@@ -55,7 +55,54 @@ const PM_ERR_GENERIC: c_int = -12345;
 /// #     fn start(_: &Env) -> Result<Simple> { Ok(Simple) }
 /// #     fn metrics(_: &mut Metrics<Simple>) {}
 /// # }
-/// pmda::export_dso!(simple_init, Simple);
+/// pmda::export_dso!(pmda_simple_init, Simple);
+/// # fn main() {}
+/// ```
+///
+/// The function takes the place of any other with its name in the process, such as one of a C
+/// library that the agent's crates call: they would call it with other arguments. So the name begins
+/// with `pmda_`, as no function of a library does, and ends in `_init`:
+///
+/// ```compile_fail,E0080
+/// # use pmda::prelude::*;
+/// # pub struct Simple;
+/// # impl Agent for Simple {
+/// #     const NAME: &'static str = "simple";
+/// #     const DOMAIN: u32 = 253;
+/// #     fn start(_: &Env) -> Result<Simple> { Ok(Simple) }
+/// #     fn metrics(_: &mut Metrics<Simple>) {}
+/// # }
+/// pmda::export_dso!(sensors_init, Simple);
+/// # fn main() {}
+/// ```
+///
+/// For any other name, the agent's own attribute exports the function. It is `unsafe`: whoever
+/// writes it has made sure that nothing in the process calls another function of that name.
+///
+/// ```
+/// # use pmda::prelude::*;
+/// # pub struct Simple;
+/// # impl Agent for Simple {
+/// #     const NAME: &'static str = "simple";
+/// #     const DOMAIN: u32 = 253;
+/// #     fn start(_: &Env) -> Result<Simple> { Ok(Simple) }
+/// #     fn metrics(_: &mut Metrics<Simple>) {}
+/// # }
+/// pmda::export_dso!(#[unsafe(no_mangle)] simple_init, Simple);
+/// # fn main() {}
+/// ```
+///
+/// ```compile_fail
+/// #![forbid(unsafe_code)]
+/// # use pmda::prelude::*;
+/// # pub struct Simple;
+/// # impl Agent for Simple {
+/// #     const NAME: &'static str = "simple";
+/// #     const DOMAIN: u32 = 253;
+/// #     fn start(_: &Env) -> Result<Simple> { Ok(Simple) }
+/// #     fn metrics(_: &mut Metrics<Simple>) {}
+/// # }
+/// pmda::export_dso!(#[unsafe(no_mangle)] simple_init, Simple);
 /// # fn main() {}
 /// ```
 ///
@@ -70,7 +117,7 @@ const PM_ERR_GENERIC: c_int = -12345;
 /// #     fn start(_: &Env) -> Result<Simple> { Ok(Simple) }
 /// #     fn metrics(_: &mut Metrics<Simple>) {}
 /// # }
-/// pmda::export_dso!(simple_init, { *std::ptr::null::<u8>(); Simple });
+/// pmda::export_dso!(pmda_simple_init, { *std::ptr::null::<u8>(); Simple });
 /// # fn main() {}
 /// ```
 ///
@@ -86,36 +133,7 @@ const PM_ERR_GENERIC: c_int = -12345;
 /// #     fn metrics(_: &mut Metrics<Self>) {}
 /// # }
 /// const unsafe fn dangerous() -> usize { 3 }
-/// pmda::export_dso!(simple_init, Simple<{ dangerous() }>);
-/// # fn main() {}
-/// ```
-///
-/// The function replaces any other of its name in the process. So its name must end in `_init`, as
-/// in pmcd.conf, and must not be one of the C library's:
-///
-/// ```compile_fail,E0080
-/// # use pmda::prelude::*;
-/// # pub struct Simple;
-/// # impl Agent for Simple {
-/// #     const NAME: &'static str = "simple";
-/// #     const DOMAIN: u32 = 253;
-/// #     fn start(_: &Env) -> Result<Simple> { Ok(Simple) }
-/// #     fn metrics(_: &mut Metrics<Simple>) {}
-/// # }
-/// pmda::export_dso!(malloc, Simple);
-/// # fn main() {}
-/// ```
-///
-/// ```compile_fail,E0080
-/// # use pmda::prelude::*;
-/// # pub struct Simple;
-/// # impl Agent for Simple {
-/// #     const NAME: &'static str = "simple";
-/// #     const DOMAIN: u32 = 253;
-/// #     fn start(_: &Env) -> Result<Simple> { Ok(Simple) }
-/// #     fn metrics(_: &mut Metrics<Simple>) {}
-/// # }
-/// pmda::export_dso!(pthread_attr_init, Simple);
+/// pmda::export_dso!(pmda_simple_init, Simple<{ dangerous() }>);
 /// # fn main() {}
 /// ```
 ///
@@ -124,13 +142,13 @@ const PM_ERR_GENERIC: c_int = -12345;
 ///
 /// ```compile_fail,E0277
 /// pub struct Other;
-/// pmda::export_dso!(other_init, Other);
+/// pmda::export_dso!(pmda_other_init, Other);
 /// # fn main() {}
 /// ```
 #[macro_export]
 macro_rules! export_dso {
     ($init:ident, $agent:ty) => {
-        const _: () = $crate::dso::check_name(::core::stringify!($init));
+        const _: () = $crate::dso::check_name($crate::dso::stringify!($init));
 
         /// Makes the agent known to the host that has opened the shared object.
         #[unsafe(no_mangle)]
@@ -138,46 +156,36 @@ macro_rules! export_dso {
             $crate::dso::init::<$agent>(interface);
         }
     };
+    // The two tokens of the attribute are the agent's own, so the compiler takes it for code of the
+    // agent: `forbid(unsafe_code)` refuses it.
+    ($hash:tt $attribute:tt $init:ident, $agent:ty) => {
+        /// Makes the agent known to the host that has opened the shared object.
+        $hash $attribute
+        pub extern "C" fn $init(interface: &mut $crate::dso::Interface) {
+            $crate::dso::init::<$agent>(interface);
+        }
+    };
 }
 
-/// Refuses, at compile time, a name that is a function of the C library, or that does not end in
-/// `_init`.
+/// The name as the macro checks it. By this path, since an agent's crate may call another one
+/// `core`.
+#[doc(hidden)]
+pub use core::stringify;
+
+/// Refuses, at compile time, a name that a library may have for a function.
 ///
 /// # Panics
-/// For such a name, which is then an error of the compiler.
+/// For a name that does not begin with `pmda_`, or does not end in `_init`. In a constant that is an
+/// error of the compiler.
 #[doc(hidden)]
 pub const fn check_name(name: &str) {
-    /// Names of the C library that end in `_init`, or what they begin with. Others of its names
-    /// begin with an underscore.
-    const TAKEN: [&str; 9] = [
-        "aio_init",
-        "cnd_init",
-        "fanotify_init",
-        "inet6_",
-        "inotify_init",
-        "mtx_init",
-        "posix_",
-        "pthread_",
-        "sem_init",
-    ];
     let name = name.as_bytes();
-    let is_init = name.len() > 5 && ends_with(name, b"_init");
+    let is_ours = name.len() > "pmda__init".len() && starts_with(name, b"pmda_") && ends_with(name, b"_init");
     assert!(
-        is_init,
-        "the function of a shared object has a name that ends in `_init`, such as `simple_init`"
+        is_ours,
+        "the function of a shared object has a name such as `pmda_simple_init`; another name, which a library may \
+         have for a function, needs `#[unsafe(no_mangle)]` in front of it"
     );
-    assert!(
-        name[0].is_ascii_alphabetic(),
-        "the name of a shared object's function begins with a letter"
-    );
-    let mut at = 0;
-    while at < TAKEN.len() {
-        assert!(
-            !starts_with(name, TAKEN[at].as_bytes()),
-            "the C library has a function of this name"
-        );
-        at += 1;
-    }
 }
 
 const fn ends_with(name: &[u8], end: &[u8]) -> bool {
@@ -294,18 +302,20 @@ mod tests {
 
     #[test]
     fn names_of_functions() {
-        for good in ["simple_init", "x_init", "init_init", "seminar_init"] {
+        for good in ["pmda_simple_init", "pmda_x_init", "pmda_init_init"] {
             check_name(good);
         }
         for bad in [
             "malloc",
             "_init",
-            "init",
-            "x_ini",
-            "__pmda_init",
-            "sem_init",
-            "pthread_mutex_init",
-            "1_init",
+            "sensors_init",
+            "simple_pmda_init",
+            "pmda_init",
+            "pmda__init",
+            "pmdaInit",
+            "pmda_x",
+            "r#pmda_x_init",
+            "PMDA_x_init",
         ] {
             assert!(catch_unwind(|| check_name(bad)).is_err(), "{bad}");
         }

@@ -79,13 +79,15 @@ pub(super) fn keep(severity: &str, message: &fmt::Arguments<'_>) -> bool {
     let Ok(Reader(reader)) = READER.try_with(Cell::get) else {
         return false;
     };
+    // Before the lock: what is logged may be a type of the agent that logs when it is shown.
+    let line = format!("{severity}: {message}\n");
     let mut kept = KEPT.lock();
     let is_for = |number: &u64| reader.is_none_or(|reader| reader == *number);
     let mut is_kept = false;
     for (_, lines) in kept.iter_mut().filter(|(number, _)| is_for(number)) {
         is_kept = true;
         if lines.len() < LINES {
-            lines.push(format!("{severity}: {message}\n"));
+            lines.push(line.clone());
         }
     }
     is_kept

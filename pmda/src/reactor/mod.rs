@@ -21,7 +21,7 @@ mod tail;
 #[cfg(test)]
 mod tests;
 
-pub use tail::Tail;
+pub use tail::{LineOutcome, Tail};
 
 /// Time for which descriptors do not wake the agent after it has failed to serve them: they would
 /// wake it again at once.
@@ -266,7 +266,10 @@ impl Drop for Registration {
     fn drop(&mut self) {
         let mut sources = self.reactor.0.sources.lock();
         sources.timers.remove(&self.number);
-        sources.watches.remove(&self.number);
+        let watch = sources.watches.remove(&self.number);
+        drop(sources);
+        // Closed last: the close of a socket may wait.
+        drop(watch);
     }
 }
 
@@ -302,6 +305,17 @@ impl Timer {
         let mut sources = self.0.reactor.0.sources.lock();
         let timer = sources.timers.get_mut(&self.0.number);
         timer.map_or(0, |timer| std::mem::take(&mut timer.passed))
+    }
+
+    /// Wakes the agent soon, in addition.
+    fn fire_soon(&mut self) {
+        let mut sources = self.0.reactor.0.sources.lock();
+        let now = Instant::now() + sources.ahead;
+        if let Some(timer) = sources.timers.get_mut(&self.0.number) {
+            timer.due = now;
+        }
+        drop(sources);
+        self.0.reactor.ring();
     }
 
     /// Changes the interval, which begins now. One below a millisecond is a millisecond.

@@ -1,5 +1,6 @@
 use std::fs::{File, OpenOptions};
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::os::unix::fs::{chown, symlink};
 use std::os::unix::net::UnixStream;
 use std::thread;
@@ -101,7 +102,8 @@ fn descriptors() {
 
 fn lines(tail: &mut Tail) -> Vec<String> {
     let mut lines = Vec::new();
-    tail.read_lines(|line| lines.push(line.to_owned()));
+    tail.read_lines(|line| lines.push(line.to_owned()))
+        .expect("the function does not fail");
     lines
 }
 
@@ -133,14 +135,6 @@ fn growing_files() {
     let long = "x".repeat(LONG);
     add(&path, &format!("{long}\n"));
     assert_eq!(lines(&mut tail).concat(), long);
-    let many = "line\n".repeat(1 << 19);
-    add(&path, &many);
-    let mut count = 0;
-    while count < 1 << 19 {
-        let some = lines(&mut tail).len();
-        assert!(some > 0 && some < 1 << 19);
-        count += some;
-    }
     let late = folder.path().join("late");
     let mut tail = Tail::new(&reactor, &late);
     assert_eq!(lines(&mut tail), [""; 0]);
@@ -152,6 +146,137 @@ fn growing_files() {
     assert!(!wakes(&reactor, NOW));
     reactor.advance(Duration::from_secs(2));
     assert!(wakes(&reactor, NOW));
+}
+
+/// While there is more than one call reads, the agent is woken at once; a request may ask for all.
+#[test]
+fn more_than_one_call_reads() {
+    let reactor = Reactor::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("log");
+    let mut tail = Tail::new(&reactor, &path);
+    let many = format!("{}\n", "x".repeat(63)).repeat(1 << 16);
+    add(&path, &many);
+    let (mut count, mut calls, mut has_more) = (0, 0, true);
+    while has_more {
+        has_more = tail.read_lines(|_| count += 1).expect("the function does not fail");
+        calls += 1;
+        assert_eq!(wakes(&reactor, NOW), has_more);
+    }
+    assert!(count == 1 << 16 && calls > 2, "{count} {calls}");
+    add(&path, &many);
+    assert_eq!(tail.read_to_end(|_| count += 1), Ok(false));
+    assert_eq!((count, tail.lost(), wakes(&reactor, NOW)), (1 << 17, 0, false));
+}
+
+/// Files that are renamed while the agent is behind are read, each to its end, in order. So are
+/// lines that the writer adds to one that was renamed before.
+#[test]
+fn renamed_while_behind() {
+    let reactor = Reactor::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("log");
+    let old = |number| folder.path().join(format!("log.{number}"));
+    add(&path, "before\n");
+    let mut tail = Tail::new(&reactor, &path);
+    let x = "x".repeat(99);
+    let many = format!("{x}\n").repeat(20_000);
+    for number in 0..3 {
+        add(&path, &many);
+        add(&path, &format!("last of {number}\n"));
+        assert!(lines(&mut tail).iter().all(|line| *line == x));
+        std::fs::rename(&path, old(number)).expect("ours");
+    }
+    add(&path, "new\n");
+    let mut others = Vec::new();
+    let mut read = |tail: &mut Tail| {
+        let all = tail.read_to_end(|line| {
+            if line != x {
+                others.push(line.to_owned());
+            }
+        });
+        (all, std::mem::take(&mut others))
+    };
+    let expected = ["last of 0", "last of 1", "last of 2", "new"].map(str::to_owned);
+    assert_eq!(read(&mut tail), (Ok(false), expected.to_vec()));
+    add(&old(2), "late\n");
+    add(&path, "newer\n");
+    assert_eq!(read(&mut tail).1, ["late", "newer"]);
+    assert_eq!(tail.lost(), 0);
+}
+
+/// Bytes that nobody can read any more are counted, and the log has a line.
+#[test]
+fn lost_lines() {
+    let logged = crate::logger::capture::Lines::of_this_thread();
+    crate::logger::start("a test", log::LevelFilter::Info);
+    let reactor = Reactor::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("log");
+    let mut tail = Tail::new(&reactor, &path);
+    add(&path, &"12345\n".repeat(1 << 18));
+    let mut read = 0;
+    assert_eq!(tail.read_lines(|line| read += line.len() as u64 + 1), Ok(true));
+    File::create(&path).expect("ours").write_all(b"1\n").expect("ours");
+    let mut last = String::new();
+    let all = tail.read_to_end(|line| {
+        read += line.len() as u64 + 1;
+        last = line.to_owned();
+    });
+    assert_eq!((all, last.as_str()), (Ok(false), "1"));
+    assert_eq!(read + tail.lost(), (6 << 18) + 2);
+    let text = logged.text();
+    assert!(
+        tail.lost() > 0 && text.contains(&format!("log: {} bytes are lost: ", tail.lost())),
+        "{text}"
+    );
+}
+
+/// A function may stop, and fail: the line is read, those behind it are not, and the agent is not
+/// woken at once.
+#[test]
+fn stops_and_errors() {
+    let reactor = Reactor::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("log");
+    let mut tail = Tail::new(&reactor, &path);
+    add(&path, "1\n2\nthree\n4\n5");
+    let mut sum = 0;
+    let two = tail.read_lines(|line| {
+        sum += line.parse::<u32>()?;
+        let is_enough = sum > 2;
+        Ok(if is_enough {
+            ControlFlow::Break(())
+        } else {
+            ControlFlow::Continue(())
+        })
+    });
+    assert_eq!((two, sum, wakes(&reactor, NOW)), (Ok(true), 3, false));
+    let mut parse = |tail: &mut Tail| {
+        let read = tail.read_lines(|line| {
+            sum += line.parse::<u32>()?;
+            Ok(())
+        });
+        (read.map_err(|error| error.code()), sum)
+    };
+    assert_eq!(parse(&mut tail), (Err(crate::Code::CONV), 3));
+    assert_eq!(parse(&mut tail), (Ok(false), 7));
+    assert_eq!(tail.read_lines(|_| ControlFlow::Break(())), Ok(false));
+}
+
+/// On a thread of the agent's own, which nobody guards, a panic goes on; the line is read.
+#[test]
+fn panics() {
+    let reactor = Reactor::new();
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("log");
+    let mut tail = Tail::new(&reactor, &path);
+    add(&path, "good\nbad\nbetter\n");
+    let read = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        tail.read_lines(|line| assert!(line != "bad", "told to panic"))
+    }));
+    assert!(read.is_err());
+    assert_eq!(lines(&mut tail), ["better"]);
 }
 
 const LONG: usize = 100_000;

@@ -9,6 +9,7 @@ use crate::queue::{Excerpt, Leftovers};
 struct Text(&'static str);
 
 impl Payload for Text {
+    const KEPT: usize = 1 << 18;
     type EventData = &'static str;
 
     fn view(&self) -> &'static str {

@@ -207,7 +207,7 @@ fn unescape(field: &str) -> String {
     })
 }
 
-pmda::export_dso!(mounts_init, Mounts);
+pmda::export_dso!(pmda_mounts_init, Mounts);
 
 /// Runs the agent as a daemon.
 pub fn main() -> ExitCode {

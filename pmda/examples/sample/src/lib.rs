@@ -166,7 +166,7 @@ impl Agent for Sample {
     }
 }
 
-pmda::export_dso!(sample_init, Sample);
+pmda::export_dso!(pmda_sample_init, Sample);
 
 /// Runs the agent as a daemon.
 #[must_use]

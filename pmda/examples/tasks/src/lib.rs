@@ -190,7 +190,7 @@ impl Drop for Tasks {
     }
 }
 
-pmda::export_dso!(tasks_init, Tasks);
+pmda::export_dso!(pmda_tasks_init, Tasks);
 
 /// Runs the agent as a daemon.
 #[must_use]

@@ -155,7 +155,7 @@ fn events_of_threads() {
     let threads: Vec<_> = (0..4)
         .map(|_| {
             let sender = queue.sender();
-            thread::spawn(move || (0..1000).for_each(|event| sender.push(event)))
+            thread::spawn(move || (0..1000).for_each(|event| assert!(sender.push(event))))
         })
         .collect();
     threads.into_iter().for_each(|thread| thread.join().expect("no panic"));

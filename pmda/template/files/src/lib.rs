@@ -61,7 +61,7 @@ fn interface(line: &str) -> Option<(&str, Interface)> {
     Some((name.trim(), Interface { received, sent }))
 }
 
-pmda::export_dso!(@NAME@_init, State);
+pmda::export_dso!(pmda_@NAME@_init, State);
 
 /// Runs the agent as a daemon.
 pub fn main() -> ExitCode {

@@ -58,7 +58,7 @@ impl Drop for Failing {
     }
 }
 
-pmda::export_dso!(failing_init, Failing);
+pmda::export_dso!(pmda_failing_init, Failing);
 
 /// Runs the agent as a daemon.
 pub fn main() -> ExitCode {

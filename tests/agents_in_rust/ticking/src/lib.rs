@@ -107,7 +107,7 @@ impl Drop for Ticking {
     }
 }
 
-pmda::export_dso!(ticking_init, Ticking);
+pmda::export_dso!(pmda_ticking_init, Ticking);
 
 /// Runs the agent as a daemon.
 pub fn main() -> ExitCode {
