@@ -28,19 +28,19 @@ impl Agent for Slow {
     const NAME: &'static str = "slow";
     const DOMAIN: u32 = 403;
     const DEADLINE: Option<Duration> = Some(Duration::from_millis(500));
-    fn start(_: &Env) -> Result<Slow> {
+    fn start(env: &Env) -> Result<Slow> {
         let delay = Arc::new(AtomicU64::new(1));
         let far = Arc::clone(&delay);
-        let reading = Background::every("far", Duration::from_millis(20), Duration::from_secs(1), move || {
-            look(&far)
-        });
         Ok(Slow {
             delay,
-            reading,
+            reading: env.background("far", move || look(&far))?,
             looks: 0,
         })
     }
     fn metrics(m: &mut Metrics<Slow>) {
+        m.background("far")
+            .every(Duration::from_millis(20))
+            .expires_after(Duration::from_secs(1));
         m.value("delay", |s| s.delay.load(Ordering::Relaxed))
             .unit(MSEC)
             .help("How long it takes to look")

@@ -9,19 +9,30 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::logger::capture::Reader;
 use crate::logger::{describe, reason};
-use crate::{Error, Result, guard};
+use crate::{Env, Error, Result, guard};
 
-/// A value that a thread of its own reads again and again. An agent keeps it in its state, and
-/// shows the value that was read last.
+/// A value that a thread of its own reads again and again. An agent declares how often
+/// ([`Metrics::background`](crate::Metrics::background)), starts the thread with [`Env::background`],
+/// and shows the value that was read last.
 ///
-/// ```no_run
+/// ```
 /// use std::time::Duration;
 ///
 /// use pmda::prelude::*;
 ///
-/// let (interval, expires) = (Duration::from_secs(5), Duration::from_secs(30));
-/// let mounts = Background::every("mounts", interval, expires, || fs::read_to_string("/proc/mounts"));
-/// # drop(mounts);
+/// struct Mounts(Background<String>);
+///
+/// impl Agent for Mounts {
+///     const NAME: &'static str = "mounts";
+///     const DOMAIN: u32 = 450;
+///     fn start(env: &Env) -> Result<Mounts> {
+///         Ok(Mounts(env.background("mounts", || fs::read_to_string("/proc/mounts"))?))
+///     }
+///     fn metrics(m: &mut Metrics<Mounts>) {
+///         m.background("mounts").every(Duration::from_secs(5)).expires_after(Duration::from_secs(30));
+///         m.value("count", |s| s.0.get().map(|text| text.lines().count()));
+///     }
+/// }
 /// ```
 pub struct Background<T> {
     shared: Arc<Shared<T>>,
@@ -74,17 +85,33 @@ impl<T> Deref for Reading<T> {
     }
 }
 
+impl Env {
+    /// Starts a thread that reads at once, and then again and again, as the agent has declared it
+    /// under this name ([`Metrics::background`](crate::Metrics::background)). An error of `read`, or a
+    /// panic, is logged under the name, once until a reading succeeds or fails otherwise, and the
+    /// reading goes on.
+    ///
+    /// # Errors
+    /// `-EINVAL` if the agent has not declared it.
+    pub fn background<T: Send + Sync + 'static>(
+        &self,
+        name: &str,
+        read: impl FnMut() -> Result<T> + Send + 'static,
+    ) -> Result<Background<T>> {
+        let Some((interval, expires)) = self.schedule(name) else {
+            return Err(Error::EINVAL.text(format_args!("Agent::metrics does not declare a background {name:?}")));
+        };
+        Ok(Background::every(name, interval, expires, read))
+    }
+}
+
 impl<T: Send + Sync + 'static> Background<T> {
-    /// Reads at once, and then again `interval` after each reading. The value that was read last
-    /// can be had until it is older than `expires`. An error, or a panic, is logged under `name`,
-    /// once until a reading succeeds or fails otherwise, and the reading goes on.
-    pub fn every(
-        name: impl Into<String>,
+    fn every(
+        name: &str,
         interval: Duration,
         expires: Duration,
         mut read: impl FnMut() -> Result<T> + Send + 'static,
     ) -> Background<T> {
-        let name = name.into();
         let shared = Arc::new(Shared {
             state: Mutex::new(State {
                 last: None,
@@ -96,7 +123,7 @@ impl<T: Send + Sync + 'static> Background<T> {
         let reader = Arc::clone(&shared);
         let log_reader = Reader::current();
         let what = format!("reading {name} in the background");
-        let spawned = thread::Builder::new().name(thread_name(&name)).spawn(move || {
+        let spawned = thread::Builder::new().name(thread_name(name)).spawn(move || {
             log_reader.take_over();
             guard::install();
             // The last line of the log about it.

@@ -1,7 +1,9 @@
 //! The environment of an agent: its options and settings, and the event sources that wake it.
 
+use std::collections::BTreeMap;
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 use std::{env, fs, io};
 
@@ -59,6 +61,50 @@ impl Opt {
     }
 }
 
+/// How often the agent reads something in the background, and for how long a value is shown; see
+/// [`Metrics::background`](crate::Metrics::background).
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Schedule {
+    interval: Option<Duration>,
+    expires: Option<Duration>,
+}
+
+/// Schedules by name.
+pub(crate) type Schedules = BTreeMap<String, Schedule>;
+
+impl Schedule {
+    /// Sets the time between the end of a reading and the start of the next one.
+    pub fn every(&mut self, interval: Duration) -> &mut Schedule {
+        self.interval = Some(interval);
+        self
+    }
+
+    /// Sets the time for which a value is shown, if the next reading takes longer, or fails. It is not
+    /// below the interval: then there would be no value in between.
+    pub fn expires_after(&mut self, time: Duration) -> &mut Schedule {
+        self.expires = Some(time);
+        self
+    }
+
+    /// Its interval and the time after which a value expires, if it has no problem.
+    pub(crate) fn times(&self) -> Option<(Duration, Duration)> {
+        let times = self.interval.zip(self.expires);
+        times.filter(|(interval, expires)| expires >= interval)
+    }
+
+    /// What is wrong with it.
+    pub(crate) fn problem(&self) -> Option<String> {
+        match (self.interval, self.expires) {
+            (Some(interval), Some(expires)) if expires < interval => Some(format!(
+                "a value expires after {expires:?}, before the next one is read after {interval:?}"
+            )),
+            (Some(_), Some(_)) => None,
+            (None, _) => Some("it has no interval: see Schedule::every".to_owned()),
+            (_, None) => Some("its values do not expire: see Schedule::expires_after".to_owned()),
+        }
+    }
+}
+
 /// The environment of an agent, which the agent gets when it starts.
 #[derive(Clone, Debug)]
 pub struct Env {
@@ -71,6 +117,7 @@ pub struct Env {
     caches: Option<PathBuf>,
     options: Vec<(&'static str, String)>,
     arguments: Vec<String>,
+    schedules: Arc<Schedules>,
     reactor: Reactor,
 }
 
@@ -89,6 +136,7 @@ impl Env {
             caches: Some(setting("PCP_VAR_DIR", "/var/lib/pcp")),
             options: Vec::new(),
             arguments: Vec::new(),
+            schedules: Arc::default(),
             reactor: Reactor::new(),
         }
     }
@@ -105,6 +153,7 @@ impl Env {
             caches: Some(folder.to_owned()),
             options: Vec::new(),
             arguments: Vec::new(),
+            schedules: Arc::default(),
             reactor: Reactor::new(),
         }
     }
@@ -133,6 +182,17 @@ impl Env {
     pub(crate) fn with_root(mut self, root: String) -> Env {
         self.root = root;
         self
+    }
+
+    /// Sets what the agent reads in the background.
+    pub(crate) fn with_schedules(mut self, schedules: &Schedules) -> Env {
+        self.schedules = Arc::new(schedules.clone());
+        self
+    }
+
+    /// The times of what the agent has declared to read in the background.
+    pub(crate) fn schedule(&self, name: &str) -> Option<(Duration, Duration)> {
+        self.schedules.get(name)?.times()
     }
 
     /// The same, where no file of a cache is read or written.

@@ -115,7 +115,7 @@ pub use background::{Background, Reading};
 pub use client::{Client, ClientId};
 pub use code::Code;
 pub use context::Context;
-pub use env::{Env, Opt};
+pub use env::{Env, Opt, Schedule};
 pub use error::{Error, Result};
 pub use events::{Describe, EventFlags, EventValue, Events, HighresEvents, Param, Record};
 pub use indom::{Indom, Update};

@@ -21,7 +21,7 @@ pub(crate) fn of<A: Agent>(metrics: &Metrics<A>) -> Vec<String> {
         problems.push(format!("domain {domain} is not between 1 and {DOMAIN_MAX}"));
     }
     problems.extend(of_options(A::OPTIONS));
-    problems.extend_from_slice(metrics.problems());
+    problems.extend(metrics.problems());
     let of_kinds = metrics
         .declared()
         .filter_map(|metric| Some(format!("{}: {}", metric.name, of_kind(&metric)?)));
@@ -75,6 +75,7 @@ fn of_kind(metric: &Declared<'_>) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use std::process::ExitCode;
+    use std::time::Duration;
 
     use crate::check::{check, findings};
     use crate::prelude::*;
@@ -118,6 +119,14 @@ mod tests {
             m.numbered_by(0).value("unnumbered", |_| 1);
             m.cluster(4096).value("lost", |_| 1);
             m.problem("a file is not there");
+            let (short, long) = (Duration::from_secs(1), Duration::from_secs(20));
+            m.background("exchanged").every(long).expires_after(short);
+            m.background("right").every(short).expires_after(long);
+            m.background("for ever").every(short);
+            m.background("again").every(short).expires_after(short);
+            m.background("again");
+            m.background("never");
+            m.cluster(2).refresh_with(0);
         }
     }
 
@@ -151,6 +160,11 @@ mod tests {
             "cluster 4096: the last possible one is 4095",
             "metric lost: cluster 4096: the last possible one is 4095",
             "a file is not there",
+            "background \"again\" is declared twice",
+            "background \"exchanged\": a value expires after 1s, before the next one is read after 20s",
+            "background \"for ever\": its values do not expire: see Schedule::expires_after",
+            "background \"never\": it has no interval: see Schedule::every",
+            "cluster 2 is read with cluster 0, which has no refresh",
             "state: only numbers can be counters",
             "size: only numbers have a unit",
         ];

@@ -17,14 +17,16 @@ fn slot(stored: NonZeroU32) -> usize {
 /// A cluster: how its metrics are read, and their items.
 pub(crate) struct Cluster<S> {
     refreshers: Vec<Refresh<S>>,
+    /// The cluster whose functions read this one as well, before its own.
+    read_with: Option<u32>,
     /// The round of declarations in which the refresh functions were given.
     round: u64,
     pub(super) valid_for: Option<Duration>,
     /// The time of the last reading that is valid for some time.
     read: Option<Instant>,
-    /// The number of the last fetch that has wanted one of its metrics.
-    wanted: u64,
-    /// The error of the reading for that fetch.
+    /// The number of the last request that it was read for.
+    read_for: u64,
+    /// The error of the reading for that request.
     pub(crate) failure: Option<Error>,
     pub(crate) labels: Labels,
     /// Serials of the instance domains that were declared in it.
@@ -66,12 +68,28 @@ impl<S> Cluster<S> {
 
     /// Adds a refresh function, in place of those of an earlier round of declarations.
     pub(super) fn add_refresh(&mut self, round: u64, refresh: Refresh<S>) {
+        self.begin_round(round);
+        self.refreshers.push(refresh);
+    }
+
+    /// Has another cluster's functions read this one, in place of what an earlier round has declared.
+    pub(super) fn read_with(&mut self, round: u64, other: u32) {
+        self.begin_round(round);
+        self.read_with = Some(other);
+    }
+
+    fn begin_round(&mut self, round: u64) {
         if self.round != round {
             self.refreshers.clear();
-            self.read = None;
+            (self.read_with, self.read) = (None, None);
             self.round = round;
         }
-        self.refreshers.push(refresh);
+    }
+
+    /// Returns whether nothing has to be read for its metrics, as for those of most clusters.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.refreshers.is_empty() && self.read_with.is_none()
     }
 
     /// Frees the item of a metric.
@@ -81,30 +99,11 @@ impl<S> Cluster<S> {
         }
     }
 
-    /// Reads what the metrics show, if the fetch with number `fetch` wants one of them, and once
-    /// for it. Returns whether a function was called.
-    pub(crate) fn read_for(
-        &mut self,
-        fetch: u64,
-        item: u32,
-        state: &mut S,
-        number: u32,
-        request: &Request<'_>,
-    ) -> bool {
-        // Most clusters have nothing to be read.
-        if self.refreshers.is_empty() || self.wanted == fetch || self.slot(item).is_none() {
-            return false;
-        }
-        self.wanted = fetch;
-        self.failure = self.read(state, number, request).err();
-        true
-    }
-
     /// Reads what the metrics show, unless what was read is still valid.
     ///
     /// # Errors
     /// Those of the agent's functions.
-    pub(crate) fn read(&mut self, state: &mut S, number: u32, request: &Request<'_>) -> Result<()> {
+    fn read(&mut self, state: &mut S, number: u32, request: &Request<'_>) -> Result<()> {
         let is_valid = match (self.read, self.valid_for) {
             (Some(read), Some(valid)) => request.now().saturating_duration_since(read) < valid,
             _ => false,
@@ -128,10 +127,11 @@ impl<S> Default for Cluster<S> {
     fn default() -> Cluster<S> {
         Cluster {
             refreshers: Vec::new(),
+            read_with: None,
             round: 0,
             valid_for: None,
             read: None,
-            wanted: 0,
+            read_for: 0,
             failure: None,
             labels: Labels::new(),
             indoms: Vec::new(),
@@ -166,6 +166,62 @@ impl<S> Clusters<S> {
             self.0.resize_with(index + 1, || None);
         }
         self.0[index].get_or_insert_default()
+    }
+
+    /// Returns whether a fetch of a metric has to read its cluster: the metric exists, and the cluster
+    /// was not read for this request yet.
+    #[inline]
+    pub(crate) fn is_to_be_read(&self, number: u32, item: u32, turn: u64) -> bool {
+        let cluster = self.get(number);
+        cluster.is_some_and(|cluster| !cluster.is_plain() && cluster.read_for != turn && cluster.slot(item).is_some())
+    }
+
+    /// Reads what the metrics of a cluster show, once for the request with number `turn`. Returns
+    /// whether it is read, now or before. `failed` gets the error of each function that has failed,
+    /// with its cluster.
+    pub(crate) fn read(
+        &mut self,
+        number: u32,
+        turn: u64,
+        state: &mut S,
+        request: &Request<'_>,
+        failed: &mut dyn FnMut(u32, &Error),
+    ) -> bool {
+        let Some(cluster) = self.get_mut(number) else {
+            return true;
+        };
+        if cluster.is_plain() {
+            return true;
+        }
+        if cluster.read_for == turn {
+            return cluster.failure.is_none();
+        }
+        // Before the other cluster is read, so that two that are read with each other have an end.
+        (cluster.read_for, cluster.failure) = (turn, None);
+        let mut failure = None;
+        if let Some(other) = cluster.read_with {
+            if !self.read(other, turn, state, request, failed) {
+                failure = self.get(other).and_then(|other| other.failure.clone());
+            }
+        }
+        let Some(cluster) = self.get_mut(number) else {
+            return true;
+        };
+        if failure.is_none() && !cluster.refreshers.is_empty() {
+            failure = cluster.read(state, number, request).err();
+            if let Some(failure) = &failure {
+                failed(number, failure);
+            }
+        }
+        cluster.failure = failure;
+        cluster.failure.is_none()
+    }
+
+    /// The clusters that are read with one for which nothing is read, with that one.
+    pub(super) fn unread(&self) -> impl Iterator<Item = (usize, u32)> {
+        let with = |(number, cluster): (usize, &Option<Box<Cluster<S>>>)| Some((number, cluster.as_ref()?.read_with?));
+        let with = self.0.iter().enumerate().filter_map(with);
+        with.filter(|(_, other)| self.get(*other).is_none_or(|other| other.is_plain()))
     }
 
     /// Removes a cluster.

@@ -10,10 +10,15 @@ use crate::labels::Given;
 use crate::value::{FromStore, Semantics};
 use crate::{Client, Error, LabelValue, Labels, Result, Unit};
 
+/// Returns whether an instance exists.
+type HasInstance<S> = Rc<dyn Fn(&mut S, i32) -> bool>;
+
 /// Finds what a store function changes: the agent, or the row of an instance.
 pub(super) enum Target<S, T> {
     Agent(fn(&mut S) -> &mut T),
     Row(Rows<S, T>),
+    /// The agent, for an instance that exists.
+    AgentIf(HasInstance<S>, fn(&mut S) -> &mut T),
     /// Nothing: the metric has a problem, or is edited.
     None,
 }
@@ -23,6 +28,7 @@ impl<S, T> Clone for Target<S, T> {
         match self {
             Target::Agent(find) => Target::Agent(*find),
             Target::Row(rows) => Target::Row(Rows::clone(rows)),
+            Target::AgentIf(has, find) => Target::AgentIf(Rc::clone(has), *find),
             Target::None => Target::None,
         }
     }
@@ -33,6 +39,8 @@ impl<S, T> Target<S, T> {
         match self {
             Target::Agent(find) => Ok(find(state)),
             Target::Row(rows) => rows(state).and_then(|rows| rows.get_mut(inst)).ok_or(Error::INST),
+            Target::AgentIf(has, find) if has(state, inst) => Ok(find(state)),
+            Target::AgentIf(..) => Err(Error::INST),
             Target::None => Err(Error::INST),
         }
     }
@@ -46,9 +54,14 @@ impl<S, T> Target<S, T> {
 /// wrong with it. Problems of [`Agent::metrics`](crate::Agent::metrics) are one list, which the
 /// start, `--check` and `--write` print.
 pub struct Def<'m, S, T> {
+    draft: Draft<'m, S>,
+    target: Target<S, T>,
+}
+
+/// The metric of a [`Def`].
+struct Draft<'m, S> {
     metrics: &'m mut Metrics<S>,
     stage: Stage<S>,
-    target: Target<S, T>,
     /// Its problem, if it has one.
     problem: Option<Problem>,
     /// Gets its number when it is declared.
@@ -66,7 +79,7 @@ enum Stage<S> {
 
 impl<S, T> std::fmt::Debug for Def<'_, S, T> {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let name = self.metric().map_or("that does not exist", |metric| &metric.name);
+        let name = self.draft.metric().map_or("that does not exist", |metric| &metric.name);
         write!(out, "metric {name}")
     }
 }
@@ -80,13 +93,15 @@ impl<S: 'static> Metrics<S> {
         let (cluster, item) = (metric.cluster(), metric.item());
         let slot = self.clusters.get(cluster).and_then(|cluster| cluster.slot(item));
         Def {
-            metrics: self,
-            stage: slot.map_or(Stage::Done, Stage::Edited),
+            draft: Draft {
+                metrics: self,
+                stage: slot.map_or(Stage::Done, Stage::Edited),
+                problem: slot
+                    .is_none()
+                    .then(|| Problem(format!("metric {cluster}.{item} does not exist"))),
+                number: None,
+            },
             target: Target::None,
-            problem: slot
-                .is_none()
-                .then(|| Problem(format!("metric {cluster}.{item} does not exist"))),
-            number: None,
         }
     }
 }
@@ -179,37 +194,23 @@ impl<'m, S, T> Def<'m, S, T> {
             .as_ref()
             .map(|text| Problem(format!("metric {}: {text}", metric.name)));
         Def {
-            metrics,
-            stage: Stage::New(metric, None),
+            draft: Draft {
+                metrics,
+                stage: Stage::New(metric, None),
+                problem,
+                number: None,
+            },
             target,
-            problem,
-            number: None,
-        }
-    }
-
-    fn metric(&self) -> Option<&Metric<S>> {
-        match &self.stage {
-            Stage::New(metric, _) => Some(metric),
-            Stage::Edited(slot) => self.metrics.table.at(*slot),
-            Stage::Done => None,
-        }
-    }
-
-    fn metric_mut(&mut self) -> Option<&mut Metric<S>> {
-        match &mut self.stage {
-            Stage::New(metric, _) => Some(metric),
-            Stage::Edited(slot) => self.metrics.table.at_mut(*slot),
-            Stage::Done => None,
         }
     }
 
     /// Its name, for what is wrong with it.
     pub(super) fn name(&self) -> &str {
-        self.metric().map_or("", |metric| &metric.name)
+        self.draft.metric().map_or("", |metric| &metric.name)
     }
 
     fn set(mut self, change: impl FnOnce(&mut Metric<S>)) -> Self {
-        if let Some(metric) = self.metric_mut() {
+        if let Some(metric) = self.draft.metric_mut() {
             change(metric);
         }
         self
@@ -217,7 +218,7 @@ impl<'m, S, T> Def<'m, S, T> {
 
     /// Tells its number when it is declared.
     pub(super) fn tell(mut self, number: &Rc<Cell<Option<MetricRef>>>) -> Self {
-        self.number = Some(Rc::clone(number));
+        self.draft.number = Some(Rc::clone(number));
         self
     }
 
@@ -228,7 +229,7 @@ impl<'m, S, T> Def<'m, S, T> {
 
     /// Takes note of what is wrong with it. The first problem counts.
     pub(super) fn wrong(mut self, text: String) -> Self {
-        self.problem.get_or_insert(Problem(text));
+        self.draft.problem.get_or_insert(Problem(text));
         self
     }
 
@@ -239,27 +240,7 @@ impl<'m, S, T> Def<'m, S, T> {
     /// The metric's problem, in words. A new metric is not declared then; an edited one keeps the
     /// changes that were right.
     pub fn declare(mut self) -> std::result::Result<MetricRef, Problem> {
-        self.end()
-    }
-
-    fn end(&mut self) -> std::result::Result<MetricRef, Problem> {
-        let stage = std::mem::replace(&mut self.stage, Stage::Done);
-        match (self.problem.take(), stage) {
-            (Some(problem), _) => Err(problem),
-            (None, Stage::New(metric, item)) => {
-                let declared = self.metrics.insert(metric, item)?;
-                if let Some(number) = &self.number {
-                    number.set(Some(declared));
-                }
-                Ok(declared)
-            }
-            (None, Stage::Edited(slot)) => {
-                let metric = self.metrics.table.at(slot);
-                let metric = metric.map(|metric| MetricRef::new(metric.cluster, metric.item));
-                metric.ok_or_else(|| Problem("the metric does not exist".to_owned()))
-            }
-            (None, Stage::Done) => Err(Problem("the metric is declared already".to_owned())),
-        }
+        self.draft.end()
     }
 
     /// Makes it a counter, which grows all the time: clients show its rate.
@@ -298,7 +279,7 @@ impl<'m, S, T> Def<'m, S, T> {
     /// Gives it another name, as one that it had in earlier versions: both are of one number. One
     /// that is edited cannot get another name.
     pub fn alias(mut self, name: impl AsRef<str>) -> Self {
-        match &mut self.stage {
+        match &mut self.draft.stage {
             Stage::New(metric, _) => metric.aliases.push(name.as_ref().into()),
             Stage::Edited(_) => {
                 let (old, new) = (self.name().to_owned(), name.as_ref());
@@ -313,7 +294,7 @@ impl<'m, S, T> Def<'m, S, T> {
     /// that is edited keeps its number.
     pub fn item(mut self, number: u32) -> Self {
         if number < ITEMS {
-            if let Stage::New(_, item) = &mut self.stage {
+            if let Stage::New(_, item) = &mut self.draft.stage {
                 *item = Some(number);
             }
             return self;
@@ -342,11 +323,13 @@ impl<'m, S, T> Def<'m, S, T> {
     }
 
     fn relabel(mut self, change: impl FnOnce(&mut Labels) -> Given) -> Self {
-        let Some(metric) = self.metric_mut() else { return self };
+        let Some(metric) = self.draft.metric_mut() else {
+            return self;
+        };
         let Given { is_changed, problem } = change(&mut metric.labels);
         let problem = problem.map(|text| format!("metric {}: {text}", metric.name));
-        if is_changed && matches!(self.stage, Stage::Edited(_)) {
-            self.metrics.changes |= LABEL_CHANGE;
+        if is_changed && matches!(self.draft.stage, Stage::Edited(_)) {
+            self.draft.metrics.changes |= LABEL_CHANGE;
         }
         match problem {
             Some(text) => self.wrong(text),
@@ -361,7 +344,36 @@ impl<'m, S, T> Def<'m, S, T> {
     }
 }
 
-impl<S: 'static, T: 'static> Def<'_, S, T> {
+impl<'m, S: 'static, T: 'static> Def<'m, S, T> {
+    /// The same declaration, whose functions get the agent in place of a row. So metrics with
+    /// instances and without have one type, and one place where they are configured:
+    ///
+    /// ```
+    /// # use pmda::prelude::*;
+    /// # struct Probe { name: String, kind: Type, unit: Unit, has_rows: bool }
+    /// # struct Probes { values: Indom<u64>, sum: u64 }
+    /// # fn declare(m: &mut Metrics<Probes>, probe: &Probe) {
+    /// let rows = m.indom(0, "Values", |s| &mut s.values);
+    /// let def = if probe.has_rows {
+    ///     m.each_as(&probe.name, rows, probe.kind, |row, _| Ok((*row).into())).of_agent()
+    /// } else {
+    ///     m.value_as(&probe.name, probe.kind, |s, _| Ok(s.sum.into()))
+    /// };
+    /// def.counter().unit(probe.unit).help("From a file");
+    /// # }
+    /// ```
+    pub fn of_agent(self) -> Def<'m, S, S> {
+        let Def { draft, target } = self;
+        let target = match target {
+            Target::None => Target::None,
+            Target::Agent(_) => Target::Agent(|state| state),
+            target => Target::AgentIf(Rc::new(move |state, inst| target.find(state, inst).is_ok()), |state| {
+                state
+            }),
+        };
+        Def { draft, target }
+    }
+
     /// Lets clients store it: the function gets the agent or the row, the new value and the client.
     /// The function of a metric that is edited cannot be changed.
     pub fn store<V: FromStore>(self, store: impl Fn(&mut T, V, &Client) -> Result<()> + 'static) -> Self {
@@ -383,7 +395,7 @@ impl<S: 'static, T: 'static> Def<'_, S, T> {
     }
 
     fn store_by(self, store: Store<S>) -> Self {
-        if matches!(self.stage, Stage::Edited(_)) {
+        if matches!(self.draft.stage, Stage::Edited(_)) {
             let text = format!("metric {}: declare it anew for another store", self.name());
             return self.wrong(text);
         }
@@ -391,9 +403,47 @@ impl<S: 'static, T: 'static> Def<'_, S, T> {
     }
 }
 
+impl<S> Draft<'_, S> {
+    fn metric(&self) -> Option<&Metric<S>> {
+        match &self.stage {
+            Stage::New(metric, _) => Some(metric),
+            Stage::Edited(slot) => self.metrics.table.at(*slot),
+            Stage::Done => None,
+        }
+    }
+
+    fn metric_mut(&mut self) -> Option<&mut Metric<S>> {
+        match &mut self.stage {
+            Stage::New(metric, _) => Some(metric),
+            Stage::Edited(slot) => self.metrics.table.at_mut(*slot),
+            Stage::Done => None,
+        }
+    }
+
+    fn end(&mut self) -> std::result::Result<MetricRef, Problem> {
+        let stage = std::mem::replace(&mut self.stage, Stage::Done);
+        match (self.problem.take(), stage) {
+            (Some(problem), _) => Err(problem),
+            (None, Stage::New(metric, item)) => {
+                let declared = self.metrics.insert(metric, item)?;
+                if let Some(number) = &self.number {
+                    number.set(Some(declared));
+                }
+                Ok(declared)
+            }
+            (None, Stage::Edited(slot)) => {
+                let metric = self.metrics.table.at(slot);
+                let metric = metric.map(|metric| MetricRef::new(metric.cluster, metric.item));
+                metric.ok_or_else(|| Problem("the metric does not exist".to_owned()))
+            }
+            (None, Stage::Done) => Err(Problem("the metric is declared already".to_owned())),
+        }
+    }
+}
+
 /// Declares the metric, and takes note of its problem. If the agent panics while it declares the
 /// metric, the metric is not declared.
-impl<S, T> Drop for Def<'_, S, T> {
+impl<S> Drop for Draft<'_, S> {
     fn drop(&mut self) {
         if std::thread::panicking() {
             return;

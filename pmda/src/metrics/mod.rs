@@ -27,6 +27,7 @@ pub(crate) use metric::{Metric, is_name};
 pub use metric::{MetricRef, Problem};
 pub(crate) use table::Child;
 
+use crate::env::{Schedule, Schedules};
 use crate::labels::Given;
 use crate::logger::describe;
 use crate::reports::Reports;
@@ -65,6 +66,7 @@ pub struct Metrics<S> {
     /// The serial of the file with the numbers of the next metrics.
     cache: Option<u32>,
     numbers: Numbers,
+    schedules: Schedules,
     /// True if names of metrics are dynamic: pmcd asks the agent for them.
     is_dynamic: bool,
     /// Names with dynamic names below them.
@@ -109,6 +111,7 @@ impl<S> Metrics<S> {
             misplaced: None,
             cache: None,
             numbers: Numbers::default(),
+            schedules: Schedules::new(),
             is_dynamic: false,
             dynamic_below: BTreeSet::new(),
             problems: Vec::new(),
@@ -209,6 +212,34 @@ impl<S> Metrics<S> {
         let round = self.round;
         if let Some(cluster) = self.current() {
             cluster.add_refresh(round, Box::new(refresh));
+        }
+        self
+    }
+
+    /// Has the functions of another cluster read this one as well: they are called once for a request
+    /// that needs either, and if they fail, the metrics of both have the error. For several clusters
+    /// that show one file. [`Request::clusters`] says which of them a request needs.
+    ///
+    /// ```
+    /// # use pmda::prelude::*;
+    /// # #[derive(Default)]
+    /// # struct Load { one: f64, tasks: u32 }
+    /// # fn declare(m: &mut Metrics<Load>) {
+    /// m.cluster(0).refresh(|s, _| {
+    ///     let text = fs::read_to_string("/proc/loadavg")?;
+    ///     // …
+    /// #   let _ = (text, s);
+    ///     Ok(())
+    /// });
+    /// m.value("one", |s| s.one).help("Load of the last minute");
+    /// m.cluster(1).refresh_with(0);
+    /// m.value("tasks", |s| s.tasks).help("Tasks");
+    /// # }
+    /// ```
+    pub fn refresh_with(&mut self, cluster: u32) -> &mut Self {
+        let round = self.round;
+        if let Some(current) = self.current() {
+            current.read_with(round, cluster);
         }
         self
     }
@@ -425,9 +456,39 @@ impl<S> Metrics<S> {
         std::mem::take(&mut self.changes)
     }
 
+    /// Declares that the agent reads something in the background, and how often: see
+    /// [`Background`](crate::Background), which has an example. For
+    /// [`Agent::metrics`](crate::Agent::metrics).
+    pub fn background(&mut self, name: impl AsRef<str>) -> &mut Schedule {
+        let name = name.as_ref();
+        if self.started {
+            self.problem(format!(
+                "background {name:?} is declared too late: declare it in Agent::metrics"
+            ));
+        } else if self.schedules.contains_key(name) {
+            self.problem(format!("background {name:?} is declared twice"));
+        }
+        self.schedules.entry(name.to_owned()).or_default()
+    }
+
+    /// What the agent reads in the background, by name.
+    pub(crate) fn schedules(&self) -> &Schedules {
+        &self.schedules
+    }
+
     /// The problems that were found while metrics were declared from the start.
-    pub(crate) fn problems(&self) -> &[String] {
-        &self.problems
+    pub(crate) fn problems(&self) -> Vec<String> {
+        let mut problems = self.problems.clone();
+        let of_schedules = self.schedules.iter();
+        problems.extend(
+            of_schedules.filter_map(|(name, schedule)| Some(format!("background {name:?}: {}", schedule.problem()?))),
+        );
+        let unread = self.clusters.unread();
+        problems.extend(
+            unread
+                .map(|(number, other)| format!("cluster {number} is read with cluster {other}, which has no refresh")),
+        );
+        problems
     }
 
     /// The metric of a cluster with this item.

@@ -23,8 +23,8 @@ pub(super) struct AgentState<A: Agent> {
     files: Option<PathBuf>,
     /// Set by a persistent domain that has to be saved.
     due: Arc<AtomicBool>,
-    /// The number of fetches.
-    fetches: u64,
+    /// The number of requests that read clusters.
+    requests: u64,
     /// The time by which a harness has moved the clock.
     pub(super) ahead: Duration,
 }
@@ -44,6 +44,7 @@ impl<A: Agent> AgentState<A> {
         if !problems.is_empty() {
             return Err(Error::EINVAL.text(problems.join("; ")));
         }
+        let env = &env.clone().with_schedules(metrics.schedules());
         let agent = guard::call("start", || A::start(env))?;
         let mut state = AgentState {
             agent,
@@ -51,7 +52,7 @@ impl<A: Agent> AgentState<A> {
             domain: env.domain(),
             files: env.var_dir().map(Path::to_owned),
             due: Arc::default(),
-            fetches: 0,
+            requests: 0,
             ahead: Duration::ZERO,
         };
         let new = state.metrics.finish();
@@ -199,17 +200,13 @@ impl<A: Agent> AgentState<A> {
         sink: &mut ResultSink<'_>,
     ) -> Result<()> {
         self.declare_dynamic(request);
-        self.fetches += 1;
+        self.requests += 1;
         let mut has_read = false;
         for id in asked {
-            if let Some(cluster) = self.metrics.clusters.get_mut(id.cluster()) {
-                let number = id.cluster();
-                if cluster.read_for(self.fetches, id.item(), &mut self.agent, number, request) {
-                    has_read = true;
-                    if let Some(failure) = cluster.failure.clone() {
-                        self.metrics.report(format_args!("reading cluster {number}"), &failure);
-                    }
-                }
+            let clusters = &self.metrics.clusters;
+            if clusters.is_to_be_read(id.cluster(), id.item(), self.requests) {
+                has_read = true;
+                let _ = self.read_cluster(id.cluster(), request);
             }
         }
         if has_read {
@@ -352,22 +349,41 @@ impl<A: Agent> AgentState<A> {
     /// # Errors
     /// The first one, if none can be read.
     fn read_clusters(&mut self, clusters: &[u32], request: &Request<'_>) -> Result<()> {
+        self.requests += 1;
         let mut outcome = Ok(());
         let mut is_read = clusters.is_empty();
         for number in clusters.iter().copied() {
-            let Some(cluster) = self.metrics.clusters.get_mut(number) else {
-                continue;
-            };
-            match cluster.read(&mut self.agent, number, request) {
+            match self.read_cluster(number, request) {
                 Ok(()) => is_read = true,
-                Err(error) => {
-                    self.metrics.report(format_args!("reading cluster {number}"), &error);
-                    outcome = outcome.and(Err(error));
-                }
+                Err(error) => outcome = outcome.and(Err(error)),
             }
         }
         self.declare_dynamic(&request.after_reading());
         if is_read { Ok(()) } else { outcome }
+    }
+
+    /// Reads a cluster, once for the present request, and those that it is read with.
+    ///
+    /// # Errors
+    /// That of the reading, which is logged.
+    fn read_cluster(&mut self, number: u32, request: &Request<'_>) -> Result<()> {
+        let mut failures = Vec::new();
+        let clusters = &mut self.metrics.clusters;
+        let is_read = clusters.read(number, self.requests, &mut self.agent, request, &mut |number, error| {
+            failures.push((number, error.clone()));
+        });
+        for (number, error) in failures {
+            self.metrics.report(format_args!("reading cluster {number}"), &error);
+        }
+        if is_read {
+            return Ok(());
+        }
+        let failure = self
+            .metrics
+            .clusters
+            .get(number)
+            .and_then(|cluster| cluster.failure.clone());
+        failure.map_or(Ok(()), Err)
     }
 
     /// Brings the names of metrics up to date, and takes from them what a request is for.

@@ -42,11 +42,14 @@ impl Agent for Hanging {
         Ok(Hanging {
             work: time("work")?,
             linger: time("linger")?,
-            ticks: Background::every("ticks", Duration::from_millis(20), Duration::from_secs(60), read),
+            ticks: env.background("ticks", read)?,
         })
     }
 
     fn metrics(m: &mut Metrics<Hanging>) {
+        m.background("ticks")
+            .every(Duration::from_millis(20))
+            .expires_after(Duration::from_secs(60));
         m.value("ticks", |s| s.ticks.get().map(|_| 1)).help("1 after a tick");
         m.cluster(1).refresh(|s, _| {
             log::info!("working");

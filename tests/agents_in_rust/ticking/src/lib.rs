@@ -49,7 +49,7 @@ impl Agent for Ticking {
             Ok(ticks)
         };
         Ok(Ticking {
-            ticks: Background::every("ticks", Duration::from_millis(20), Duration::from_secs(60), tick),
+            ticks: env.background("ticks", tick)?,
             clients: 0,
             timer: env.timer(Duration::from_millis(20)),
             wakes: 0,
@@ -60,6 +60,9 @@ impl Agent for Ticking {
     }
 
     fn metrics(m: &mut Metrics<Ticking>) {
+        m.background("ticks")
+            .every(Duration::from_millis(20))
+            .expires_after(Duration::from_secs(60));
         m.value("ticks", |s| s.ticks.get().map(|ticks| *ticks))
             .counter()
             .unit(COUNT)
