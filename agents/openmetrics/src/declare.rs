@@ -3,10 +3,11 @@
 use std::path::Path;
 
 use pmda::prelude::*;
-use pmda::{Atom, Def, Labels, MetricRef, Problem, Type};
+use pmda::{Atom, Def, Labels, MetricRef, Problem};
 
+use crate::control::{ControlValue, METRICS};
 use crate::limits;
-use crate::model::{Metric, Refusal, Source, Status};
+use crate::model::{Metric, Refusal, Source};
 use crate::sources::Kind;
 use crate::state::OpenMetrics;
 
@@ -14,95 +15,33 @@ use crate::state::OpenMetrics;
 pub(crate) fn control(m: &mut Metrics<OpenMetrics>) {
     m.dynamic_names();
     let sources = m.indom(0, "", |agent: &mut OpenMetrics| &mut agent.control);
-    let count = |status: &Option<Status>, of: fn(&Status) -> u64| status.as_ref().map(of);
-    m.each("control.calls", sources, move |status| {
-        count(status, |status| status.calls)
-    })
-    .item(1)
-    .counter()
-    .unit(COUNT)
-    .help(text("per-end-point source call counter"));
-    m.each("control.fetch_time", sources, move |status| {
-        count(status, |status| status.fetch_time)
-    })
-    .item(2)
-    .counter()
-    .unit(MSEC)
-    .help(text("per-end-point source fetch time counter, excluding parse time"));
-    m.each("control.parse_time", sources, move |status| {
-        count(status, |status| status.parse_time)
-    })
-    .item(3)
-    .counter()
-    .unit(MSEC)
-    .help(text("per-end-point source parse time counter, excluding fetch time"));
-    let help = format!(
-        "debug flag to enable verbose log messages, to enable: pmstore {}.control.debug 1",
-        m.root()
-    );
-    m.value("control.debug", |agent| u32::from(agent.is_debug))
-        .item(4)
-        .discrete()
-        .help(text(&help))
-        // It changes the log only.
-        .writable_by(|_| true)
-        .store(|agent, value: u32, _| {
-            agent.set_debug(value != 0);
-            Ok(())
-        });
-    m.each_as("control.status", sources, Type::String, |status, _| {
-        Ok(status
-            .as_ref()
-            .map_or(Atom::None, |status| status.status.as_str().into()))
-    })
-    .item(5)
-    .help(text(
-        "per-end-point source URL response status after the most recent fetch",
-    ));
-    m.each("control.status_code", sources, |status| {
-        status.as_ref().map(|status| status.code)
-    })
-    .item(6)
-    .discrete()
-    .help(text(
-        "per-end-point source URL response status code after the most recent fetch",
-    ));
-    m.each("control.document_age", sources, |status| {
-        status.as_ref()?.document_age()
-    })
-    .item(7)
-    .unit(MSEC)
-    .help(text("per-end-point source age of the document whose values are served"));
-    m.each("control.up", sources, |status| status.as_ref()?.up())
-        .item(8)
-        .help(text(
-            "per-end-point source state: 1 if it has a document, 0 if the most recent fetch has brought none",
-        ));
-    m.each("control.failures", sources, move |status| {
-        count(status, |status| status.failures)
-    })
-    .item(9)
-    .counter()
-    .unit(COUNT)
-    .help(text(
-        "per-end-point source counter of fetches that have brought no document",
-    ));
-    m.each("control.samples", sources, |status| {
-        status.as_ref()?.document.map(|document| document.samples)
-    })
-    .item(10)
-    .unit(COUNT)
-    .help(text(
-        "per-end-point source number of samples of the document that are shown",
-    ));
-    m.each("control.samples_lost", sources, |status| {
-        status.as_ref()?.document.map(|document| document.lost)
-    })
-    .item(11)
-    .unit(COUNT)
-    .help(text(
-        "per-end-point source number of samples of the document that are not shown, though no filter excludes them",
-    ));
+    for metric in METRICS {
+        let help = text(&metric.help.replace("ROOT", m.root()));
+        let name = format!("control.{}", metric.name);
+        match metric.value {
+            ControlValue::Source(value) => {
+                m.each_as(name, sources, metric.kind, move |status, _| {
+                    Ok(status.as_ref().map_or(Atom::None, value))
+                })
+                .item(metric.item)
+                .semantics(metric.semantics)
+                .unit(metric.unit)
+                .help(help);
+            }
+            ControlValue::Debug => {
+                m.value(name, |agent| u32::from(agent.is_debug))
+                    .item(metric.item)
+                    .semantics(metric.semantics)
+                    .help(help)
+                    // It changes the log only.
+                    .writable_by(|_| true)
+                    .store(|agent, value: u32, _| {
+                        agent.set_debug(value != 0);
+                        Ok(())
+                    });
+            }
+        }
+    }
 }
 
 /// A help text whose first line is also the whole text (OM-81).

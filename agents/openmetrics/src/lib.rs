@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod control;
 pub mod exposition;
 pub mod filter;
 pub mod names;
@@ -16,6 +17,7 @@ mod agent;
 mod cache;
 mod declare;
 mod fetch;
+mod folders;
 mod generation;
 mod headroom;
 mod limits;

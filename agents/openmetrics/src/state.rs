@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use pmda::Why;
 use pmda::prelude::*;
 
-use crate::cache::{Files, Table};
+use crate::cache::{Files, Table, Unsaved};
 use crate::fetch::{Aside, Fetcher, Memory};
 use crate::generation::Generation;
 use crate::model::{NO_STATUS, Row, Source, Status};
@@ -208,15 +208,6 @@ impl OpenMetrics {
         }
         self.share_names();
         self.show_sources();
-        self.show_control();
-    }
-
-    /// Shows in the status of all sources together what concerns none of them.
-    fn show_control(&mut self) {
-        let words = self.folder.idle_scripts_in_words();
-        if let Some(sums) = self.status(0) {
-            sums.status = words.unwrap_or_else(|| NO_STATUS.to_owned());
-        }
     }
 
     /// Tells each source which others have names below its own: what is below a source's file is that
@@ -294,6 +285,50 @@ impl OpenMetrics {
                 log::error!("source {name}: {error}");
             }
         }
+    }
+
+    /// Saves the numbers that could not be saved before.
+    fn save_again(&mut self) {
+        self.clusters.save();
+        for source in self.sources.values_mut().filter(|source| source.unsaved().count > 0) {
+            source.save();
+        }
+    }
+
+    /// Shows how many numbers are not on the disk, those of each source and all.
+    fn show_unsaved(&mut self) {
+        let mut all = self.clusters.unsaved();
+        let why = all.first.clone();
+        let mut changed = Vec::new();
+        for source in self.sources.values_mut() {
+            all.add(source.unsaved_numbers().clone());
+            let is_saved = why.is_none() || self.clusters.has_saved(source.cluster);
+            source.set_unsaved_cluster(Unsaved {
+                count: u32::from(!is_saved),
+                first: why.clone().filter(|_| !is_saved),
+            });
+            changed.push((source.cluster, u64::from(source.unsaved().count)));
+        }
+        for (cluster, count) in changed {
+            let Some(status) = self.status(cluster) else { continue };
+            if std::mem::replace(&mut status.unsaved, count) != count {
+                self.show_status(cluster);
+            }
+        }
+        self.show_control(&all);
+    }
+
+    /// Shows in the status of all sources together what concerns no single one.
+    fn show_control(&mut self, unsaved: &Unsaved) {
+        let words = self.folder.idle_scripts_in_words().into_iter().chain(unsaved.words());
+        let words: Vec<String> = words.collect();
+        let Some(sums) = self.status(0) else { return };
+        sums.unsaved = u64::from(unsaved.count);
+        sums.status = if words.is_empty() {
+            NO_STATUS.to_owned()
+        } else {
+            words.join(", ")
+        };
     }
 
     fn status(&mut self, cluster: u32) -> Option<&mut Status> {

@@ -11,6 +11,7 @@ use pmda::testing::Harness;
 use pmda::{Error, Semantics};
 
 use crate::OpenMetrics;
+use crate::control::METRICS;
 
 mod failing;
 mod forget;
@@ -20,6 +21,7 @@ mod lines;
 mod many;
 mod names;
 mod options;
+mod saving;
 mod shown;
 mod slow;
 
@@ -419,7 +421,7 @@ fn another_root() {
     let mut pmcd = pmcd.expect("it starts");
     let names = pmcd.names().expect("names");
     assert!(
-        names.iter().all(|name| name.starts_with("mine.control.")) && names.len() == 11,
+        names.iter().all(|name| name.starts_with("mine.control.")) && names.len() == METRICS.len(),
         "{names:?}"
     );
     let host = Host::new();

@@ -4,23 +4,24 @@
 //! of instance domains are. The files are the ones that PCP's agent reads and writes, so that a
 //! host may run either one.
 
+mod disk;
 mod names;
 mod pickle;
 
 use std::collections::hash_map::RandomState;
-use std::fs::File;
 use std::hash::BuildHasher;
 use std::io::ErrorKind;
-use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use disk::{Stamp, extend, overwrite, replace};
 use hashbrown::HashTable;
 use names::Names;
 use pmda_core::dir_entry::DirEntry;
-use rustix::fs::OFlags;
+use pmda_core::log::Counted;
 use rustix::io::Errno;
 
+use crate::folders::{Folders, beside};
 use crate::headroom;
 
 /// The largest file, in bytes: no larger one is written or read.
@@ -29,14 +30,11 @@ const LARGEST: usize = 256 << 20;
 /// A smaller file is written as a whole, in bytes; to a larger one names are added.
 const SMALL: u64 = 16 << 10;
 
-/// The kernel copies what is written page by page: within one, a process that is killed has written
-/// all or nothing.
-const PAGE: u64 = 4096;
-
 /// The files of a domain.
 #[derive(Clone, Debug)]
 pub struct Files {
     directory: Rc<Path>,
+    folders: Folders,
     domain: u32,
     hasher: RandomState,
     /// [`LARGEST`], but in tests.
@@ -49,10 +47,17 @@ impl Files {
     pub fn new(variable: &Path, domain: u32) -> Files {
         Files {
             directory: variable.join("config/pmda").into(),
+            folders: Folders::default(),
             domain,
             hasher: RandomState::new(),
             largest: LARGEST,
         }
+    }
+
+    /// The folders that are open for a batch.
+    #[must_use]
+    pub fn folders(&self) -> &Folders {
+        &self.folders
     }
 
     fn path(&self, serial: u32) -> PathBuf {
@@ -83,6 +88,33 @@ impl Full {
     }
 }
 
+/// The numbers that are not on the disk.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Unsaved {
+    /// How many.
+    pub count: u32,
+    /// The first file that has not all of its numbers, and why.
+    pub first: Option<String>,
+}
+
+impl Unsaved {
+    /// Adds those of another file.
+    pub fn add(&mut self, other: Unsaved) {
+        self.count = self.count.saturating_add(other.count);
+        if self.first.is_none() {
+            self.first = other.first;
+        }
+    }
+
+    /// The words for the status, if there are any.
+    #[must_use]
+    pub fn words(&self) -> Option<String> {
+        let numbers = Counted(self.count as usize, "number is", "numbers are");
+        let first = self.first.as_deref().unwrap_or_default();
+        (self.count > 0).then(|| format!("{numbers} not saved, and will be another name's after a restart ({first})"))
+    }
+}
+
 /// Names, numbered from 0 in the order in which they came.
 ///
 /// There is a table for each metric, so it is small: the names are one text, and what finds them
@@ -107,29 +139,12 @@ pub struct Table {
     /// The reason why the file was not read: its names keep their numbers, and no other name gets
     /// one.
     unread: Option<Full>,
-    /// The reason why the file could not be written the last time.
-    unsaved: Option<ErrorKind>,
+    /// The number of names that the file has.
+    saved: u32,
+    /// The reason why the file could not be written the last time, or was not.
+    fault: Option<Box<str>>,
     /// The file as this process has written it, if it is not small.
     written: Option<Box<Written>>,
-}
-
-/// A file, when it was written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Stamp {
-    file: (u64, u64),
-    length: u64,
-    modified: (i64, i64),
-}
-
-impl Stamp {
-    fn of(file: &File) -> std::io::Result<Stamp> {
-        let metadata = file.metadata()?;
-        Ok(Stamp {
-            file: (metadata.dev(), metadata.ino()),
-            length: metadata.len(),
-            modified: (metadata.mtime(), metadata.mtime_nsec()),
-        })
-    }
 }
 
 /// The content of a file.
@@ -156,15 +171,19 @@ impl Table {
             forgotten: 0,
             is_kept_out: false,
             unread: None,
-            unsaved: None,
+            saved: 0,
+            fault: None,
             written: None,
         };
         let path = table.path();
         // Neither a FIFO nor a device is read, and root follows no link of others.
-        match DirEntry::target_at(&path).and_then(|entry| entry.content(files.largest)) {
+        match files.folders.content(&path, files.largest) {
             Ok(file) if !has_memory_for(&file) => table.leave_unread(Full::Memory),
             Ok(file) => match pickle::read(&file) {
-                Ok(names) => table.fill(names),
+                Ok(names) => {
+                    table.fill(names);
+                    table.saved = table.count();
+                }
                 Err(problem) => {
                     let rescued = pickle::rescue(&file);
                     let count = rescued.as_ref().map_or(0, |names| names.list.len());
@@ -230,7 +249,10 @@ impl Table {
             Ok(name) => format!("the file is kept as {}", name.as_ref().display()),
             Err(error) => format!("the file stays, and they are not saved: {error}"),
         };
-        self.is_kept_out = kept.is_err();
+        if let Err(error) = &kept {
+            self.is_kept_out = true;
+            self.fault = Some(format!("it cannot be read or moved: {error}").into());
+        }
         let extent = match rescued {
             0 => format!("has no numbers that can be read ({problem}): new ones are given"),
             1 => format!("is not whole ({problem}): its first name keeps its number"),
@@ -308,6 +330,23 @@ impl Table {
         }
     }
 
+    /// Returns whether the file has the name of a number.
+    #[must_use]
+    pub fn has_saved(&self, number: u32) -> bool {
+        number < self.saved
+    }
+
+    /// The names whose numbers the file does not have, and could not be written with.
+    #[must_use]
+    pub fn unsaved(&self) -> Unsaved {
+        let count = self.fault.as_ref().map_or(0, |_| self.count() - self.saved);
+        let why = |fault: &str| format!("{}: {fault}", self.path().display());
+        Unsaved {
+            count,
+            first: self.fault.as_deref().filter(|_| count > 0).map(why),
+        }
+    }
+
     /// The names with their numbers.
     pub fn names(&self) -> impl Iterator<Item = (u32, &str)> {
         self.names.iter()
@@ -367,7 +406,25 @@ impl Table {
         if written.stamp.length as usize + new.len() > self.files.largest {
             return None;
         }
-        extend(path, &written.stamp, &new)
+        let folder = self.files.folders.folder_of(path).ok()?;
+        extend(&beside(&folder, path).ok()?, &written.stamp, &new)
+    }
+
+    /// Writes the file as a whole: a new one in its place, or else over it.
+    fn write(&self, path: &Path) -> std::io::Result<Stamp> {
+        let folder = self.files.folders.folder_of(path)?;
+        let (entry, new) = (beside(&folder, path)?, beside(&folder, &path.with_extension("new"))?);
+        let replaced = replace(&entry, &new, |file| pickle::write(file, self.from(0), self.has_prefix));
+        // The disk has no room for a second file, or the folder is not to be written to. The first
+        // reason is the one that counts.
+        replaced.or_else(|why| {
+            if !headroom::has(self.size) {
+                return Err(why);
+            }
+            let mut content = Vec::new();
+            pickle::write(&mut content, self.from(0), self.has_prefix)?;
+            overwrite(&entry, &content).map_err(|_| why)
+        })
     }
 
     /// Writes the file if something is new. What goes wrong again is logged once.
@@ -382,14 +439,15 @@ impl Table {
             Some(stamp) => Ok(stamp),
             None => {
                 self.forgotten = 0;
-                replace(&path, |file| pickle::write(file, self.from(0), self.has_prefix))
+                self.write(&path)
             }
         };
         self.written = None;
         match saved {
             Ok(stamp) => {
                 self.is_changed = false;
-                self.unsaved = None;
+                self.fault = None;
+                self.saved = self.count();
                 self.written = (stamp.length >= SMALL).then(|| {
                     Box::new(Written {
                         stamp,
@@ -399,10 +457,11 @@ impl Table {
                 });
             }
             Err(error) => {
-                if self.unsaved != Some(error.kind()) {
-                    log::error!("cannot save {}: {error}", path.display());
+                let fault = error.to_string();
+                if self.fault.as_deref() != Some(&*fault) {
+                    log::error!("cannot save {}: {fault}", path.display());
                 }
-                self.unsaved = Some(error.kind());
+                self.fault = Some(fault.into());
             }
         }
     }
@@ -421,36 +480,6 @@ fn is_of_the_moment(error: &std::io::Error) -> bool {
         Errno::from_io_error(error),
         Some(Errno::NOMEM | Errno::MFILE | Errno::NFILE)
     )
-}
-
-/// Replaces the last [`pickle::END`] bytes of a file with a new end. If the process is killed
-/// meanwhile, the file is as it was, except for bytes after its end, which nobody reads. `None` if
-/// it is not the file that was written, or if its end cannot be replaced.
-fn extend(path: &Path, stamp: &Stamp, end: &[u8]) -> Option<Stamp> {
-    let file = DirEntry::at(path).ok()?.file(OFlags::WRONLY, 0).ok()?;
-    let at = stamp.length.checked_sub(pickle::END as u64)?;
-    let is_in_a_page = at / PAGE == (stamp.length - 1) / PAGE;
-    if !is_in_a_page || Stamp::of(&file).ok()? != *stamp {
-        return None;
-    }
-    let (first, rest) = end.split_at_checked(pickle::END)?;
-    file.write_all_at(rest, stamp.length).ok()?;
-    file.write_all_at(first, at).ok()?;
-    Stamp::of(&file).ok()
-}
-
-/// Puts a file with new content in the place of another: at any time a reader finds the old or the
-/// new file whole.
-fn replace(path: &Path, write: impl FnOnce(&mut File) -> std::io::Result<()>) -> std::io::Result<Stamp> {
-    let (entry, new) = (DirEntry::at(path)?, DirEntry::at(&path.with_extension("new"))?);
-    // `replace` removes the file that a killed agent has left, and makes a new one itself, so
-    // nobody who may write to the folder can lead the agent to another file.
-    let mut file = new.replace(0o644)?;
-    let written = write(&mut file);
-    let replaced = written.and_then(|()| new.rename(&entry)).inspect_err(|_| {
-        let _ = new.unlink();
-    });
-    replaced.and_then(|()| Stamp::of(&file))
 }
 
 #[cfg(test)]

@@ -1,11 +1,12 @@
 //! Files as they are found, and as they grow.
 
-use std::fs;
-use std::os::unix::fs::symlink;
+use std::fs::{self, File};
+use std::os::unix::fs::{MetadataExt, symlink};
 
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 
+use super::disk::PAGE;
 use super::*;
 
 fn files() -> (tempfile::TempDir, Files) {
@@ -166,7 +167,8 @@ fn ends_that_lie_in_two_pages() {
         let length = 5 * PAGE + beyond;
         fs::write(&path, vec![b'x'; length as usize]).expect("ours");
         let stamp = Stamp::of(&File::open(&path).expect("there")).expect("there");
-        let extended = extend(&path, &stamp, b"yyyyyyzz");
+        let entry = DirEntry::at(&path).expect("there");
+        let extended = extend(&entry, &stamp, b"yyyyyyzz");
         let is_in_one = !(1..6).contains(&beyond);
         assert_eq!(extended.is_some(), is_in_one, "{beyond}");
         let content = fs::read(&path).expect("there");
@@ -290,6 +292,70 @@ fn a_file_does_not_become_too_large() {
         // A forgotten name keeps some bytes of its own.
         assert!(second > first / 5, "{second} in the place of {first}");
     }
+}
+
+/// A file that cannot be replaced is written over; one that cannot be made is not, and its numbers count as
+/// not saved until it can (OM-72).
+#[test]
+fn a_file_is_written_over() {
+    let (_directory, files) = files();
+    let path = files.path(19);
+    let mut table = Table::load(&files, 19, 10);
+    table.number("a").expect("there is room");
+    table.save();
+    let inode = |path: &Path| fs::metadata(path).expect("there").ino();
+    let before = inode(&path);
+    // What has the name of the new file cannot be removed.
+    fs::create_dir(path.with_extension("new")).expect("made");
+    table.number("b").expect("there is room");
+    table.save();
+    assert_eq!((table.unsaved(), inode(&path)), (Unsaved::default(), before));
+    assert!(fs::read(&path).expect("there") == whole(&table));
+    table.forget(|number| number == 0);
+    table.set_prefix();
+    table.save();
+    assert!(fs::read(&path).expect("there") == whole(&table));
+
+    // Another user may have given the name to any file, which root does not write to.
+    fs::remove_file(&path).expect("ours");
+    for name in ["c", "d"] {
+        table.number(name).expect("there is room");
+        table.save();
+    }
+    let unsaved = table.unsaved();
+    assert_eq!(unsaved.count, 2, "{unsaved:?}");
+    let words = unsaved.words().expect("some");
+    assert!(
+        words.starts_with("2 numbers are not saved, ") && words.contains("144.19.py: Is a directory"),
+        "{words}"
+    );
+    assert!(!path.exists() && table.has_saved(1) && !table.has_saved(2));
+    fs::remove_dir(path.with_extension("new")).expect("ours");
+    table.save();
+    assert_eq!(table.unsaved(), Unsaved::default());
+    assert_eq!(Table::load(&files, 19, 10).count(), 4);
+}
+
+/// Numbers beside a file that can be neither read nor moved are not saved (OM-72).
+#[test]
+fn numbers_beside_a_file_that_stays() {
+    let (_directory, files) = files();
+    let path = files.path(20);
+    fs::write(&path, "what").expect("written");
+    let suffixes = (2..=9).map(|number| format!("py.unreadable{number}"));
+    for suffix in suffixes.chain(["py.unreadable".to_owned()]) {
+        fs::write(path.with_extension(suffix), "").expect("written");
+    }
+    let mut table = Table::load(&files, 20, 10);
+    table.number("a").expect("there is room");
+    table.save();
+    let unsaved = table.unsaved();
+    assert_eq!(unsaved.count, 1);
+    assert!(
+        unsaved
+            .first
+            .is_some_and(|why| why.contains("it cannot be read or moved"))
+    );
 }
 
 #[test]

@@ -27,6 +27,8 @@ pub struct Status {
     pub code: i32,
     /// The document whose values it has.
     pub document: Option<Shown>,
+    /// The number of metrics and instances whose numbers are not on the disk.
+    pub unsaved: u64,
     /// True if the values are the sums of all sources.
     is_sum: bool,
 }
@@ -54,6 +56,7 @@ impl Status {
             status: status.to_owned(),
             code: 0,
             document: None,
+            unsaved: 0,
             is_sum: false,
         }
     }

@@ -17,7 +17,7 @@ use super::budget::Budget;
 use super::labels::{Fitting, labels_of};
 use super::losses::Loss;
 use super::value::Value;
-use crate::cache::{Full, Table};
+use crate::cache::{Full, Table, Unsaved};
 use crate::exposition::{Excerpt, Sample};
 use crate::filter::Config;
 use crate::generation::Generation;
@@ -170,10 +170,14 @@ impl Instances {
         }
     }
 
-    /// Saves the numbers of new instances.
-    pub(super) fn save(&mut self) {
+    /// Saves the numbers of new instances. Returns those that are not on the disk.
+    pub(super) fn save(&mut self) -> Unsaved {
         self.table.save();
-        // The next documents bring the same series: the list hardly grows any more.
+        self.table.unsaved()
+    }
+
+    /// Gives back memory: the next documents bring the same series, and the list hardly grows any more.
+    pub(super) fn shrink_to_fit(&mut self) {
         self.series.shrink_to_fit();
     }
 

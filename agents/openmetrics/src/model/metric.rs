@@ -11,7 +11,7 @@ use super::instances::{Common, Instances, Row};
 use super::labels::{Fitting, Merged};
 use super::losses::Loss;
 use super::value::Value;
-use crate::cache::Table;
+use crate::cache::{Table, Unsaved};
 use crate::exposition::{Excerpt, Sample};
 use crate::filter::Config;
 use crate::generation::Generation;
@@ -212,7 +212,7 @@ impl Metric {
         !is_same
     }
 
-    /// Ends the document: shows new instances, and saves their numbers. Tells whether the metric's
+    /// Ends the document: shows new instances. Tells whether the metric's
     /// labels have changed (OM-66).
     pub(super) fn end(&mut self) -> bool {
         let has_new_labels = self.has_old_labels && self.is_in_document();
@@ -224,10 +224,17 @@ impl Metric {
         if self.kind == Type::String {
             instances.drop_old_values(self.common.document.get());
         }
-        instances.save();
+        instances.shrink_to_fit();
         let config = self.common.config.borrow();
         let series = instances.ends_in_another_order();
         series.is_some_and(|series| self.labels.merge(series, &config)) || has_new_labels
+    }
+
+    /// Saves the numbers of its instances, if that was not possible before. Returns those that are not on the
+    /// disk.
+    pub(super) fn save(&mut self) -> Unsaved {
+        let instances = self.instances.as_mut();
+        instances.map_or_else(Unsaved::default, Instances::save)
     }
 
     /// Forgets the series that were missing in documents for some time, and counts this look.

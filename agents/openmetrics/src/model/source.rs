@@ -11,7 +11,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use pmda_core::dir_entry::DirEntry;
 use rustix::io::Errno;
 
 use super::budget::Budget;
@@ -19,10 +18,11 @@ use super::losses::{Loss, Losses};
 use super::metric::{Metric, Refusal};
 use super::news::NameTarget;
 use super::standing::{LastDocument, Standing};
-use crate::cache::{Files, Table};
+use crate::cache::{Files, Table, Unsaved};
 use crate::exposition::Excerpt;
 use crate::fetch::Target;
 use crate::filter::Config;
+use crate::folders::Folders;
 use crate::generation::Generation;
 use crate::limits;
 use crate::log_share::LogShare;
@@ -40,9 +40,9 @@ const LOOKS: u32 = 4;
 
 /// The beginning of a script, as far as whole lines of it are read. A script that cannot be read
 /// is run anyway, as without this agent's lines.
-fn head(path: &Path) -> String {
+fn head(folders: &Folders, path: &Path) -> String {
     let mut head = Vec::new();
-    let file = DirEntry::target_at(path).and_then(|entry| entry.read());
+    let file = folders.read(path);
     if let Err(error) = file.and_then(|file| file.take(HEAD).read_to_end(&mut head)) {
         log::warn!("cannot read {}: {error}; it is run without its lines", path.display());
     }
@@ -119,6 +119,11 @@ pub struct Source {
     looked: Option<Instant>,
     /// The parts of the last document that are not shown.
     losses: Losses,
+    /// The file of the numbers of sources does not have this one's, for this reason.
+    unsaved_cluster: Unsaved,
+    /// The numbers of its metrics and instances that are not on the disk.
+    unsaved: Unsaved,
+    folders: Folders,
     generation: Generation,
 }
 
@@ -152,6 +157,9 @@ impl Source {
             reads: limits::READS,
             looked: None,
             losses: Losses::default(),
+            unsaved_cluster: Unsaved::default(),
+            unsaved: Unsaved::default(),
+            folders: files.folders().clone(),
             generation,
         }
     }
@@ -246,14 +254,14 @@ impl Source {
             }
             Kind::Script => {
                 let name = self.path.display().to_string();
-                let head = head(&self.path);
+                let head = head(&self.folders, &self.path);
                 let (config, faults) = Config::of_script(&name, &head);
                 self.take_config(config, faults);
                 Target::Script(self.path.clone())
             }
             Kind::Url => {
                 // Neither a FIFO nor a device is read, and root follows no link of others.
-                let content = DirEntry::target_at(&self.path).and_then(|entry| entry.content(limits::CONFIG));
+                let content = self.folders.content(&self.path, limits::CONFIG);
                 let file = content.map_err(|error| match Errno::from_io_error(&error) {
                     Some(Errno::FBIG) => format!(
                         "cannot read {}: it has more than {} bytes",
@@ -413,7 +421,12 @@ impl Source {
     pub fn not_shown(&self) -> Option<String> {
         let cut_off = self.document.as_ref().and_then(|document| document.cut_off.clone());
         let cut_off = cut_off.into_iter();
-        let parts: Vec<String> = cut_off.chain(self.losses.words()).chain(self.unused()).collect();
+        let unsaved = self.unsaved().words();
+        let parts: Vec<String> = cut_off
+            .chain(self.losses.words())
+            .chain(unsaved)
+            .chain(self.unused())
+            .collect();
         (!parts.is_empty()).then(|| parts.join(", "))
     }
 
@@ -422,6 +435,34 @@ impl Source {
         let path = self.path.display();
         let lines = self.config.unused.iter();
         lines.map(move |line| format!("{} ({path})", Excerpt(line)))
+    }
+
+    /// The numbers of the source, its metrics and instances that are not on the disk.
+    #[must_use]
+    pub fn unsaved(&self) -> Unsaved {
+        let mut unsaved = self.unsaved_cluster.clone();
+        unsaved.add(self.unsaved.clone());
+        unsaved
+    }
+
+    /// The numbers of its metrics and instances that are not on the disk.
+    #[must_use]
+    pub fn unsaved_numbers(&self) -> &Unsaved {
+        &self.unsaved
+    }
+
+    /// Takes note whether the file of the numbers of sources has this one's.
+    pub fn set_unsaved_cluster(&mut self, unsaved: Unsaved) {
+        self.unsaved_cluster = unsaved;
+    }
+
+    /// Saves new numbers, and those that could not be saved before.
+    pub fn save(&mut self) {
+        self.numbers.save();
+        self.unsaved = self.numbers.unsaved();
+        for metric in &mut self.metrics {
+            self.unsaved.add(metric.save());
+        }
     }
 
     /// The number of samples of the last document that are not shown.

@@ -40,6 +40,7 @@ impl OpenMetrics {
             asked: SystemTime::now(),
             is_for_values,
         };
+        self.save_again();
         while let Some(outcome) = round.may_take().then(|| self.fetcher.arrived()).flatten() {
             self.take_or_put_aside(outcome);
         }
@@ -137,6 +138,8 @@ impl OpenMetrics {
             let awaits = self.fetcher.awaits(cluster);
             self.be_late(cluster, round, |late| format!("{awaits} since {}", shown(late.since)));
         }
+        self.show_unsaved();
+        self.files.folders().close();
     }
 
     /// Marks a source as late: it has not answered within this request, so its document is for the

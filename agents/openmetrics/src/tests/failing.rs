@@ -116,8 +116,22 @@ fn numbers_that_cannot_be_saved() {
     }
     let cannot = format!("cannot save {}: ", numbers.join("144.1.py").display());
     assert_eq!(count(&pmcd.log(), &cannot), 1, "{}", pmcd.log());
+    let mut shown = || {
+        let unsaved = pmcd.fetch("openmetrics.control.numbers_unsaved").expect("values");
+        let status = pmcd.fetch("openmetrics.control.status").expect("values");
+        ["a", "control"].map(|source| {
+            let count = unsaved.value_of::<u64>(source).expect("a number");
+            (count, status.value_of::<String>(source).expect("a status"))
+        })
+    };
+    let words = format!(
+        "3 numbers are not saved, and will be another name's after a restart ({}: No such file or directory (os error 2))",
+        numbers.join("144.1.py").display()
+    );
+    assert_eq!(shown(), [(3, format!("success, but {words}")), (3, words)]);
     fs::rename(&away, &numbers).expect("ours");
-    pmcd.fetch("openmetrics.a.x3").expect("a value");
+    // Whatever is asked.
+    assert_eq!(shown(), [(0, "success".to_owned()), (0, "none".to_owned())]);
     assert_eq!(host.table(1), "(lp0\nVx0\np1\naVx1\np2\naVx2\np3\naVx3\np4\na.I00\n.");
     fs::rename(&numbers, &away).expect("ours");
     host.page("a", "x3 1\nx4 1\n");

@@ -5,12 +5,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::time::Duration;
 
 use pmda::testing::Harness;
-use pmda::{COUNT, MSEC, Semantics, Type, Unit};
 use pmda_core::constants::PM_LABEL_CLUSTER;
 use pmda_core::ident::MetricId;
 
 use super::{Host, error};
 use crate::OpenMetrics;
+use crate::control::METRICS;
 
 /// The reply about the labels of a cluster, as text.
 pub(super) fn cluster_labels(pmcd: &mut Harness<OpenMetrics>, cluster: u32) -> String {
@@ -35,124 +35,22 @@ fn control_metrics() {
     let host = Host::new();
     host.page("a", "x 1\n");
     let mut pmcd = host.agent();
-    let counter = Some(Semantics::Counter);
-    let discrete = Some(Semantics::Discrete);
-    for (item, name, kind, semantics, unit, has_instances, help) in [
-        (
-            1,
-            "calls",
-            Type::U64,
-            counter,
-            COUNT,
-            true,
-            "per-end-point source call counter",
-        ),
-        (
-            2,
-            "fetch_time",
-            Type::U64,
-            counter,
-            MSEC,
-            true,
-            "per-end-point source fetch time counter, excluding parse time",
-        ),
-        (
-            3,
-            "parse_time",
-            Type::U64,
-            counter,
-            MSEC,
-            true,
-            "per-end-point source parse time counter, excluding fetch time",
-        ),
-        (
-            4,
-            "debug",
-            Type::U32,
-            discrete,
-            Unit::NONE,
-            false,
-            "debug flag to enable verbose log messages, to enable: pmstore openmetrics.control.debug 1",
-        ),
-        (
-            5,
-            "status",
-            Type::String,
-            Some(Semantics::Instant),
-            Unit::NONE,
-            true,
-            "per-end-point source URL response status after the most recent fetch",
-        ),
-        (
-            6,
-            "status_code",
-            Type::I32,
-            discrete,
-            Unit::NONE,
-            true,
-            "per-end-point source URL response status code after the most recent fetch",
-        ),
-        (
-            7,
-            "document_age",
-            Type::U64,
-            Some(Semantics::Instant),
-            MSEC,
-            true,
-            "per-end-point source age of the document whose values are served",
-        ),
-        (
-            8,
-            "up",
-            Type::U32,
-            Some(Semantics::Instant),
-            Unit::NONE,
-            true,
-            "per-end-point source state: 1 if it has a document, 0 if the most recent fetch has brought none",
-        ),
-        (
-            9,
-            "failures",
-            Type::U64,
-            counter,
-            COUNT,
-            true,
-            "per-end-point source counter of fetches that have brought no document",
-        ),
-        (
-            10,
-            "samples",
-            Type::U64,
-            Some(Semantics::Instant),
-            COUNT,
-            true,
-            "per-end-point source number of samples of the document that are shown",
-        ),
-        (
-            11,
-            "samples_lost",
-            Type::U64,
-            Some(Semantics::Instant),
-            COUNT,
-            true,
-            "per-end-point source number of samples of the document that are not shown, though no filter excludes them",
-        ),
-    ] {
-        let name = format!("openmetrics.control.{name}");
+    for metric in METRICS {
+        let name = format!("openmetrics.control.{}", metric.name);
         let desc = pmcd.desc(&name).expect("known");
-        assert_eq!(desc.id, MetricId::new(144, 0, item), "{name}");
+        assert_eq!(desc.id, MetricId::new(144, 0, metric.item), "{name}");
         assert_eq!(
             (desc.kind, desc.semantics, desc.unit),
-            (Some(kind), semantics, unit),
+            (Some(metric.kind), Some(metric.semantics), metric.unit),
             "{name}"
         );
-        let texts = (help.to_owned(), help.to_owned());
-        assert_eq!(pmcd.text(&name), Ok(texts));
-        if has_instances {
+        let help = metric.help.replace("ROOT", "openmetrics");
+        assert_eq!(pmcd.text(&name), Ok((help.clone(), help)));
+        if metric.name == "debug" {
+            pmcd.instances(&name).expect_err("it is singular");
+        } else {
             let expected = [(0, "control".to_owned()), (1, "a".to_owned())];
             assert_eq!(pmcd.instances(&name), Ok(expected.to_vec()), "{name}");
-        } else {
-            pmcd.instances(&name).expect_err("it is singular");
         }
     }
     let status = pmcd.fetch("openmetrics.control.status").expect("values");

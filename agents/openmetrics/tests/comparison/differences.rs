@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::process::Command;
 
+use pmda_openmetrics::control::METRICS;
+
 /// Document, a part of the question (those of dbpmda show the answer to the one before), and the
 /// fact whose row in DIFFERENCES.md says why the agents differ there.
 pub type Row = (&'static str, &'static str, &'static str);
@@ -12,10 +14,6 @@ const DELIBERATE: &[Row] = &[
     ("all_labels_optional", "status", "OM-83"),
     ("byte_order_mark", "", "OM-31"),
     ("comma_first", "", "OM-37"),
-    ("control", "pminfo openmetrics.control.document_age", "OM-80"),
-    ("control", "pminfo openmetrics.control.failures", "OM-80"),
-    ("control", "pminfo openmetrics.control.samples", "OM-80"),
-    ("control", "pminfo openmetrics.control.up", "OM-80"),
     ("control", "log: Info: metric", "OM-20"),
     ("control", "pminfo openmetrics.control.status_code", "OM-83"),
     ("dbpmda", "30 desc", "OM-80"),
@@ -106,7 +104,15 @@ pub fn judge(found: &Differences) {
     ];
     lists.iter().for_each(|(_, rows)| documented(rows));
     let known = lists.into_iter().filter(|(is_known, _)| *is_known);
-    let rows: Vec<Row> = known.flat_map(|(_, rows)| rows).copied().collect();
+    let own = METRICS.iter().filter(|metric| !metric.is_of_pcp);
+    let own = own.map(|metric| {
+        (
+            "control",
+            &*format!("pminfo openmetrics.control.{}", metric.name).leak(),
+            "OM-80",
+        )
+    });
+    let rows: Vec<Row> = known.flat_map(|(_, rows)| rows).copied().chain(own).collect();
     check(found, &rows);
 }
 

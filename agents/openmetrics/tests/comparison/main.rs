@@ -19,6 +19,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use differences::Differences;
 use host::{Host, Which, documents};
+use pmda_openmetrics::control::METRICS;
 use questions::Answers;
 
 /// All answers of an agent, in two rounds: with the first documents and with those that follow.
@@ -99,12 +100,11 @@ fn a_host_switches_there_and_back() {
         let pmcd = host.pmcd();
         let mut numbers = questions::numbers(&pmcd);
         // Only ours has them (OM-80).
-        let own = ["document_age", "failures", "samples", "samples_lost", "up"];
         let is_own = |name: &str| {
             let metric = name
                 .strip_prefix("openmetrics.control.")
                 .and_then(|name| name.split('[').next());
-            metric.is_some_and(|metric| own.contains(&metric))
+            METRICS.iter().any(|own| !own.is_of_pcp && metric == Some(own.name))
         };
         numbers.retain(|name, _| !is_own(name));
         assert!(numbers.len() > known.len(), "{which:?}: {numbers:#?}");

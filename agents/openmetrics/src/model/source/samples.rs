@@ -401,7 +401,7 @@ impl Source {
                 changed.push(index);
             }
         }
-        self.numbers.save();
+        self.save();
         self.forget(Instant::now());
         // The next documents bring the same metrics: the list hardly grows any more.
         self.metrics.shrink_to_fit();

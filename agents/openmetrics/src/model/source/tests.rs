@@ -48,7 +48,9 @@ fn an_address_is_in_a_small_regular_file() {
 
 fn source(path: &Path, kind: Kind) -> Source {
     let (name, path) = ("a".to_owned(), path.to_owned());
-    let files = Files::new(path.parent().expect("a folder"), 144);
+    let directory = path.parent().expect("a folder");
+    fs::create_dir_all(directory.join("config/pmda")).expect("made");
+    let files = Files::new(directory, 144);
     Source::new(
         SourceFile { path, name, kind },
         1,
@@ -74,9 +76,9 @@ fn heads_of_scripts() {
         (String::new(), ""),
     ] {
         fs::write(&path, &text).expect("written");
-        assert_eq!(head(&path), expected, "{} bytes", text.len());
+        assert_eq!(head(&Folders::default(), &path), expected, "{} bytes", text.len());
     }
-    assert_eq!(head(&directory.path().join("missing")), "");
+    assert_eq!(head(&Folders::default(), &directory.path().join("missing")), "");
 }
 
 /// A script may have become another file since it was found.
