@@ -102,11 +102,14 @@ impl Attempts {
         is_usual.then_some(one.begun + self.patience().min(half))
     }
 
-    /// Adds a request. Those for another target are given up, and the younger of two.
-    pub fn add(&mut self, attempt: Attempt) {
+    /// Adds a request, which is returned. Those for another target are given up, and the younger of
+    /// two.
+    pub fn add(&mut self, attempt: Attempt) -> &mut Attempt {
         self.under_way.retain(|other| other.target == attempt.target);
         self.under_way.truncate(1);
-        self.under_way.push(attempt);
+        let last = self.under_way.len();
+        self.under_way.insert(last, attempt);
+        &mut self.under_way[last]
     }
 
     /// The target and the bound of the request that is under way for longest.

@@ -194,8 +194,9 @@ fn read(stream: &Receiver, mut length: u64, mut take: impl FnMut(&[u8]) -> Resul
 
 /// Tells of the end of a program, which is still there as a zombie then: its number is nobody else's.
 ///
-/// A thread waits for each program that runs, and ends with the program. A handle of the process
-/// needs a new kernel, and a handler of SIGCHLD would disturb the agent's other calls.
+/// A thread waits for each program that runs, and ends with the program. A handle of the process that
+/// the loop could wait for (`pidfd_open`) needs Linux 5.3, which systems with PCP 5.3 and some sandboxes
+/// do not have, and a handler of SIGCHLD would disturb the agent's other calls.
 fn end_of(process: u32) -> std::io::Result<oneshot::Receiver<()>> {
     let process = Pid::from_raw(i32::try_from(process).unwrap_or(i32::MAX));
     let (ended, end) = oneshot::channel();

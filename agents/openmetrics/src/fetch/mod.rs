@@ -49,7 +49,7 @@ pub use secure::{Secure, is_about_a_file};
 pub use target::Target;
 pub use url::Url;
 pub use work::Outcome;
-use work::{Job, Loop, Shared, failure};
+use work::{AddressJob, FileJob, Loop, Report, ScriptJob, Shared, failure};
 
 use crate::{headroom, limits};
 
@@ -155,8 +155,7 @@ impl Fetcher {
     fn ask(&mut self, source: u32, target: Arc<Target>, bound: Duration) {
         self.attempts += 1;
         let fetches = self.sources.entry(source).or_default();
-        fetches.peer = self.shared.peer(&target, fetches.peer.take());
-        let mut attempt = Attempt {
+        let attempt = Attempt {
             number: self.attempts,
             target: Arc::clone(&target),
             begun: Instant::now(),
@@ -164,35 +163,51 @@ impl Fetcher {
             progress: Arc::default(),
             task: None,
         };
-        let mut job = Job {
+        let report = Report {
             source,
             attempt: attempt.number,
             target,
-            peer: fetches.peer.clone(),
-            progress: Arc::clone(&attempt.progress),
             begun: attempt.begun,
             bound,
             results: Some(self.sender.clone()),
         };
+        let (progress, target) = (Arc::clone(&attempt.progress), Arc::clone(&attempt.target));
+        let attempt = fetches.attempts.add(attempt);
         let work = match &mut self.work {
             Some(work) => work,
             none => match Loop::start(&self.shared) {
                 Ok(work) => none.insert(work),
-                Err(error) => {
-                    fetches.attempts.add(attempt);
-                    job.send(Err(failure(format!("no thread for sources: {error}"))));
-                    return;
-                }
+                Err(error) => return report.send(Err(failure(format!("no thread for sources: {error}")))),
             },
         };
-        if !matches!(&*job.target, Target::File(_)) {
-            let task = work.handle.spawn(Arc::clone(&self.shared).run(job));
-            attempt.task = Some(task.abort_handle());
-            fetches.attempts.add(attempt);
-            return;
+        let shared = Arc::clone(&self.shared);
+        let last = fetches.peer.take();
+        match &*target {
+            Target::File(path) => self.shared.read(FileJob {
+                report,
+                path: path.clone(),
+            }),
+            Target::Script(path) => {
+                let path = path.clone();
+                attempt.task = Some(work.spawn(shared.run(ScriptJob { report, path })));
+            }
+            Target::Http {
+                url,
+                headers,
+                proof,
+                secure,
+            } => {
+                let peer = shared.peer(url, secure.as_ref(), last);
+                fetches.peer = Some(Arc::clone(&peer));
+                attempt.task = Some(work.spawn(shared.ask(AddressJob {
+                    report,
+                    peer,
+                    headers: headers.clone(),
+                    proof: proof.clone(),
+                    progress,
+                })));
+            }
         }
-        fetches.attempts.add(attempt);
-        self.shared.read(job);
     }
 
     /// Forgets a source whose file was removed.

@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::future::Future;
 use std::panic::{self, AssertUnwindSafe};
+use std::path::PathBuf;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
@@ -12,15 +13,20 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use tokio::runtime::{self, Handle};
 use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
 
 use super::complaints::Complaints;
 use super::descriptors::Descriptors;
 use super::document::{Document, Failure, Memory};
 use super::peer::Peer;
 use super::progress::Progress;
+use super::proof::Proof;
+use super::secure::Secure;
 use super::target::Target;
+use super::url::Url;
 use super::{http, local};
 use crate::headroom;
+use crate::secret::Secret;
 
 /// The time that a thread waits for work.
 const IDLE: Duration = Duration::from_secs(300);
@@ -50,28 +56,25 @@ pub struct Outcome {
     pub(super) target: Arc<Target>,
 }
 
-/// A source that is fetched. If that ends without an outcome, it was by a panic, which costs this
-/// source its values.
-pub(super) struct Job {
+/// The report on a fetch, which is owed. Dropped without an outcome, the fetch has ended by a panic,
+/// which costs its source the values.
+pub(super) struct Report {
     pub(super) source: u32,
     /// The number of the request.
     pub(super) attempt: u64,
     pub(super) target: Arc<Target>,
-    /// The source's state at its servers, if it has an address.
-    pub(super) peer: Option<Arc<Peer>>,
-    pub(super) progress: Arc<Progress>,
     pub(super) begun: Instant,
     /// The time that it may take.
     pub(super) bound: Duration,
     pub(super) results: Option<Sender<Outcome>>,
 }
 
-impl Job {
-    fn end(mut self, result: Result<(u16, Document), Failure>) {
-        self.send(result);
+impl Report {
+    pub(super) fn send(mut self, result: Result<(u16, Document), Failure>) {
+        self.send_once(result);
     }
 
-    pub(super) fn send(&mut self, result: Result<(u16, Document), Failure>) {
+    fn send_once(&mut self, result: Result<(u16, Document), Failure>) {
         if let Some(results) = self.results.take() {
             // Nobody waits any more when the agent ends.
             let _ = results.send(Outcome {
@@ -87,10 +90,32 @@ impl Job {
     }
 }
 
-impl Drop for Job {
+impl Drop for Report {
     fn drop(&mut self) {
-        self.send(Err(failure("a panic, see the log")));
+        self.send_once(Err(failure("a panic, see the log")));
     }
+}
+
+/// A file to be read, by a thread that may wait for a disk.
+pub(super) struct FileJob {
+    pub(super) report: Report,
+    pub(super) path: PathBuf,
+}
+
+/// An address to be asked, in the loop.
+pub(super) struct AddressJob {
+    pub(super) report: Report,
+    /// The source's state at its servers.
+    pub(super) peer: Arc<Peer>,
+    pub(super) headers: Vec<(String, Secret)>,
+    pub(super) proof: Option<Arc<Proof>>,
+    pub(super) progress: Arc<Progress>,
+}
+
+/// A script to be run, in the loop.
+pub(super) struct ScriptJob {
+    pub(super) report: Report,
+    pub(super) path: PathBuf,
 }
 
 pub(super) fn failure(reason: impl Into<String>) -> Failure {
@@ -103,7 +128,7 @@ pub(super) fn failure(reason: impl Into<String>) -> Failure {
 /// The files that nobody has begun to read.
 #[derive(Default)]
 struct Files {
-    waiting: VecDeque<Job>,
+    waiting: VecDeque<FileJob>,
     /// Nobody is to read more of them.
     is_over: bool,
 }
@@ -152,6 +177,13 @@ impl Loop {
     }
 }
 
+impl Loop {
+    /// Begins a task. Returns the handle by which it is given up.
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+        self.handle.spawn(task).abort_handle()
+    }
+}
+
 /// Programs that still run are killed before the agent ends.
 impl Drop for Loop {
     fn drop(&mut self) {
@@ -194,18 +226,14 @@ impl Shared {
         self.client.get_or_init(http::Client::of_the_environment)
     }
 
-    /// A source's state at its servers, if it is fetched from an address. With another address it
-    /// begins anew.
-    pub(super) fn peer(&self, target: &Target, last: Option<Arc<Peer>>) -> Option<Arc<Peer>> {
-        let Target::Http { url, secure, .. } = target else {
-            return None;
-        };
-        let last = last.filter(|peer| peer.is_of(url, secure.as_ref()));
-        Some(last.unwrap_or_else(|| self.client().peer(url, secure.as_ref())))
+    /// A source's state at its servers. With another address it begins anew.
+    pub(super) fn peer(&self, url: &Url, secure: Option<&Arc<Secure>>, last: Option<Arc<Peer>>) -> Arc<Peer> {
+        let last = last.filter(|peer| peer.is_of(url, secure));
+        last.unwrap_or_else(|| self.client().peer(url, secure))
     }
 
     /// Has a file read.
-    pub(super) fn read(&self, job: Job) {
+    pub(super) fn read(&self, job: FileJob) {
         self.files.lock().waiting.push_back(job);
         self.file.notify_one();
     }
@@ -235,50 +263,45 @@ impl Shared {
             let Some(job) = self.files.lock().waiting.pop_front() else {
                 return;
             };
-            let result = match &*job.target {
-                Target::File(path) => panic::catch_unwind(AssertUnwindSafe(|| local::file(path, &self.memory))),
-                _ => Ok(Err("no file".to_owned())),
-            };
-            // A panic is told by the job's end.
-            if let Ok(result) = result {
-                job.end(result.map(|document| (0, document)).map_err(failure));
+            let FileJob { report, path } = job;
+            let read = panic::catch_unwind(AssertUnwindSafe(|| local::file(&path, &self.memory)));
+            // A panic is told by the end of the report.
+            if let Ok(read) = read {
+                report.send(read.map(|document| (0, document)).map_err(failure));
             }
         }
     }
 
-    pub(super) async fn run(self: Arc<Shared>, job: Job) {
-        let result = match &*job.target {
-            Target::Http {
-                url,
-                headers,
-                proof,
-                secure,
-            } => {
-                let client = self.client();
-                let peer = job.peer.clone();
-                let peer = peer.unwrap_or_else(|| client.peer(url, secure.as_ref()));
-                let answer = client.get(&peer, headers, proof.as_deref(), &self.memory, &job.progress);
-                let late = || {
-                    let seconds = job.bound.as_secs_f64();
-                    format!("{} within {seconds} s for url: {url}", job.progress.awaits())
-                };
-                within(job.bound, answer, late).await
-            }
-            Target::Script(path) => {
-                let run = async {
-                    let document = local::script(path, &self.memory, &self.complaints, &self.descriptors).await;
-                    document.map(|document| (0, document)).map_err(failure)
-                };
-                within(job.bound, run, || {
-                    format!("Command '{}' has not ended in time and was killed", path.display())
-                })
-                .await
-            }
-            Target::File(path) => local::file(path, &self.memory)
-                .map(|document| (0, document))
-                .map_err(failure),
+    /// Asks an address.
+    pub(super) async fn ask(self: Arc<Shared>, job: AddressJob) {
+        let AddressJob {
+            report,
+            peer,
+            headers,
+            proof,
+            progress,
+        } = job;
+        let answer = self
+            .client()
+            .get(&peer, &headers, proof.as_deref(), &self.memory, &progress);
+        let late = || {
+            let seconds = report.bound.as_secs_f64();
+            format!("{} within {seconds} s for url: {}", progress.awaits(), peer.url)
         };
-        job.end(result);
+        let result = within(report.bound, answer, late).await;
+        report.send(result);
+    }
+
+    /// Runs a script.
+    pub(super) async fn run(self: Arc<Shared>, job: ScriptJob) {
+        let ScriptJob { report, path } = job;
+        let run = async {
+            let document = local::script(&path, &self.memory, &self.complaints, &self.descriptors).await;
+            document.map(|document| (0, document)).map_err(failure)
+        };
+        let late = || format!("Command '{}' has not ended in time and was killed", path.display());
+        let result = within(report.bound, run, late).await;
+        report.send(result);
     }
 }
 

@@ -244,6 +244,8 @@ fn addresses_and_odd_answers() {
         ("requests", "again: GET /identity", "OM-97"),
         ("status_code", "\"short\"", "OM-97"),
         ("status_code", "\"br\"", "OM-97"),
+        // A blank at the end of the address.
+        ("requests", "start: GET /blanks", "OM-94"),
         // What to write in place of them.
         ("status", "\"whole10\"", "OM-94"),
         ("status", "\"whole11\"", "OM-94"),

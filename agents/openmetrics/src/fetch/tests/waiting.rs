@@ -122,7 +122,7 @@ fn a_file_behind_one_that_hangs() {
     // As if the thread that reads files were still at the one before: it reads those of others.
     let others = Arc::new(Shared::new(Memory::new(), LIMIT));
     fetcher.work = Some(Loop::start(&others).expect("a thread"));
-    let target = Arc::new(Target::File(page));
+    let target = Arc::new(Target::File(page.clone()));
     fetcher.sources.entry(1).or_default().attempts.add(Attempt {
         number: 1,
         target: Arc::clone(&target),
@@ -131,16 +131,15 @@ fn a_file_behind_one_that_hangs() {
         progress: Arc::default(),
         task: None,
     });
-    fetcher.shared.read(Job {
+    let report = Report {
         source: 1,
         attempt: 1,
         target,
-        peer: None,
-        progress: Arc::default(),
         begun: Instant::now(),
         bound: LIMIT,
         results: Some(fetcher.sender.clone()),
-    });
+    };
+    fetcher.shared.read(FileJob { report, path: page });
     fetcher.wait_for([(1, LIMIT * 20)]);
     let outcome = fetcher.next(None).expect("it is read");
     assert_eq!(outcome.result.expect("a document").1.bytes(), b"x 1\n");
@@ -150,12 +149,10 @@ fn a_file_behind_one_that_hangs() {
 #[test]
 fn a_job_that_is_dropped() {
     let (sender, results) = channel();
-    drop(Job {
+    drop(Report {
         source: 3,
         attempt: 1,
         target: Arc::new(Target::File(PathBuf::new())),
-        peer: None,
-        progress: Arc::default(),
         begun: Instant::now(),
         bound: LIMIT,
         results: Some(sender),
