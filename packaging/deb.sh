@@ -8,7 +8,7 @@
 # The packages of each release of the distribution have a version of their own, since their bytes differ: 0.1.0-1~deb12u1 in Debian 12,
 # 0.1.0-1~deb13u1 in Debian 13, 0.1.0-1 in sid. The later release's is the higher one.
 #
-# DEBFULLNAME and DEBEMAIL, where they are set, name the maintainer. Arguments go to dpkg-buildpackage.
+# DEBFULLNAME and DEBEMAIL, where they are set, name the maintainer; REPOSITORY the address of the project. Arguments go to dpkg-buildpackage.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -55,6 +55,7 @@ suffix=$(. /etc/os-release && case ${ID:-} in
     *) [ -z "${VERSION_ID:-}" ] || echo "~$ID$VERSION_ID.1" ;;
 esac)
 sed -i "1s/([^)]*/&$suffix/" "$out/$name/debian/changelog"
+[ -z "${REPOSITORY:-}" ] || sed -i "s|^Homepage: .*|Homepage: $REPOSITORY|; s|https://example.org/pcp_pmda|$REPOSITORY|" "$out/$name"/debian/{control,watch}
 if [ -n "${DEBEMAIL:-}" ]; then
     sed -i "s/^Maintainer: .*/Maintainer: ${DEBFULLNAME:-$DEBEMAIL} <$DEBEMAIL>/" "$out/$name/debian/control"
     sed -i "s/^ -- .*>  / -- ${DEBFULLNAME:-$DEBEMAIL} <$DEBEMAIL>  /" "$out/$name/debian/changelog"

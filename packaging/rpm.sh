@@ -18,7 +18,7 @@ rm -rf "$top"
 mkdir -p "$top/SOURCES"
 ln "$target/dist/pcp-pmda-$version.tar.gz" "$target/dist/pcp-pmda-$version-vendor.tar.gz" "$top/SOURCES/"
 echo "packaging/rpm.sh: 2 of 2: rpmbuild, some minutes; its log is $top/build.log" >&2
-env -u CARGO_TARGET_DIR -u CARGO_BUILD_TARGET -u MAKEFLAGS -u MAKELEVEL rpmbuild -ba $unchecked --define "_topdir $top" "$spec" >"$top/build.log" 2>&1 || {
+env -u CARGO_TARGET_DIR -u CARGO_BUILD_TARGET -u MAKEFLAGS -u MAKELEVEL rpmbuild -ba $unchecked ${REPOSITORY:+--define "repository $REPOSITORY"} --define "_topdir $top" "$spec" >"$top/build.log" 2>&1 || {
     tail -n 40 "$top/build.log" >&2
     exit 1
 }
