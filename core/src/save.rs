@@ -27,10 +27,7 @@ use std::os::fd::BorrowedFd;
 use std::os::unix::fs::{FileExt, PermissionsExt, fchown};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use rustix::fs::{
-    AtFlags, FileType, OFlags, RawDir, Stat, fgetxattr, fgetxattr_query, flistxattr, flistxattr_query, fstat, statat,
-    unlinkat,
-};
+use rustix::fs::{AtFlags, FileType, OFlags, RawDir, Stat, fgetxattr, flistxattr, fstat, statat, unlinkat};
 use rustix::io::{Errno, Result};
 
 use crate::dir_entry::{DirEntry, PATH_MAX, Status};
@@ -302,28 +299,35 @@ fn same_attributes(one: &File, other: &File) -> bool {
 
 /// The names of a file's attributes, each with a NUL; empty if the file system has no attributes.
 fn list(file: &File) -> Result<Vec<u8>> {
-    match flistxattr_query(file) {
-        Ok(length) => filled(length, |buffer| flistxattr(file, buffer)),
+    match filled(|buffer| flistxattr(file, buffer)) {
         Err(Errno::NOTSUP | Errno::NOSYS) => Ok(Vec::new()),
-        Err(error) => Err(error),
+        result => result,
     }
 }
 
 /// The value of an attribute.
 fn value(file: &File, name: &CStr) -> Result<Vec<u8>> {
-    filled(fgetxattr_query(file, name)?, |buffer| fgetxattr(file, name, buffer))
+    filled(|buffer| fgetxattr(file, name, buffer))
 }
 
-/// The bytes that `fill` writes, at most `length`.
-fn filled(length: usize, fill: impl Fn(&mut [u8]) -> Result<usize>) -> Result<Vec<u8>> {
+/// The bytes that `fill` writes into a buffer: a small one, which is enough for almost all attributes,
+/// or one for the longest value or list that Linux has, 64 KiB (`XATTR_SIZE_MAX`, `XATTR_LIST_MAX`).
+fn filled(fill: impl Fn(&mut [u8]) -> Result<usize>) -> Result<Vec<u8>> {
     let mut answer = Vec::new();
-    if length > 0 {
-        answer.try_reserve_exact(length).map_err(|_| Errno::NOMEM)?;
+    for length in [512, 1 << 16] {
+        answer
+            .try_reserve_exact(length - answer.len())
+            .map_err(|_| Errno::NOMEM)?;
         answer.resize(length, 0);
-        let used = fill(&mut answer)?;
-        answer.truncate(used);
+        match fill(&mut answer) {
+            Err(Errno::RANGE) => {}
+            result => {
+                answer.truncate(result?);
+                return Ok(answer);
+            }
+        }
     }
-    Ok(answer)
+    Err(Errno::RANGE)
 }
 
 #[cfg(test)]
@@ -659,6 +663,14 @@ mod tests {
                 "{value:?}"
             );
         }
+        // Longer than the first buffer.
+        let long = [b'x'; 1000];
+        for (length, is_same) in [(1000, true), (999, false)] {
+            set(&one, "user.pcp", &long).expect("ours");
+            set(&other, "user.pcp", &long[..length]).expect("ours");
+            assert_eq!(same_attributes(&one, &other), is_same, "{length}");
+        }
+        set(&one, "user.pcp", b"some").expect("ours");
         set(&other, "user.pcp", b"some").expect("ours");
         for (file, is_same) in [(&one, false), (&other, true)] {
             set(file, "user.empty", b"").expect("ours");
