@@ -6,6 +6,7 @@ use std::time::Duration;
 use std::{fs, thread};
 
 use pcp_pmda_test::pcp::{self, Environment};
+use pcp_pmda_test::release;
 
 use crate::agents::{environment, object, text};
 
@@ -57,6 +58,16 @@ fn in_pmcd() -> Result<(), String> {
     let expected = "value 18446744073709551615\n";
     assert!(types.contains(expected) && types.contains("value 1.5\n"), "{types}");
     assert!(types.contains("value \"text\"\n"), "{types}");
+    // Clients before PCP 7.2 ignore the bits of an extra unit.
+    let units = text(&pmcd.tool("pminfo", &["-d", "ticking.warmth", "ticking.draw"]));
+    let (warmth, draw) = if release() >= [7, 2, 0] {
+        ("temperature (C)", "power (W) / count")
+    } else {
+        ("none", "/ count")
+    };
+    for unit in [warmth, draw] {
+        assert!(units.contains(&format!("Units: {unit}\n")), "{units}");
+    }
     // The context of each of these clients has ended.
     let ended = pmcd.tool_until("pminfo", &["-f", "ticking.ended"], |text| !text.contains("value 0\n"))?;
     assert!(ended.contains("value "), "{ended}");

@@ -1,4 +1,5 @@
-/* Reads lines, and prints what pmParseUnitsStr makes of each: powers and scales, and the number; or "error". */
+/* Reads lines, and prints what pmParseUnitsStr makes of each: the unit in 32 bits, the number, and the unit as pmUnitsStr
+ * shows it; or "error". */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +12,9 @@ main(void)
 
     while (fgets(line, sizeof(line), stdin) != NULL) {
 	pmUnits	unit;
+	unsigned int word;
 	double	number;
+	char	shown[200];
 	char	*why = NULL;
 
 	line[strcspn(line, "\n")] = '\0';
@@ -20,9 +23,10 @@ main(void)
 	    puts("error");
 	    free(why);
 	}
-	else
-	    printf("%d %d %d %d %d %d %.17g\n", unit.dimSpace, unit.dimTime, unit.dimCount,
-		    unit.scaleSpace, unit.scaleTime, unit.scaleCount, number);
+	else {
+	    memcpy(&word, &unit, sizeof(word));
+	    printf("%08x %.17g %s\n", word, number, pmUnitsStr_r(&unit, shown, sizeof(shown)));
+	}
     }
     return 0;
 }

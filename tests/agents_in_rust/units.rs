@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Command, Stdio};
 
-use pcp_pmda_test::{compile_c, root};
+use pcp_pmda_test::{compile_c, release, root};
 use pmda::Unit;
 
 /// Words that begin a unit, and some that are none.
@@ -49,6 +49,26 @@ const WORDS: [&str; 40] = [
     "-3",
     "none",
 ];
+/// Extra units, which PCP knows since 7.2. Only a slash, a number or the end follows them: after an
+/// extra unit a wrong or repeated word makes `pmParseUnitsStr` of 7.2.2 go on for ever.
+const EXTRA: [&str; 9] = [
+    "temperature (C)",
+    "Temperature (f) ",
+    "temperature (K)",
+    "voltage (mV)",
+    "current (ua)2",
+    "CURRENT (A) -1",
+    "power (KW)",
+    "power (uW) voltage (V)",
+    "power  (W)",
+];
+/// Extra units with something behind them.
+const WITH_EXTRA: [&str; 4] = [
+    "temperature (K)sec",
+    "power (W)count / min",
+    "CURRENT (A) kb^2 / s",
+    "kb power (kW) ms count / count",
+];
 const POWERS: [&str; 12] = ["", "", "", "", "^2", "^-1", "^7", "^-8", "^0", "^8", "^15", "^01"];
 const BLANKS: [&str; 4] = [" ", " ", "  ", "\t"];
 const SLASHES: [&str; 6] = ["", "", "/", " / ", " /", "/ kb /"];
@@ -69,32 +89,41 @@ impl Picker {
         from[self.number(from.len())]
     }
 
-    fn side(&mut self) -> String {
+    fn side(&mut self, has_extra: bool) -> String {
         let count = self.number(4);
         let words = (0..count).map(|_| [self.pick(&WORDS), self.pick(&POWERS), self.pick(&BLANKS)].concat());
-        words.collect()
+        let words: String = words.collect();
+        let is_extra = has_extra && self.number(4) == 0;
+        words + if is_extra { self.pick(&EXTRA) } else { "" }
     }
 
-    fn text(&mut self) -> String {
-        [&self.side(), self.pick(&SLASHES), &self.side()].concat()
+    fn text(&mut self, has_extra: bool) -> String {
+        let slash = self.pick(&SLASHES);
+        // Nothing but a slash or the end may follow an extra unit.
+        let dividend = self.side(has_extra && !slash.is_empty());
+        [&dividend, slash, &self.side(has_extra)].concat()
     }
 }
 
-/// The result of `Unit::parse`, as the program in C prints it.
-fn in_rust(text: &str) -> Option<(Vec<i32>, f64)> {
-    let (unit, number) = Unit::parse(text).ok()?;
-    let word = unit.word();
-    let signed = |shift: u32| (word << (28 - shift)) as i32 >> 28;
-    let scale = |shift: u32| (word >> shift & 0xf) as i32;
-    let parts = [signed(28), signed(24), signed(20), scale(16), scale(12), signed(8)];
-    Some((parts.to_vec(), number))
+/// The result of `Unit::parse_scaled`, as the program in C prints it.
+fn in_rust(text: &str) -> Option<(u32, f64, String)> {
+    let (unit, number) = Unit::parse_scaled(text).ok()?;
+    let shown = if unit == Unit::NONE {
+        String::new()
+    } else {
+        unit.to_string()
+    };
+    Some((unit.word(), number, shown))
 }
 
-fn in_c(line: &str) -> Option<(Vec<i32>, f64)> {
-    let mut words: Vec<&str> = line.split(' ').collect();
-    let number = words.pop()?.parse().ok()?;
-    let parts = words.iter().map(|word| word.parse().ok());
-    Some((parts.collect::<Option<_>>()?, number))
+fn in_c(line: &str) -> Option<(u32, f64, String)> {
+    let (word, rest) = line.split_once(' ')?;
+    let (number, shown) = rest.split_once(' ')?;
+    Some((
+        u32::from_str_radix(word, 16).ok()?,
+        number.parse().ok()?,
+        shown.to_owned(),
+    ))
 }
 
 #[test]
@@ -103,8 +132,10 @@ fn as_libpcp_reads_them() {
     let program = directory.path().join("units");
     compile_c(&root().join("tests/agents_in_rust/units.c"), &program, &["-lpcp"]);
     let mut picker = Picker(1);
-    let alone = WORDS.iter().map(|word| (*word).to_owned());
-    let texts: Vec<String> = alone.chain((0..20_000).map(|_| picker.text())).collect();
+    let has_extra = release() >= [7, 2, 0];
+    let extra = EXTRA.iter().chain(&WITH_EXTRA).filter(|_| has_extra);
+    let alone = WORDS.iter().chain(extra).map(|text| (*text).to_owned());
+    let texts: Vec<String> = alone.chain((0..20_000).map(|_| picker.text(has_extra))).collect();
     let mut child = Command::new(program)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -123,7 +154,9 @@ fn as_libpcp_reads_them() {
         // The last digits depend on the order of multiplications.
         let is_near = |one: f64, other: f64| one == other || (one - other).abs() <= 1e-12 * other.abs();
         let is_same = match (&rust, &c) {
-            (Some((unit, number)), Some((expected, factor))) => unit == expected && is_near(*number, *factor),
+            (Some((unit, number, shown)), Some((expected, factor, expected_shown))) => {
+                unit == expected && is_near(*number, *factor) && shown == expected_shown
+            }
             (one, other) => one.is_none() && other.is_none(),
         };
         assert!(is_same, "{text:?}: {rust:?} is not {line}");

@@ -1,10 +1,14 @@
 //! Units of metrics (`pmUnits`).
 
+mod extra;
 mod parse;
 
 use std::fmt;
 
-/// The unit of a metric: a power of space, time and count, each with its scale.
+use extra::{CURRENT, Extra, POWER, TEMPERATURE, VOLTAGE};
+
+/// The unit of a metric: a power of space, time and count, each with its scale, and perhaps one
+/// extra unit: a temperature, voltage, current or power.
 ///
 /// Units are made of constants with [`per`](Unit::per) and [`times`](Unit::times), which are
 /// `const`: a constant without a meaning does not compile. A unit that is no constant panics when
@@ -19,10 +23,14 @@ use std::fmt;
 /// use pmda::{BYTE, KBYTE, Unit};
 /// const RATIO: Unit = BYTE.per(KBYTE);
 /// ```
+///
+/// Clients show extra units since PCP 7.2. Older ones ignore them: they show `none` for [`CELSIUS`],
+/// and the rest of the unit for `WATT.per(COUNT)`.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Unit {
     /// Power and scale of space, time and count.
     parts: [Part; 3],
+    extra: Extra,
 }
 
 /// One dimension of a unit.
@@ -45,7 +53,14 @@ impl Unit {
     /// No unit: a plain number.
     pub const NONE: Unit = Unit {
         parts: [Part { power: 0, scale: 0 }; 3],
+        extra: Extra::NONE,
     };
+
+    const fn extra(code: i8, scale: u8) -> Unit {
+        let mut unit = Unit::NONE;
+        unit.extra = Extra { code, scale };
+        unit
+    }
 
     const fn one(dimension: usize, scale: i8) -> Unit {
         let mut unit = Unit::NONE;
@@ -80,8 +95,8 @@ impl Unit {
     /// This unit multiplied with another.
     ///
     /// # Panics
-    /// If both have space, time or count, but in different scales, and if a power would be outside
-    /// of -8 to 7. In a constant the panic is an error of the compiler.
+    /// If both have space, time or count, but in different scales; if a power would be outside of -8
+    /// to 7; and if both have an extra unit. In a constant the panic is an error of the compiler.
     #[must_use]
     #[track_caller]
     pub const fn times(self, other: Unit) -> Unit {
@@ -91,6 +106,10 @@ impl Unit {
     #[track_caller]
     const fn combine(self, other: Unit, sign: i8) -> Unit {
         let mut unit = self;
+        if other.extra.code != 0 {
+            assert!(self.extra.code == 0, "two extra units in a unit");
+            unit.extra = if sign < 0 { other.extra.inverse() } else { other.extra };
+        }
         let mut dimension = 0;
         while dimension < unit.parts.len() {
             let (left, right) = (self.parts[dimension], other.parts[dimension]);
@@ -122,6 +141,7 @@ impl Unit {
             | nibble(space.scale) << 16
             | nibble(time.scale) << 12
             | nibble(count.scale) << 8
+            | self.extra.bits() as u32
     }
 
     /// The unit of a word in a description.
@@ -145,13 +165,14 @@ impl Unit {
                     scale: signed(word, 8),
                 },
             ],
+            extra: Extra::of(word as u8),
         }
     }
 
     /// The number of nanoseconds in this unit, if it is a plain unit of time.
     pub(crate) const fn nanoseconds(self) -> Option<u64> {
         let [space, time, count] = self.parts;
-        if time.power != 1 || space.power != 0 || count.power != 0 {
+        if time.power != 1 || space.power != 0 || count.power != 0 || self.extra.code != 0 {
             return None;
         }
         Some(match time.scale {
@@ -165,39 +186,29 @@ impl Unit {
     }
 }
 
-/// As PCP's tools show units: `Kbyte / sec`, `count x 10^3`, and `none`. [`Unit::parse`] reads
-/// it, but for `none`.
+/// As PCP's tools show units: `Kbyte / sec`, `count x 10^3`, `temperature (C)`, and `none`.
+/// [`Unit::parse_scaled`] reads it, but for `none`.
 impl fmt::Display for Unit {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        const NAMES: [&[&str]; 2] = [
-            &["byte", "Kbyte", "Mbyte", "Gbyte", "Tbyte", "Pbyte", "Ebyte"],
-            &["nanosec", "microsec", "millisec", "sec", "min", "hour"],
-        ];
-        if self.parts.iter().all(|part| part.power == 0) {
+        if self.extra.code == 0 && self.parts.iter().all(|part| part.power == 0) {
             return out.write_str("none");
         }
         let mut between = "";
         for sign in [1, -1] {
-            let side = self
-                .parts
-                .iter()
-                .enumerate()
-                .filter(|(_, part)| part.power.signum() == sign);
-            for (index, (dimension, part)) in side.enumerate() {
-                let start = if sign < 0 && index == 0 { "/ " } else { "" };
+            let mut start = if sign < 0 { "/ " } else { "" };
+            let mut next = |out: &mut fmt::Formatter<'_>| {
                 write!(out, "{between}{start}")?;
-                between = " ";
-                let name = NAMES
-                    .get(dimension)
-                    .and_then(|names| names.get(usize::try_from(part.scale).ok()?));
-                out.write_str(name.unwrap_or(&"count"))?;
-                match part.scale {
-                    scale if dimension != COUNTS || scale == 0 => {}
-                    1 => out.write_str(" x 10")?,
-                    scale => write!(out, " x 10^{scale}")?,
-                }
-                if part.power.abs() != 1 {
-                    write!(out, "^{}", part.power.abs())?;
+                (between, start) = (" ", "");
+                Ok(())
+            };
+            if self.extra.code.signum() == sign {
+                next(out)?;
+                write!(out, "{}", self.extra)?;
+            }
+            for (dimension, part) in self.parts.iter().enumerate() {
+                if part.power.signum() == sign {
+                    next(out)?;
+                    part.show(dimension, out)?;
                 }
             }
         }
@@ -205,13 +216,43 @@ impl fmt::Display for Unit {
     }
 }
 
+impl Part {
+    /// Its name, with its power if that is neither 1 nor -1. A scale without a name is shown by its
+    /// number.
+    fn show(self, dimension: usize, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const NAMES: [(&str, &[&str]); 2] = [
+            (
+                "space",
+                &[
+                    "byte", "Kbyte", "Mbyte", "Gbyte", "Tbyte", "Pbyte", "Ebyte", "Zbyte", "Ybyte",
+                ],
+            ),
+            ("time", &["nanosec", "microsec", "millisec", "sec", "min", "hour"]),
+        ];
+        match (NAMES.get(dimension), self.scale) {
+            (Some((dimension, scales)), scale) => match scales.get(usize::from(scale.unsigned_abs())) {
+                Some(name) => out.write_str(name)?,
+                None => write!(out, "{dimension}-{scale}")?,
+            },
+            (None, 0) => out.write_str("count")?,
+            (None, 1) => out.write_str("count x 10")?,
+            (None, scale) => write!(out, "count x 10^{scale}")?,
+        }
+        if self.power.abs() != 1 {
+            write!(out, "^{}", self.power.abs())?;
+        }
+        Ok(())
+    }
+}
+
 macro_rules! units {
-    ($($(#[$doc:meta])* $name:ident = $dimension:ident $scale:literal;)*) => {
-        $($(#[$doc])* pub const $name: Unit = Unit::one($dimension, $scale);)*
+    ($make:ident $($(#[$doc:meta])* $name:ident = $dimension:ident $scale:literal;)*) => {
+        $($(#[$doc])* pub const $name: Unit = Unit::$make($dimension, $scale);)*
     };
 }
 
 units! {
+    one
     /// Bytes.
     BYTE = SPACE 0;
     /// Kilobytes of 1024 bytes.
@@ -242,6 +283,37 @@ units! {
     COUNT = COUNTS 0;
 }
 
+// Extra units. No metric has two of them.
+units! {
+    extra
+    /// Degrees Celsius.
+    CELSIUS = TEMPERATURE 1;
+    /// Degrees Fahrenheit.
+    FAHRENHEIT = TEMPERATURE 2;
+    /// Kelvins.
+    KELVIN = TEMPERATURE 3;
+    /// Volts.
+    VOLT = VOLTAGE 1;
+    /// Millivolts.
+    MILLIVOLT = VOLTAGE 2;
+    /// Microvolts.
+    MICROVOLT = VOLTAGE 3;
+    /// Amperes.
+    AMPERE = CURRENT 1;
+    /// Milliamperes.
+    MILLIAMPERE = CURRENT 2;
+    /// Microamperes.
+    MICROAMPERE = CURRENT 3;
+    /// Kilowatts.
+    KILOWATT = POWER 1;
+    /// Watts.
+    WATT = POWER 2;
+    /// Milliwatts.
+    MILLIWATT = POWER 3;
+    /// Microwatts.
+    MICROWATT = POWER 4;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -255,6 +327,18 @@ mod tests {
         assert_eq!((Unit::NONE.word(), COUNT.word()), (0, 0x0010_0000));
         assert_eq!(SEC.per(SEC), Unit::NONE);
         assert_eq!(Unit::counts(-1).word(), 0x0010_0f00);
+        // PMDA_EXTRAUNITS(0, -1, 0, 0, PM_TIME_SEC, 0, PM_UNIT_POWER, PM_POWER_W), and divided by it.
+        assert_eq!(WATT.per(SEC).word(), 0x0f00_3022);
+        assert_eq!(SEC.per(WATT).word(), 0x0100_30e2);
+        for word in [0x0f00_3022, 0x0100_30e2, 0xff, 0x83, 3] {
+            assert_eq!(Unit::from_word(word).word(), word);
+        }
+    }
+
+    #[test]
+    #[should_panic = "two extra units in a unit"]
+    fn one_extra_unit() {
+        let _ = WATT.per(AMPERE);
     }
 
     /// A unit that is shown as text can be read again.
@@ -270,11 +354,29 @@ mod tests {
             (Unit::counts(3).per(USEC), "count x 10^3 / microsec"),
             (Unit::counts(-2), "count x 10^-2"),
             (Unit::counts(1), "count x 10"),
+            (CELSIUS, "temperature (C)"),
+            (MILLIVOLT.times(COUNT), "voltage (mV) count"),
+            (Unit::NONE.per(MICROAMPERE), "/ current (uA)"),
+            (
+                Unit::counts(3).per(KILOWATT.times(SEC)),
+                "count x 10^3 / power (kW) sec",
+            ),
         ];
         for (unit, text) in shown {
             assert_eq!(unit.to_string(), text);
             // `none` is the word for no unit, and no unit.
             assert_eq!(text.replace("none", "").parse(), Ok(unit), "{text}");
+        }
+        let unnamed = [
+            (0x1007_0000, "Zbyte"),
+            (0x1f09_6000, "space-9 / time-6"),
+            (0x0c, "temperature (scale-4)"),
+            (0x29, "extra-5"),
+            (0x80, "/ extra-16"),
+            (3, "none"),
+        ];
+        for (word, text) in unnamed {
+            assert_eq!(Unit::from_word(word).to_string(), text);
         }
     }
 
@@ -283,5 +385,6 @@ mod tests {
         assert_eq!(MSEC.nanoseconds(), Some(1_000_000));
         assert_eq!(COUNT.nanoseconds(), None);
         assert_eq!(SEC.per(COUNT).nanoseconds(), None);
+        assert_eq!(SEC.times(WATT).nanoseconds(), None);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use super::extra::Extra;
 use super::{COUNTS, LEAST, MOST, Part, SPACE, TIME, Unit};
 use crate::{Error, Result};
 
@@ -9,17 +10,19 @@ impl Unit {
     /// The unit of a text, and the number by which values are to be multiplied to have it, as PCP's
     /// `pmParseUnitsStr` reads it: words for space, time and count, in any order and case, each
     /// with an optional power after `^`, and the same again after a slash. Numbers beside the words
-    /// go into the second part of the result.
+    /// go into the second part of the result. One extra unit, as PCP shows it, may be among the
+    /// words, without a power.
     ///
     /// ```
     /// use pmda::{KBYTE, SEC, Unit};
-    /// assert_eq!(Unit::parse("kilobytes / 10 sec"), Ok((KBYTE.per(SEC), 10.0)));
+    /// assert_eq!(Unit::parse_scaled("kilobytes / 10 sec"), Ok((KBYTE.per(SEC), 10.0)));
+    /// assert_eq!(Unit::parse_scaled("temperature (C)"), Ok((pmda::CELSIUS, 1.0)));
     /// ```
     ///
     /// # Errors
-    /// `PM_ERR_CONV` for anything else, with the word that is no unit, for a dimension that is named twice, and for powers outside
-    /// of -8 to 7.
-    pub fn parse(text: &str) -> Result<(Unit, f64)> {
+    /// `PM_ERR_CONV` for anything else, with the word that is no unit, for a dimension that is named
+    /// twice, for two extra units, and for powers outside of -8 to 7.
+    pub fn parse_scaled(text: &str) -> Result<(Unit, f64)> {
         let mut sides = text.split('/');
         let (dividend, mut factor) = side(sides.next().unwrap_or_default())?;
         let (divisor, number) = side(sides.next().unwrap_or_default())?;
@@ -28,6 +31,11 @@ impl Unit {
         }
         factor = number / factor;
         let mut unit = Unit::NONE;
+        unit.extra = match (dividend.extra, divisor.extra) {
+            (extra, Extra::NONE) => extra,
+            (Extra::NONE, extra) => extra.inverse(),
+            _ => return Err(Error::CONV.text("two extra units")),
+        };
         for dimension in [SPACE, TIME, COUNTS] {
             let (above, below) = (dividend.parts[dimension], divisor.parts[dimension]);
             let power = above.power - below.power;
@@ -52,14 +60,14 @@ impl Unit {
     }
 }
 
-/// As [`Unit::parse`], for texts that need no number.
+/// As [`Unit::parse_scaled`], for texts that need no number.
 impl FromStr for Unit {
     type Err = Error;
 
     /// # Errors
     /// `PM_ERR_CONV` also for a text whose values would have to be multiplied, such as `10 bytes`.
     fn from_str(text: &str) -> Result<Unit> {
-        let (unit, factor) = Unit::parse(text)?;
+        let (unit, factor) = Unit::parse_scaled(text)?;
         // Without numbers, and scales that have to be converted, the factor is exactly 1.
         if factor == 1.0 { Ok(unit) } else { Err(Error::CONV) }
     }
@@ -82,13 +90,21 @@ const SHOWN: usize = 40;
 /// One side of the slash: words and numbers.
 ///
 /// # Errors
-/// As [`Unit::parse`].
+/// As [`Unit::parse_scaled`].
 fn side(text: &str) -> Result<(Unit, f64)> {
     let (mut unit, mut product) = (Unit::NONE, 1.0);
     let mut rest = trim(text);
     while !rest.is_empty() {
         if let Some((number, behind)) = number(rest) {
             product *= number?;
+            rest = trim(behind);
+            continue;
+        }
+        if let Some((extra, behind)) = Extra::parse(rest) {
+            if unit.extra != Extra::NONE {
+                return Err(Error::CONV.text("two extra units"));
+            }
+            unit.extra = extra;
             rest = trim(behind);
             continue;
         }
@@ -250,7 +266,7 @@ fn space(word: &str) -> Option<i8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{BYTE, COUNT, HOUR, KBYTE, MBYTE, MSEC, NSEC, SEC};
+    use crate::{BYTE, COUNT, HOUR, KBYTE, MBYTE, MICROVOLT, MSEC, NSEC, SEC, WATT};
 
     /// The examples of the manual page, with the numbers as PCP gives them.
     #[test]
@@ -264,7 +280,7 @@ mod tests {
             ("mib/s", MBYTE.per(SEC), 1.0),
         ];
         for (text, unit, factor) in examples {
-            assert_eq!(Unit::parse(text), Ok((unit, factor)), "{text}");
+            assert_eq!(Unit::parse_scaled(text), Ok((unit, factor)), "{text}");
         }
     }
 
@@ -276,12 +292,32 @@ mod tests {
             ("hr BYTES count x 10^-2", HOUR.times(BYTE).times(Unit::counts(-2))),
             ("count x 10^0", Unit::NONE),
             ("ms^-1", Unit::NONE.per(MSEC)),
+            ("kb POWER (w)sec", KBYTE.times(SEC).times(WATT)),
+            ("count/voltage (UV) s", COUNT.per(SEC).per(MICROVOLT)),
         ];
         for (text, unit) in good {
             assert_eq!(text.parse(), Ok(unit), "{text}");
         }
         for bad in [
-            "none", "10 bytes", "sec sec", "a/b/c", "kb^8", "kb^01", "kb^+1", "1bytesec", "count^2x", "-",
+            "none",
+            "10 bytes",
+            "sec sec",
+            "a/b/c",
+            "kb^8",
+            "kb^01",
+            "kb^+1",
+            "1bytesec",
+            "count^2x",
+            "-",
+            "power",
+            "power(W)",
+            "power  (W)",
+            "power (V)",
+            "power (W)^2",
+            "power (W)x",
+            "secpower (W)",
+            "power (W) power (W)",
+            "power (W) / voltage (V)",
         ] {
             assert_eq!(bad.parse::<Unit>(), Err(Error::CONV), "{bad}");
         }

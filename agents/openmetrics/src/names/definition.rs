@@ -117,7 +117,7 @@ fn described(line: &str, notes: &mut Vec<Note>) -> Option<Definition> {
         Unit::NONE
     } else {
         // The factor counts for nothing, as values are not scaled.
-        Unit::parse(text).map(|(unit, _)| unit).unwrap_or_else(|_| {
+        Unit::parse_scaled(text).map(|(unit, _)| unit).unwrap_or_else(|_| {
             let reason = "PM_ERR_CONV Impossible value or scale conversion";
             notes.push(Note::Error(format!("parse_pcp_units \"{text}\" Error: {reason}")));
             Unit::NONE

@@ -390,7 +390,7 @@ fn units_in_words() {
         ("count 2", [0, 0, 1, 0, 0, 0]),
         ("zbyte / sec", [1, -1, 0, 7, 3, 0]),
     ] {
-        let word = Unit::parse(text).map(|(unit, _)| unit.word());
+        let word = Unit::parse_scaled(text).map(|(unit, _)| unit.word());
         let shifts = [28, 24, 20, 16, 12, 8];
         let packed = expected
             .iter()
@@ -446,9 +446,9 @@ fn units_in_words() {
         "10ü",
         "kbs",
     ] {
-        assert_eq!(Unit::parse(text), Err(Error::CONV), "{text}");
+        assert_eq!(Unit::parse_scaled(text), Err(Error::CONV), "{text}");
     }
     for text in ["byte^8", "count x 10^8", "byte^7 / byte^-7", "byte^4 / byte^-4"] {
-        assert_eq!(Unit::parse(text), Err(Error::CONV), "{text}");
+        assert_eq!(Unit::parse_scaled(text), Err(Error::CONV), "{text}");
     }
 }

@@ -78,6 +78,10 @@ impl Agent for Ticking {
         m.text("big", |_| "text").help("A text");
         m.value("wide", |_| u64::MAX).help("A wide number");
         m.value("single", |_| 1.5_f32).help("A float");
+        m.value("warmth", |_| 21.5).unit(CELSIUS).help("A temperature");
+        m.value("draw", |_| 40)
+            .unit(WATT.per(COUNT))
+            .help("A power for each thing");
         let rows = m.indom(0, "Rows", |s| &mut s.rows);
         m.instance_labels(rows, |_, row| Labels::new().add("row", *row));
         m.cluster(1);
