@@ -108,6 +108,14 @@ const AGENTS: &[&[&str]] = &[
     &["memory"],
 ];
 
+/// The modules of the derive macros.
+const DERIVE: &[&[&str]] = &[
+    &["emit"],
+    &["input"],
+    &["metric"],
+    &["error", "literal", "template", "tokens"],
+];
+
 /// The sources of a crate: the paths below its `src`, and the texts.
 fn crate_texts(name: &str) -> Vec<(String, String)> {
     rust_files(name)
@@ -169,6 +177,12 @@ fn no_arrow_of_core_leads_up() {
 #[test]
 fn no_arrow_of_the_agents_crate_leads_up() {
     assert_untied("pmda/src", AGENTS);
+}
+
+#[test]
+fn no_arrow_of_the_derive_macros_leads_up() {
+    assert_listed("pmda/derive/src", DERIVE);
+    assert_untied("pmda/derive/src", DERIVE);
 }
 
 #[test]

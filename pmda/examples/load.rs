@@ -33,10 +33,10 @@ impl Agent for Load {
     }
     fn metrics(m: &mut Metrics<Load>) {
         m.cluster(0).refresh(|s, _| s.read_averages());
-        Load::define(m);
+        m.fields();
         m.cluster(1).refresh(|s, _| s.read_interfaces());
         let interfaces = m.indom(0, "Network interfaces", |s| &mut s.interfaces);
-        Interface::define(m, "interface.", interfaces);
+        m.rows("interface.", interfaces);
     }
 }
 impl Load {

@@ -120,7 +120,7 @@ pub use error::{Error, Result};
 pub use events::{Describe, EventFlags, EventValue, Events, HighresEvents, Param, Record};
 pub use indom::{Indom, Update};
 pub use labels::{LabelValue, Labels};
-pub use metrics::{Declared, DeclaredIndom, Def, IndomRef, MetricRef, Metrics, Problem};
+pub use metrics::{Declared, DeclaredIndom, Def, Fields, IndomRef, MetricRef, Metrics, Problem, Row};
 /// Metrics from the fields of a struct. A field that cannot be a metric does not compile:
 ///
 /// ```compile_fail

@@ -16,7 +16,10 @@ struct Machine {
     r#type: u64,
     #[metric(discrete, name = "os.name")]
     name: String,
-    /// Not there
+    #[doc = concat!(" Not", " there")]
+    #[doc(alias = "nothing")]
+    ///
+    #[doc = "\n In two\n lines."]
     #[metric(instant)]
     missing: Option<f64>,
     disks: Indom<Disk>,
@@ -50,10 +53,10 @@ impl Agent for Machine {
         })
     }
     fn metrics(m: &mut Metrics<Machine>) {
-        Machine::define(m);
+        m.fields();
         let disks = m.indom(0, "Disks", |s| &mut s.disks);
         m.cluster(1);
-        Disk::define(m, "disk.", disks);
+        m.rows("disk.", disks);
     }
 }
 
@@ -75,6 +78,8 @@ fn fields_become_metrics() -> Result<()> {
     assert_eq!(pmcd.fetch("machine.disk.read.rate")?.value_of("sdb"), Some(2_u32));
     assert_eq!(pmcd.desc("machine.type")?.unit, BYTE);
     assert_eq!(pmcd.desc("machine.disk.read.rate")?.unit, COUNT.per(SEC));
+    let (line, text) = pmcd.text("machine.missing")?;
+    assert_eq!((&*line, &*text), ("Not there", "In two\nlines."));
     let (line, text) = pmcd.text("machine.type")?;
     assert_eq!(line, "One line");
     assert_eq!(text, "The \"long\" text,\nof two lines.");
@@ -96,7 +101,7 @@ impl Agent for Bare {
         Ok(Bare { threads: 3 })
     }
     fn metrics(m: &mut Metrics<Bare>) {
-        Bare::define(m);
+        m.fields();
     }
 }
 

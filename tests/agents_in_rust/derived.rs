@@ -54,9 +54,9 @@ pub struct Misplaced {
     good: u64,
 }
 
-/// No error says that `define` is missing.
+/// No error says that the trait is missing.
 pub fn declare(m: &mut Metrics<Wrong>) {
-    Wrong::define(m);
+    m.fields();
 }
 "#;
 
@@ -117,9 +117,9 @@ impl ::metrics::Agent for Strange {
         Ok(Strange { one: 1, rows })
     }
     fn metrics(m: &mut ::metrics::Metrics<Self>) {
-        Strange::define(m);
+        m.fields();
         let rows = m.indom(0, "Rows", |s| &mut s.rows);
-        Row::define(m, "row.", rows);
+        m.rows("row.", rows);
     }
 }
 
@@ -131,7 +131,7 @@ macro_rules! with {
         #[derive(::metrics::Metrics)]
         #[metric(crate = ::metrics)]
         $vis struct $name {
-            /// A field
+            #[doc = concat!("A field", " of ", stringify!($name))]
             #[metric(name = $label, item = $item, unit = $unit)]
             $vis $field: $kind,
         }
@@ -142,8 +142,8 @@ with!(pub(crate) Hidden, number: u32, "x.y", 3, ::metrics::BYTE.per(::metrics::S
 
 /// Declares both.
 pub fn declare(m: &mut ::metrics::Metrics<Filled>) {
-    Filled::define(m);
-    let _ = Hidden::define;
+    m.fields();
+    let _ = |m: &mut ::metrics::Metrics<Hidden>| m.fields();
     let _ = Hidden { number: 1 }.number;
 }
 "#;

@@ -17,16 +17,10 @@ pub fn metrics(parsed: &Struct) -> TokenStream {
         };
         fill(template, span_of(metric), &parts)
     });
-    let parts = [
-        ident(&parsed.name),
-        parsed.visibility.clone(),
-        declarations.collect(),
-        parsed.library.clone(),
-    ];
+    let parts = [ident(&parsed.name), declarations.collect(), parsed.library.clone()];
     let template = "
-        impl $0 {
-            /// Declares the metrics of the fields.
-            $1 fn define(__metrics: &mut $3::Metrics<Self>) { $2 }
+        impl $2::Fields for $0 {
+            fn declare(__metrics: &mut $2::Metrics<Self>) { $1 }
         }";
     fill(template, Span::call_site(), &parts)
 }
@@ -42,20 +36,14 @@ pub fn row(parsed: &Struct) -> TokenStream {
         };
         fill(template, span_of(metric), &parts)
     });
-    let parts = [
-        ident(&parsed.name),
-        parsed.visibility.clone(),
-        declarations.collect(),
-        parsed.library.clone(),
-    ];
+    let parts = [ident(&parsed.name), declarations.collect(), parsed.library.clone()];
     let template = "
-        impl $0 {
-            /// Declares the metrics of the fields, with `__prefix` before their names.
-            $1 fn define<__Agent: 'static>(
-                __metrics: &mut $3::Metrics<__Agent>,
+        impl $2::Row for $0 {
+            fn declare<__Agent: 'static>(
+                __metrics: &mut $2::Metrics<__Agent>,
                 __prefix: &str,
-                __indom: $3::IndomRef<__Agent, Self>,
-            ) { $2 }
+                __indom: $2::IndomRef<__Agent, Self>,
+            ) { $1 }
         }";
     fill(template, Span::call_site(), &parts)
 }
@@ -78,7 +66,11 @@ fn settings(metric: &Metric) -> TokenStream {
         call(".item($0)", item.span(), TokenTree::Literal(item.clone()).into());
     }
     if !metric.help.is_empty() {
-        call(".help($0)", span_of(metric), literal(&metric.help));
+        let lines = metric
+            .help
+            .iter()
+            .map(|line| fill("$0,", span_of(metric), std::slice::from_ref(line)));
+        call(".doc_lines(&[$0])", span_of(metric), lines.collect());
     }
     calls
 }

@@ -6,13 +6,12 @@ use std::iter::Peekable;
 
 use crate::error::{Error, Result};
 use crate::metric::{self, Metric};
+use crate::tokens::ungrouped;
 
 /// A struct with named fields.
 pub struct Struct {
     /// The path of the crate `pmda`: `::pmda`, or that of `#[metric(crate = PATH)]`.
     pub library: TokenStream,
-    /// `pub`, `pub(crate)` … or nothing.
-    pub visibility: TokenStream,
     /// Its name.
     pub name: Ident,
     /// Its fields with `#[metric]` or `#[metric(…)]`, in their order.
@@ -31,7 +30,7 @@ impl Struct {
     pub fn parse(item: TokenStream) -> Result<Struct> {
         let mut tokens = ungrouped(item).into_iter().peekable();
         let attributes = attributes(&mut tokens);
-        let visibility = visibility(&mut tokens);
+        skip_visibility(&mut tokens);
         let keyword = ident(&mut tokens)?;
         if keyword.to_string() != "struct" {
             return Err(Error::new(
@@ -59,7 +58,6 @@ impl Struct {
         let library = metric::library(attributes, &mut errors);
         Ok(Struct {
             library,
-            visibility,
             name,
             metrics,
             errors,
@@ -76,7 +74,7 @@ fn fields_of(fields: TokenStream) -> Result<(Vec<Metric>, Vec<Error>)> {
     let (mut metrics, mut errors) = (Vec::new(), Vec::new());
     while tokens.peek().is_some() {
         let attributes = attributes(&mut tokens);
-        visibility(&mut tokens);
+        skip_visibility(&mut tokens);
         let name = ident(&mut tokens)?;
         // The colon.
         tokens.next();
@@ -84,16 +82,6 @@ fn fields_of(fields: TokenStream) -> Result<(Vec<Metric>, Vec<Error>)> {
         metrics.extend(Metric::parse(name, &field_type, attributes, &mut errors));
     }
     Ok((metrics, errors))
-}
-
-/// The tokens without the invisible groups around what a macro of the author has filled in, such as
-/// `$vis`.
-pub fn ungrouped(tokens: TokenStream) -> TokenStream {
-    let flat = |token| match token {
-        TokenTree::Group(group) if group.delimiter() == Delimiter::None => ungrouped(group.stream()),
-        other => other.into(),
-    };
-    tokens.into_iter().flat_map(flat).collect()
 }
 
 /// The content of each attribute's brackets.
@@ -108,15 +96,14 @@ fn attributes(tokens: &mut Tokens) -> Vec<TokenStream> {
     contents
 }
 
-fn visibility(tokens: &mut Tokens) -> TokenStream {
-    let mut visibility = TokenStream::new();
+/// Skips `pub`, `pub(crate)` … or nothing.
+fn skip_visibility(tokens: &mut Tokens) {
     if matches!(tokens.peek(), Some(TokenTree::Ident(ident)) if ident.to_string() == "pub") {
-        visibility.extend(tokens.next());
+        tokens.next();
         if matches!(tokens.peek(), Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis) {
-            visibility.extend(tokens.next());
+            tokens.next();
         }
     }
-    visibility
 }
 
 fn ident(tokens: &mut Tokens) -> Result<Ident> {

@@ -2,6 +2,9 @@
 //!
 //! An agent uses them as `pmda::Metrics` and `pmda::Row`. Their output is safe code that calls
 //! `pmda::Metrics::value`, `text`, `each` and `each_text`.
+//!
+//! They read and write tokens without syn and quote, since every agent compiles them: with the two, the
+//! first build of an agent would take 63 s of processor time in place of 54.
 
 #![forbid(unsafe_code)]
 
@@ -11,12 +14,13 @@ mod input;
 mod literal;
 mod metric;
 mod template;
+mod tokens;
 
 use proc_macro::TokenStream;
 
 /// Makes metrics without instances from the fields of an agent's struct.
 ///
-/// It writes `fn define(m: &mut pmda::Metrics<Self>)`, which declares one metric for each field
+/// It implements `pmda::Fields`, for `pmda::Metrics::fields`, which declares one metric for each field
 /// with `#[metric]` or `#[metric(…)]`, in their order; other fields are left out. See [`Row`](macro@Row) for the
 /// attribute.
 #[proc_macro_derive(Metrics, attributes(metric))]
@@ -26,12 +30,11 @@ pub fn metrics(item: TokenStream) -> TokenStream {
 
 /// Makes metrics of an instance domain from the fields of the struct that holds one instance.
 ///
-/// It writes
-/// `fn define<S>(m: &mut pmda::Metrics<S>, prefix: &str, indom: pmda::IndomRef<S, Self>)`, which
-/// declares one metric for each field with `#[metric]` or `#[metric(…)]`, in their order; other
-/// fields are left out. `prefix` comes in front of the names, such as `"interface."`.
+/// It implements `pmda::Row`, for `pmda::Metrics::rows`, which declares one metric for each field with
+/// `#[metric]` or `#[metric(…)]`, in their order; other fields are left out.
 ///
-/// The doc comment is the help text: its first line is the one-line text, all of it the long one.
+/// The doc comment is the help text, also one of `#[doc = concat!(…)]`: its first line is the one-line
+/// text, all of it the long one.
 /// The type of a field is one of `pmda::Value`, which is cloned; text (`String`, `Box<str>` …) is
 /// not copied. `#[metric(…)]` contains the following, each at most once; `#[metric]` alone is a
 /// metric without any of them:
@@ -55,7 +58,7 @@ fn derive(item: TokenStream, emit: fn(&input::Struct) -> TokenStream) -> TokenSt
         Ok(mut parsed) => {
             let errors = std::mem::take(&mut parsed.errors);
             let errors = errors.into_iter().map(error::Error::into_tokens);
-            // `define` is written in any case: without it the compiler would report one more error.
+            // The trait is implemented in any case: without it the compiler would report one more error.
             errors.chain([emit(&parsed)]).collect()
         }
         Err(error) => error.into_tokens(),

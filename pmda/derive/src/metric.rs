@@ -1,10 +1,11 @@
 //! A field that is a metric.
 
+use proc_macro::token_stream::IntoIter;
 use proc_macro::{Delimiter, Ident, Literal, Spacing, Span, TokenStream, TokenTree};
 
 use crate::error::{Error, Result};
-use crate::input::ungrouped;
 use crate::literal;
+use crate::tokens::ungrouped;
 
 /// The greatest item of a PMID (ten bits).
 const ITEM_MAX: u32 = 1023;
@@ -25,8 +26,8 @@ pub struct Metric {
     pub unit: Option<TokenStream>,
     /// The number of `item =`.
     pub item: Option<Literal>,
-    /// The doc comment.
-    pub help: String,
+    /// The doc comment: the expression of each line.
+    pub help: Vec<TokenStream>,
 }
 
 impl Metric {
@@ -39,7 +40,7 @@ impl Metric {
         errors: &mut Vec<Error>,
     ) -> Option<Metric> {
         let mut options = None;
-        let mut lines = Vec::new();
+        let mut help = Vec::new();
         for attribute in attributes {
             let mut tokens = attribute.into_iter();
             let Some(TokenTree::Ident(name)) = tokens.next() else {
@@ -59,7 +60,7 @@ impl Metric {
                         errors.push(error);
                     }
                 },
-                "doc" => lines.extend(doc_line(&tokens.collect::<Vec<_>>())),
+                "doc" => help.extend(doc_line(tokens)),
                 _ => {}
             }
         }
@@ -73,7 +74,7 @@ impl Metric {
             semantics: None,
             unit: None,
             item: None,
-            help: help(&lines),
+            help,
         };
         for option in options {
             errors.extend(metric.set(option).err());
@@ -245,23 +246,12 @@ fn check_name(span: Span, name: &str) -> Result<()> {
     Err(Error::new(span, message))
 }
 
-/// A line of a doc comment: `= "…"`.
-fn doc_line(tokens: &[TokenTree]) -> Option<String> {
-    match tokens {
-        [TokenTree::Punct(_), TokenTree::Literal(literal)] => literal::text(&literal.to_string()),
+/// The expression of `doc = EXPRESSION`, which may be a macro such as `concat!`. `None` for another
+/// form, such as `doc(hidden)`.
+fn doc_line(mut tokens: IntoIter) -> Option<TokenStream> {
+    match tokens.next() {
+        Some(TokenTree::Punct(punct)) if punct.as_char() == '=' => Some(tokens.collect()),
         _ => None,
-    }
-}
-
-/// The lines without the blank after `///` and without empty lines around the one-line text.
-fn help(lines: &[String]) -> String {
-    let lines: Vec<&str> = lines.iter().flat_map(|line| line.split('\n')).collect();
-    let strip = |line: &str| line.strip_prefix(' ').unwrap_or(line).trim_end().to_owned();
-    let lines: Vec<String> = lines.into_iter().map(strip).collect();
-    let text = lines.join("\n");
-    match text.trim_matches('\n').split_once('\n') {
-        Some((short, long)) => format!("{short}\n{}", long.trim_start_matches('\n')),
-        None => text.trim_matches('\n').to_owned(),
     }
 }
 

@@ -19,7 +19,8 @@ impl<S: 'static> Metrics<S> {
         self.one(name.as_ref(), V::TYPE, V::UNIT, Some(fetch))
     }
 
-    /// Declares a metric with one text, which is not copied.
+    /// Declares a metric with one text of the agent's, which is not copied. A text that is made for
+    /// the request is a `String` of [`Metrics::value`].
     pub fn text(&mut self, name: impl AsRef<str>, text: impl Fn(&S) -> &str + 'static) -> Def<'_, S, S> {
         let fetch: Fetch<S> = Box::new(move |state, out, _, _| out.text(text(state)));
         self.one(name.as_ref(), Type::String, Unit::NONE, Some(fetch))
@@ -161,7 +162,7 @@ impl<S: 'static> Metrics<S> {
         write: impl Fn(&mut T, &mut Encoder<'_>, &Client) -> Result<()> + 'static,
         ended: impl Fn(&mut T, ClientId) + 'static,
     ) -> Def<'_, S, T> {
-        let rows_to_end = self.rows(indom);
+        let rows_to_end = self.find_rows(indom);
         let def = self.selected(
             name,
             kind,
@@ -274,7 +275,7 @@ impl<S: 'static> Metrics<S> {
         unit: Unit,
         indom: IndomRef<S, T>,
     ) -> std::result::Result<Rows<S, T>, Box<Metric<S>>> {
-        self.rows(indom)
+        self.find_rows(indom)
             .ok_or_else(|| self.plain(name, kind, unit, Some(indom.serial()), None))
     }
 

@@ -320,7 +320,7 @@ impl<S: 'static> Metrics<S> {
 
     /// The function that finds the rows of a domain. `None` if it is not declared, or has rows of
     /// another type.
-    pub(super) fn rows<T: 'static>(&self, indom: IndomRef<S, T>) -> Option<Rows<S, T>> {
+    pub(super) fn find_rows<T: 'static>(&self, indom: IndomRef<S, T>) -> Option<Rows<S, T>> {
         self.typed(indom.serial).map(|typed| Rc::clone(&typed.rows))
     }
 

@@ -36,7 +36,7 @@ impl Agent for State {
     fn metrics(m: &mut Metrics<State>) {
         m.cluster(0).refresh(|state, _| state.read());
         let interfaces = m.indom(0, "Network interfaces", |state| &mut state.interfaces);
-        Interface::define(m, "", interfaces);
+        m.rows("", interfaces);
     }
 }
 
