@@ -54,6 +54,7 @@ struct State<T> {
 }
 
 /// A value that a [`Background`] has read, and its age. It stays as it is when the next one is read.
+/// Its function is none of its methods, which would hide one of the value's.
 #[derive(Debug)]
 pub struct Reading<T> {
     value: Arc<T>,
@@ -63,8 +64,8 @@ pub struct Reading<T> {
 impl<T> Reading<T> {
     /// The time since it was read.
     #[must_use]
-    pub fn age(&self) -> Duration {
-        self.read.elapsed()
+    pub fn age(reading: &Reading<T>) -> Duration {
+        reading.read.elapsed()
     }
 }
 
@@ -125,7 +126,7 @@ impl<T: Send + Sync + 'static> Background<T> {
         let what = format!("reading {name} in the background");
         let spawned = thread::Builder::new().name(thread_name(name)).spawn(move || {
             log_reader.take_over();
-            guard::install();
+            let _thread = guard::OwnThread::begin();
             // The last line of the log about it.
             let mut told = None;
             loop {
@@ -175,7 +176,7 @@ impl<T: Send + Sync + 'static> Background<T> {
     pub fn get(&self) -> Result<Reading<T>> {
         let state = self.shared.state.lock();
         match &state.last {
-            Some(reading) if reading.age() <= self.expires => Ok(reading.clone()),
+            Some(reading) if Reading::age(reading) <= self.expires => Ok(reading.clone()),
             _ => Err(state.failure.clone().unwrap_or(Error::AGAIN)),
         }
     }
@@ -221,7 +222,7 @@ mod tests {
             }
         });
         let first = wait_for(|| background.get().ok());
-        assert!(first.age() < minute);
+        assert!(Reading::age(&first) < minute);
         wait_for(|| background.get().ok().filter(|read| **read > *first));
         drop(background);
         let old = Background::every("old", minute, Duration::ZERO, || Ok(1));
@@ -231,7 +232,7 @@ mod tests {
                 .lock()
                 .last
                 .as_ref()
-                .filter(|last| !last.age().is_zero())
+                .filter(|last| !Reading::age(last).is_zero())
                 .map(drop)
         });
         assert_eq!(old.get().err(), Some(Error::AGAIN));

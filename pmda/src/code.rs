@@ -7,7 +7,8 @@ use pmda_core::error as core;
 
 /// The code of an [`Error`](crate::Error), which is all that clients get of it: `PM_ERR_*`, or `-errno`.
 ///
-/// It is no enum, since each errno is a code as well; but its constants are patterns:
+/// It is no enum, since each errno is a code as well; but its constants are patterns. [`Error`](crate::Error)
+/// has the same constants, to be returned: an error may have a text, so it cannot be a pattern.
 ///
 /// ```
 /// use pmda::{Code, Error};
@@ -301,6 +302,7 @@ impl fmt::Display for Code {
     }
 }
 
+#[doc(hidden)]
 impl From<core::Error> for Code {
     fn from(error: core::Error) -> Code {
         Code::of(error.code())

@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use std::{env, fs, io};
+use std::{env, fs};
 
 use crate::reactor::{Reactor, Tail, Timer, Waker, Watch};
 
@@ -261,8 +261,8 @@ impl Env {
     ///
     /// # Errors
     /// Those of the system: it has no descriptor left, for instance.
-    pub fn watch<F: AsFd>(&self, source: F) -> io::Result<Watch<F>> {
-        self.reactor.watch(source)
+    pub fn watch<F: AsFd>(&self, source: F) -> crate::Result<Watch<F>> {
+        Ok(self.reactor.watch(source)?)
     }
 
     /// The lines that will be added to a file.

@@ -221,6 +221,7 @@ impl From<Code> for Error {
     }
 }
 
+#[doc(hidden)]
 impl From<core::Error> for Error {
     fn from(error: core::Error) -> Error {
         Error::of(error.into())

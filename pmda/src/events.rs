@@ -103,7 +103,7 @@ impl EventFlags {
 
     /// The union with other flags: as `|`, also in constants.
     #[must_use]
-    pub const fn and(self, others: EventFlags) -> EventFlags {
+    pub const fn union(self, others: EventFlags) -> EventFlags {
         EventFlags(self.0 | others.0)
     }
 
@@ -117,7 +117,7 @@ impl BitOr for EventFlags {
     type Output = EventFlags;
 
     fn bitor(self, others: EventFlags) -> EventFlags {
-        self.and(others)
+        self.union(others)
     }
 }
 
@@ -140,7 +140,8 @@ impl fmt::Debug for EventFlags {
 }
 
 /// Event records, the value of a metric that tells what has happened. Their times have microseconds
-/// (`PM_TYPE_EVENT`); those of [`HighresEvents`] have nanoseconds.
+/// (`PM_TYPE_EVENT`); those of [`HighresEvents`] have nanoseconds. They are two types, since the type
+/// of a metric is known from that of its values; so the functions that make and show them are two.
 ///
 /// Without records it is a value, too: an array of none. A metric without a value has `None`.
 ///

@@ -1,5 +1,7 @@
 //! Files, with errors that say which: as [`std::fs`], whose errors do not name the file.
 //!
+//! The prelude has this module as `fs`; in a file with `use std::fs` the name is that of std's.
+//!
 //! `?` hands such an error on to the client, and the log has a line with the path:
 //!
 //! ```
@@ -44,6 +46,14 @@ pub fn read_to_string(path: impl AsRef<Path>) -> Result<String> {
     at(path.as_ref(), String::from_utf8(read(path.as_ref())?))
 }
 
+/// Writes a file: makes it, or takes the place of all that it held.
+///
+/// # Errors
+/// That of the system, with the path.
+pub fn write(path: impl AsRef<Path>, contents: impl AsRef<[u8]>) -> Result<()> {
+    at(path.as_ref(), std::fs::write(path.as_ref(), contents))
+}
+
 /// Opens a file to be read.
 ///
 /// # Errors
@@ -82,6 +92,7 @@ mod tests {
         let errors = [
             read(missing).map(drop),
             read_to_string(missing).map(drop),
+            write(missing, "text"),
             open(missing).map(drop),
             read_dir(missing).map(drop),
             metadata(missing).map(drop),
@@ -91,7 +102,7 @@ mod tests {
         }
         let folder = tempfile::tempdir().expect("a folder");
         let file = folder.path().join("f");
-        std::fs::write(&file, [0xff]).expect("a file");
+        write(&file, [0xff]).expect("a file");
         let error = read_to_string(&file).expect_err("not UTF-8");
         assert_eq!(error, Error::CONV);
         assert!(error.to_string().contains("/f: invalid utf-8"), "{error}");

@@ -17,7 +17,7 @@ use crate::{Code, Error, Result};
 
 thread_local! {
     /// The last panic. It has no destructor, so it exists until the very end of a thread: a host
-    /// may call when other objects of the thread have been destroyed.
+    /// may call when other objects of the thread have been destroyed. [`OwnThread`] empties it.
     static PANIC: ManuallyDrop<Cell<Option<Panic>>> = const { ManuallyDrop::new(Cell::new(None)) };
     static THREAD: Thread = const {
         Thread { number: Cell::new(0), serving: Cell::new(false), has_notes: Cell::new(false) }
@@ -148,6 +148,26 @@ pub(crate) fn install() {
     });
 }
 
+/// A thread of this crate: when it ends, its notes go with it.
+pub(crate) struct OwnThread(());
+
+impl OwnThread {
+    /// Begins such a thread. As [`install`].
+    pub(crate) fn begin() -> OwnThread {
+        install();
+        OwnThread(())
+    }
+}
+
+impl Drop for OwnThread {
+    fn drop(&mut self) {
+        drop(PANIC.with(|panic| panic.take()));
+        let notes = NOTES.with(|notes| std::mem::replace(&mut *notes.borrow_mut(), Notes::new()));
+        drop(notes);
+        THREAD.with(|thread| thread.has_notes.set(false));
+    }
+}
+
 /// Returns whether the agent is called within [`serve`] on this thread.
 pub(crate) fn is_serving() -> bool {
     THREAD.with(|thread| thread.serving.get())
@@ -264,7 +284,8 @@ fn caught(what: fmt::Arguments<'_>, payload: Box<dyn Any + Send>) -> Error {
     // A part that has panicked before needs no line beside that of the whole.
     NOTES.with(|notes| notes.borrow_mut().part = None);
     log_panic(what, &panic);
-    Error::GENERIC.logged()
+    // For the caller of a harness, who has no log if the agent has not started.
+    Error::GENERIC.text(format_args!("{what}: {panic}")).logged()
 }
 
 /// An agent's error for a reply: pmcd takes some for failures of the connection, and would end the
@@ -302,6 +323,22 @@ mod tests {
             let outcome: Result<()> = serve(|_| call("a test", || std::panic::panic_any(bomb)));
             assert_eq!((outcome, count.load(Ordering::Relaxed)), (Err(Error::GENERIC), dropped));
         }
+    }
+
+    /// The notes of a thread of this crate go with it.
+    #[test]
+    fn notes_end_with_the_thread() {
+        let known = || NOTES.with(|notes| notes.borrow().logged.len());
+        let thread = OwnThread::begin();
+        let outcome: Result<()> = serve(|_| call("a test", || panic!("told to panic")));
+        let error = outcome.expect_err("a panic").to_string();
+        assert!(
+            error.starts_with("a test: the agent has panicked: told to panic at "),
+            "{error}"
+        );
+        assert_eq!(known(), 1);
+        drop(thread);
+        assert_eq!(known(), 0);
     }
 
     /// A panic is logged once, until such a call returns; another place is told of as well.

@@ -59,6 +59,8 @@ pub struct Indom<T> {
     free: Vec<u32>,
     /// The active instances by number, each with its slot.
     order: Vec<(i32, u32)>,
+    /// The instances that the present update has made active, each with its slot.
+    added: Vec<(i32, u32)>,
     /// The number of the last update. It may begin again, since only the last one counts.
     generation: NonZeroU32,
     file: Option<File>,
@@ -101,6 +103,7 @@ impl<T> Indom<T> {
             rows: Vec::new(),
             free: Vec::new(),
             order: Vec::new(),
+            added: Vec::new(),
             generation: NonZeroU32::MIN,
             file: None,
             number: None,
@@ -189,6 +192,8 @@ impl<T> Indom<T> {
     }
 
     fn begin(&mut self, keeps_others: bool) -> Update<'_, T> {
+        // An update that was leaked has not ended.
+        self.settle();
         self.generation = self.generation.checked_add(1).unwrap_or(NonZeroU32::MIN);
         Update::new(self, keeps_others)
     }
@@ -447,6 +452,32 @@ impl<T> Indom<T> {
             let _ = self.cache.store(PMDA_CACHE_HIDE, Some(&name), None);
         }
         self.vacate(slot);
+    }
+
+    /// Puts the instances that an update has made active in order. One whose row could not be made is
+    /// not active: `make` has panicked.
+    fn settle(&mut self) {
+        let mut added = std::mem::take(&mut self.added);
+        added.retain(|(inst, slot)| {
+            let has_row = self.rows.get(*slot as usize).is_some_and(Option::is_some);
+            if !has_row {
+                self.hide(*inst, *slot);
+            }
+            has_row
+        });
+        if added.is_empty() {
+            return;
+        }
+        if self.order.is_empty() {
+            // The first update: no second list beside this one, and no room for instances that most
+            // domains never get.
+            std::mem::swap(&mut self.order, &mut added);
+            self.order.shrink_to_fit();
+            self.rows.shrink_to_fit();
+        }
+        self.order.append(&mut added);
+        // Two lists that are mostly in order: the stable sort joins them.
+        self.order.sort();
     }
 
     /// Drops the row in a slot, which becomes free.

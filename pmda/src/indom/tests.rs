@@ -59,6 +59,25 @@ fn rows() {
     assert_eq!(names(&indom), [(1, "b")]);
 }
 
+/// An update that was leaked costs none of its instances, once another one begins.
+#[test]
+fn leaked() {
+    let mut indom = Indom::new();
+    let mut update = indom.update();
+    update.set("a", 1).expect("a good name");
+    update.set("b", 2).expect("a good name");
+    std::mem::forget(update);
+    set(&mut indom, &["c", "a"]);
+    assert_eq!(names(&indom), [(0, "a"), (2, "c")]);
+    let mut update = indom.change();
+    update.set_at(9, "d", 4).expect("a good name");
+    std::mem::forget(update);
+    let mut update = indom.change();
+    assert!(update.keep_at(9).is_some() && update.hide("c"));
+    drop(update);
+    assert_eq!(names(&indom), [(0, "a"), (9, "d")]);
+}
+
 /// Two names are one instance if they agree up to the first blank; with `whole_names` the whole
 /// name counts (CACHE-4, CACHE-10).
 #[test]

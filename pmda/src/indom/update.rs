@@ -26,8 +26,6 @@ pub struct Update<'i, T> {
     indom: &'i mut Indom<T>,
     /// Instances that are not set stay active.
     keeps_others: bool,
-    /// New active instances, each with its row.
-    added: Vec<(i32, u32)>,
     /// The number of instances that were active before this update and have been set in it.
     kept: usize,
     /// The position in the order of instances where the next one is expected: most updates name
@@ -40,13 +38,13 @@ impl<'i, T> Update<'i, T> {
         Update {
             indom,
             keeps_others,
-            added: Vec::new(),
             kept: 0,
             next: 0,
         }
     }
 
-    /// Sets the row of the instance with this name, which is active from now on. Returns its
+    /// Sets the row of the instance with this name, which is active from now on, in place of the one
+    /// that it had ([`Update::row`] is for a row that goes on, such as one with sums). Returns its
     /// number; `None` if the domain [cannot have it](Update).
     ///
     /// # Errors
@@ -143,7 +141,7 @@ impl<'i, T> Update<'i, T> {
             self.indom.order.remove(position);
             self.kept -= usize::from(is_set);
         }
-        self.added.retain(|(other, _)| *other != inst);
+        self.indom.added.retain(|(other, _)| *other != inst);
         self.indom.hide(inst, slot);
         true
     }
@@ -264,7 +262,7 @@ impl<'i, T> Update<'i, T> {
         match indom.cache.add_missing(name.as_bytes(), Slot(slot)) {
             Ok(Added::New(inst)) => {
                 indom.take_slot(slot);
-                self.added.push((inst, slot));
+                indom.added.push((inst, slot));
                 return Ok((inst, slot));
             }
             Ok(Added::Known(hit)) => {
@@ -373,7 +371,7 @@ impl<'i, T> Update<'i, T> {
         let slot = self.indom.next_slot()?;
         self.indom.store_at(inst, name.as_bytes(), slot)?;
         self.indom.take_slot(slot);
-        self.added.push((inst, slot));
+        self.indom.added.push((inst, slot));
         Ok(slot)
     }
 
@@ -391,7 +389,7 @@ impl<'i, T> Update<'i, T> {
         let inst = stored?;
         if old_slot.is_none() {
             indom.take_slot(slot);
-            self.added.push((inst, slot));
+            indom.added.push((inst, slot));
             return Ok((inst, slot));
         }
         let is_old = indom.order.binary_search_by_key(&inst, |(inst, _)| *inst).is_ok();
@@ -423,27 +421,8 @@ impl<T> Drop for Update<'_, T> {
         if !self.keeps_others && self.kept < self.indom.order.len() {
             self.hide_others();
         }
+        self.indom.settle();
         let indom = &mut *self.indom;
-        // An instance whose row could not be made is not active: `make` has panicked.
-        self.added.retain(|(inst, slot)| {
-            let has_row = indom.rows.get(*slot as usize).is_some_and(Option::is_some);
-            if !has_row {
-                indom.hide(*inst, *slot);
-            }
-            has_row
-        });
-        if !self.added.is_empty() {
-            if indom.order.is_empty() {
-                // The first update: no second list beside this one, and no room for instances that
-                // most domains never get.
-                std::mem::swap(&mut indom.order, &mut self.added);
-                indom.order.shrink_to_fit();
-                indom.rows.shrink_to_fit();
-            }
-            indom.order.append(&mut self.added);
-            // Two lists that are mostly in order: the stable sort joins them.
-            indom.order.sort();
-        }
         if indom.file.is_none() && indom.cache.inactive() > indom.len() + REMEMBERED {
             indom.cache.cull_inactive();
         }

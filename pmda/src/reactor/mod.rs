@@ -4,12 +4,13 @@
 //! looks for them at the next request.
 
 use std::collections::BTreeMap;
-use std::ops::{Deref, DerefMut};
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
-use std::{fmt, io};
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
@@ -342,6 +343,9 @@ impl fmt::Debug for Timer {
 /// It never blocks (`O_NONBLOCK`): the agent reads until [`io::ErrorKind::WouldBlock`], and drops a
 /// watch whose socket is at its end, since such a socket would wake it for ever. If the agent fails
 /// to serve its descriptors, they rest for a second.
+///
+/// It lends what is watched, to be read and written, but not to be exchanged: another descriptor would
+/// not be watched. Its functions are none of its methods, which would hide those of what is watched.
 pub struct Watch<F> {
     source: F,
     registration: Registration,
@@ -349,8 +353,8 @@ pub struct Watch<F> {
 
 impl<F> Watch<F> {
     /// Returns what was watched, which wakes the agent no more.
-    pub fn into_inner(self) -> F {
-        self.source
+    pub fn into_inner(watch: Watch<F>) -> F {
+        watch.source
     }
 }
 
@@ -362,9 +366,19 @@ impl<F> Deref for Watch<F> {
     }
 }
 
-impl<F> DerefMut for Watch<F> {
-    fn deref_mut(&mut self) -> &mut F {
-        &mut self.source
+impl<F: Read> Read for Watch<F> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.source.read(buffer)
+    }
+}
+
+impl<F: Write> Write for Watch<F> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.source.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.source.flush()
     }
 }
 

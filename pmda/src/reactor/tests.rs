@@ -90,13 +90,13 @@ fn descriptors() {
     while !wakes(&reactor, SOON) {}
     assert!(before.elapsed() > Duration::from_millis(500));
     let mut buffer = [0; 9];
-    assert_eq!(io::Read::read(&mut *watch, &mut buffer).expect("data"), 4);
-    let empty = io::Read::read(&mut *watch, &mut buffer).expect_err("nothing is left");
+    assert_eq!(Read::read(&mut watch, &mut buffer).expect("data"), 4);
+    let empty = Read::read(&mut watch, &mut buffer).expect_err("nothing is left");
     assert_eq!(empty.kind(), io::ErrorKind::WouldBlock);
     assert!(!wakes(&reactor, NOW));
     drop(far);
     assert!(wakes(&reactor, NOW));
-    drop(watch.into_inner());
+    drop(Watch::into_inner(watch));
     assert!(!wakes(&reactor, NOW));
 }
 

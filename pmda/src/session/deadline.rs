@@ -10,7 +10,7 @@ use pmda_core::wire::{Kind, number};
 use super::handler::Handler;
 use crate::logger::capture::Reader;
 use crate::reactor::Reactor;
-use crate::{Agent, ClientId, Env, Error, Result};
+use crate::{Agent, ClientId, Env, Error, Result, guard};
 
 /// A message to the agent's thread.
 enum Message {
@@ -61,6 +61,7 @@ impl AgentThread {
         let log_reader = Reader::current();
         let serve = move || {
             log_reader.take_over();
+            let _thread = guard::OwnThread::begin();
             let mut handler = match Handler::<A>::start(&env) {
                 Ok(handler) => handler,
                 Err(error) => {

@@ -56,7 +56,7 @@ impl Agent for Wakeful {
         self.wakes += 1;
         self.passed += self.timer.passed();
         if std::mem::take(&mut self.fails) {
-            return Err(Error::AGAIN);
+            return Err(Error::AGAIN.text("told to fail"));
         }
         assert!(self.received != b"bad", "told to panic");
         let mut buffer = [0; 64];
@@ -107,6 +107,9 @@ fn failures() -> Result<()> {
         }
         assert!(before.elapsed() > Duration::from_millis(500));
     }
+    let log = pmcd.log();
+    assert!(log.contains("woken: told to fail"), "{log}");
+    assert!(log.contains("woken: the agent has panicked: told to panic"), "{log}");
     Ok(())
 }
 
