@@ -92,10 +92,9 @@ impl Compiler {
     /// # Errors
     /// It is missing.
     pub fn bfd(&self, linker: Option<String>) -> Result<String, String> {
-        let asked = linker.map_or_else(
-            || Compiler(Command::new(self.0.get_program())),
-            |name| Compiler(Command::new(name)),
-        );
+        // The compiler with all its words: it may be `ccache gcc`.
+        let linker = linker.map(|name| Compiler(Command::new(name)));
+        let asked = linker.as_ref().unwrap_or(self);
         let (path, _) = asked.ask(&["-print-prog-name=ld.bfd"])?;
         let path = path.trim().to_owned();
         // A compiler that does not find it repeats the name, and leaves it to PATH.

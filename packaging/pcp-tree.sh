@@ -104,8 +104,8 @@ done
 symbols() { readelf --wide --dyn-syms "$1" | awk '$7 != "UND" && $8 ~ /@/ { print $8 }' | sort; }
 diff <(symbols "$c/libpcp_pmda.so.3") <(symbols "$library/libpcp_pmda.so.3") >&2 || fail "the exported symbols differ"
 echo "ok: $(symbols "$library/libpcp_pmda.so.3" | wc -l) symbols with their versions, as in the C library"
-readelf --wide --dyn-syms "$library/libpcp_pmda.so.3" | grep -q 'UND __stack_chk_fail@' || fail "the functions in C were compiled without CFLAGS"
-readelf --wide --dynamic "$library/libpcp_pmda.so.3" | grep -q '(HASH)' || fail "the library was linked without LDFLAGS"
+readelf --wide --dyn-syms "$library/libpcp_pmda.so.3" | grep 'UND __stack_chk_fail@' >/dev/null || fail "the functions in C were compiled without CFLAGS"
+readelf --wide --dynamic "$library/libpcp_pmda.so.3" | grep '(HASH)' >/dev/null || fail "the library was linked without LDFLAGS"
 echo "ok: it has the flags of CFLAGS and LDFLAGS"
 
 echo "== make install"
@@ -127,7 +127,7 @@ files=$(installed install-dev sh -e -c 'cd "$1"; make -n install | grep -v "pkgc
 [ "$before" = "$(stat --format=%Y "$library/../rust/target/built" "$library"/libpcp_pmda.*)" ] || fail "make install builds anew"
 cmp "$work/install$work/root/lib/libpcp_pmda.so.3" "$library/libpcp_pmda.so.3"
 echo "ok: after make it builds nothing, and needs no cargo"
-quietly make-static offline make -C "$library" ENABLE_SHARED=no --what-if="$library/../rust/build.rs" default
+quietly make-static offline make -C "$library" ENABLE_SHARED=no --what-if="$tree/src/libpcp_pmda/rust/build.rs" default
 files=$(installed static make -C "$library" ENABLE_SHARED=no install)
 [ "$files" = ./libpcp_pmda.a ] || fail "with --disable-shared installed are: $files"
 grep -q "CRATE_TYPES='staticlib'" "$work/make-static.log" || fail "with --disable-shared a shared library was built: $work/make-static.log"
