@@ -1,55 +1,37 @@
 //! Fetches the documents of sources, all documents of a request side by side.
 //!
+//! `network` asks addresses, `local` reads files and runs scripts, and `schedule` says who is asked when.
+//!
 //! One thread waits in a loop for all addresses and programs. Another thread reads files; more
 //! threads read files only while the disk of one hangs. A request waits up to a time limit. The
 //! fetch of a late document goes on up to a longer limit, and its document is for the next request.
 
-mod address;
-mod aside;
-mod attempts;
-mod coding;
-mod complaints;
-mod connect;
-mod connection;
-mod cookies;
 mod descriptors;
-mod dial;
 mod document;
-mod header_text;
-mod http;
 mod local;
-mod neighbours;
-mod netrc;
-mod peer;
+mod network;
 mod progress;
-mod proof;
-mod proxy;
-mod resolver;
-mod secure;
-mod stream;
+mod schedule;
 mod target;
 mod thread;
-mod tls;
-mod url;
-mod work;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-pub use aside::Aside;
-use attempts::{Attempt, Attempts, End};
 pub use document::{Failure, Memory};
-pub(crate) use http::is_header;
-use peer::Peer;
+pub(crate) use network::http::is_header;
+use network::peer::Peer;
+pub use network::proof::Proof;
+pub use network::secure::{Secure, is_about_a_file};
+pub use network::url::Url;
 pub use progress::Awaits;
-pub use proof::Proof;
-pub use secure::{Secure, is_about_a_file};
+pub use schedule::aside::Aside;
+use schedule::attempts::{Attempt, Attempts, End};
+pub use schedule::work::Outcome;
+use schedule::work::{AddressJob, FileJob, Loop, Report, ScriptJob, Shared, failure};
 pub use target::Target;
-pub use url::Url;
-pub use work::Outcome;
-use work::{AddressJob, FileJob, Loop, Report, ScriptJob, Shared, failure};
 
 use crate::{headroom, limits};
 

@@ -4,9 +4,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::proof::Proof;
-use super::secure::Secure;
-use super::url::Url;
+use crate::fetch::network::proof::Proof;
+use crate::fetch::network::secure::Secure;
+use crate::fetch::network::url::Url;
 use crate::secret::Secret;
 
 /// The origin of a document.

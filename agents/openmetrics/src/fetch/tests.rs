@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use super::document::{Document, Failure};
-use super::proxy::Proxies;
-use super::tls::Trust;
+use super::network::proxy::Proxies;
+use super::network::tls::Trust;
+use super::network::{header_text, http};
 use super::*;
 use crate::secret::Secret;
 

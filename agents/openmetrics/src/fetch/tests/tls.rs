@@ -12,7 +12,6 @@ use openssl::ssl::{HandshakeError, SslAcceptor, SslFiletype, SslMethod, SslVerif
 use openssl::x509::{X509, X509Name};
 use tokio::runtime;
 
-use super::super::secure::Secure;
 use super::*;
 
 /// A key and a certificate for `localhost`, which is no authority's, as `openssl` makes it.

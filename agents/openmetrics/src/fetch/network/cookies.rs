@@ -13,7 +13,7 @@ use crate::limits;
 /// The cookies that servers have set on the way to the document of one source. No other source
 /// sends them, so a server fills nobody else's jar.
 #[derive(Default)]
-pub(super) struct Jar(Mutex<CookieStore>);
+pub(in crate::fetch) struct Jar(Mutex<CookieStore>);
 
 impl Jar {
     /// The value of `Cookie:` for an address, the cookies of longer paths first.

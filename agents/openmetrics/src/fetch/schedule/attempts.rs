@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use tokio::task::AbortHandle;
 
-use super::progress::{Awaits, Progress};
-use super::target::Target;
+use crate::fetch::progress::{Awaits, Progress};
+use crate::fetch::target::Target;
 
 /// The least time without an answer after which a source is asked once more.
 const PATIENCE: Duration = Duration::from_millis(200);
@@ -23,7 +23,7 @@ const TOO_LONG: u32 = 4;
 const WEIGHT: u32 = 8;
 
 /// A request to a source. Dropping it gives the request up.
-pub(super) struct Attempt {
+pub(in crate::fetch) struct Attempt {
     /// Its number among all requests.
     pub number: u64,
     /// The target of the request.
@@ -48,7 +48,7 @@ impl Drop for Attempt {
 
 /// The meaning of a request's end.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum End {
+pub(in crate::fetch) enum End {
     /// The request was given up before, or has failed while another request may still be answered.
     Nothing,
     /// The request has the answer of the source; the source's other requests are given up.
@@ -60,7 +60,7 @@ pub(super) enum End {
 
 /// The requests of a source that are under way, and how long its documents usually take.
 #[derive(Default)]
-pub(super) struct Attempts {
+pub(in crate::fetch) struct Attempts {
     usual: Option<Duration>,
     /// Two at most. The older is left alone: a source that is slower than two intervals would never
     /// have values.
@@ -142,7 +142,7 @@ impl Attempts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fetch::url::Url;
+    use crate::fetch::network::url::Url;
 
     const MS: Duration = Duration::from_millis(1);
 

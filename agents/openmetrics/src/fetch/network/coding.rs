@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use flate2::bufread::{DeflateDecoder, GzDecoder, ZlibDecoder};
 
-use super::document::{Document, Memory};
+use crate::fetch::document::{Document, Memory};
 use crate::limits;
 
 /// The codings that requests accept.
-pub(super) const ACCEPTED: &str = "gzip, deflate";
+pub(in crate::fetch) const ACCEPTED: &str = "gzip, deflate";
 
 /// The first bytes of data that gzip has packed.
 const GZIP: &[u8] = &[0x1f, 0x8b];
 
 /// A way of packing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Coding {
+pub(in crate::fetch) enum Coding {
     Gzip,
     Deflate,
 }
@@ -25,7 +25,7 @@ pub(super) enum Coding {
 ///
 /// # Errors
 /// Which one is not known.
-pub(super) fn named(header: &str) -> Result<Vec<Coding>, String> {
+pub(in crate::fetch) fn named(header: &str) -> Result<Vec<Coding>, String> {
     let mut codings = Vec::new();
     for word in header.split(',').map(|word| word.trim().to_ascii_lowercase()) {
         match word.as_str() {
@@ -45,7 +45,7 @@ pub(super) fn named(header: &str) -> Result<Vec<Coding>, String> {
 ///
 /// # Errors
 /// Why not.
-pub(super) fn unpack(
+pub(in crate::fetch) fn unpack(
     packed: &Document,
     codings: &[Coding],
     memory: &Arc<Memory>,

@@ -15,16 +15,17 @@ use tokio::runtime::{self, Handle};
 use tokio::sync::oneshot;
 use tokio::task::AbortHandle;
 
-use super::complaints::Complaints;
-use super::descriptors::Descriptors;
-use super::document::{Document, Failure, Memory};
-use super::peer::Peer;
-use super::progress::Progress;
-use super::proof::Proof;
-use super::secure::Secure;
-use super::target::Target;
-use super::url::Url;
-use super::{http, local};
+use crate::fetch::descriptors::Descriptors;
+use crate::fetch::document::{Document, Failure, Memory};
+use crate::fetch::local;
+use crate::fetch::local::complaints::Complaints;
+use crate::fetch::network::http;
+use crate::fetch::network::peer::Peer;
+use crate::fetch::network::proof::Proof;
+use crate::fetch::network::secure::Secure;
+use crate::fetch::network::url::Url;
+use crate::fetch::progress::Progress;
+use crate::fetch::target::Target;
 use crate::headroom;
 use crate::secret::Secret;
 
@@ -51,26 +52,26 @@ pub struct Outcome {
     /// True if there was no answer within the bound of the source.
     pub is_late: bool,
     /// The number of the request.
-    pub(super) attempt: u64,
+    pub(in crate::fetch) attempt: u64,
     /// The target of the request.
-    pub(super) target: Arc<Target>,
+    pub(in crate::fetch) target: Arc<Target>,
 }
 
 /// The report on a fetch, which is owed. Dropped without an outcome, the fetch has ended by a panic,
 /// which costs its source the values.
-pub(super) struct Report {
-    pub(super) source: u32,
+pub(in crate::fetch) struct Report {
+    pub(in crate::fetch) source: u32,
     /// The number of the request.
-    pub(super) attempt: u64,
-    pub(super) target: Arc<Target>,
-    pub(super) begun: Instant,
+    pub(in crate::fetch) attempt: u64,
+    pub(in crate::fetch) target: Arc<Target>,
+    pub(in crate::fetch) begun: Instant,
     /// The time that it may take.
-    pub(super) bound: Duration,
-    pub(super) results: Option<Sender<Outcome>>,
+    pub(in crate::fetch) bound: Duration,
+    pub(in crate::fetch) results: Option<Sender<Outcome>>,
 }
 
 impl Report {
-    pub(super) fn send(mut self, result: Result<(u16, Document), Failure>) {
+    pub(in crate::fetch) fn send(mut self, result: Result<(u16, Document), Failure>) {
         self.send_once(result);
     }
 
@@ -97,28 +98,28 @@ impl Drop for Report {
 }
 
 /// A file to be read, by a thread that may wait for a disk.
-pub(super) struct FileJob {
-    pub(super) report: Report,
-    pub(super) path: PathBuf,
+pub(in crate::fetch) struct FileJob {
+    pub(in crate::fetch) report: Report,
+    pub(in crate::fetch) path: PathBuf,
 }
 
 /// An address to be asked, in the loop.
-pub(super) struct AddressJob {
-    pub(super) report: Report,
+pub(in crate::fetch) struct AddressJob {
+    pub(in crate::fetch) report: Report,
     /// The source's state at its servers.
-    pub(super) peer: Arc<Peer>,
-    pub(super) headers: Vec<(String, Secret)>,
-    pub(super) proof: Option<Arc<Proof>>,
-    pub(super) progress: Arc<Progress>,
+    pub(in crate::fetch) peer: Arc<Peer>,
+    pub(in crate::fetch) headers: Vec<(String, Secret)>,
+    pub(in crate::fetch) proof: Option<Arc<Proof>>,
+    pub(in crate::fetch) progress: Arc<Progress>,
 }
 
 /// A script to be run, in the loop.
-pub(super) struct ScriptJob {
-    pub(super) report: Report,
-    pub(super) path: PathBuf,
+pub(in crate::fetch) struct ScriptJob {
+    pub(in crate::fetch) report: Report,
+    pub(in crate::fetch) path: PathBuf,
 }
 
-pub(super) fn failure(reason: impl Into<String>) -> Failure {
+pub(in crate::fetch) fn failure(reason: impl Into<String>) -> Failure {
     Failure {
         status: 0,
         reason: reason.into(),
@@ -135,8 +136,8 @@ struct Files {
 
 /// The thread that waits for addresses and programs, the one that reads files, and those that work
 /// for both.
-pub(super) struct Loop {
-    pub(super) handle: Handle,
+pub(in crate::fetch) struct Loop {
+    pub(in crate::fetch) handle: Handle,
     shared: Arc<Shared>,
     /// Dropped, it ends.
     end: Option<oneshot::Sender<()>>,
@@ -144,7 +145,7 @@ pub(super) struct Loop {
 }
 
 impl Loop {
-    pub(super) fn start(shared: &Arc<Shared>) -> std::io::Result<Loop> {
+    pub(in crate::fetch) fn start(shared: &Arc<Shared>) -> std::io::Result<Loop> {
         if !headroom::has_for_threads(2) {
             return Err(std::io::Error::other(headroom::NO_MEMORY));
         }
@@ -179,7 +180,7 @@ impl Loop {
 
 impl Loop {
     /// Begins a task. Returns the handle by which it is given up.
-    pub(super) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+    pub(in crate::fetch) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
         self.handle.spawn(task).abort_handle()
     }
 }
@@ -197,8 +198,8 @@ impl Drop for Loop {
     }
 }
 
-pub(super) struct Shared {
-    pub(super) client: OnceLock<http::Client>,
+pub(in crate::fetch) struct Shared {
+    pub(in crate::fetch) client: OnceLock<http::Client>,
     memory: Arc<Memory>,
     complaints: Complaints,
     descriptors: Descriptors,
@@ -206,11 +207,11 @@ pub(super) struct Shared {
     /// Wakes the thread that reads files.
     file: Condvar,
     /// The time that a source may take if its file names none.
-    pub(super) bound: Duration,
+    pub(in crate::fetch) bound: Duration,
 }
 
 impl Shared {
-    pub(super) fn new(memory: Arc<Memory>, bound: Duration) -> Shared {
+    pub(in crate::fetch) fn new(memory: Arc<Memory>, bound: Duration) -> Shared {
         Shared {
             client: OnceLock::new(),
             memory,
@@ -227,19 +228,19 @@ impl Shared {
     }
 
     /// A source's state at its servers. With another address it begins anew.
-    pub(super) fn peer(&self, url: &Url, secure: Option<&Arc<Secure>>, last: Option<Arc<Peer>>) -> Arc<Peer> {
+    pub(in crate::fetch) fn peer(&self, url: &Url, secure: Option<&Arc<Secure>>, last: Option<Arc<Peer>>) -> Arc<Peer> {
         let last = last.filter(|peer| peer.is_of(url, secure));
         last.unwrap_or_else(|| self.client().peer(url, secure))
     }
 
     /// Has a file read.
-    pub(super) fn read(&self, job: FileJob) {
+    pub(in crate::fetch) fn read(&self, job: FileJob) {
         self.files.lock().waiting.push_back(job);
         self.file.notify_one();
     }
 
     /// Returns whether there are files that nobody has begun to read.
-    pub(super) fn has_files(&self) -> bool {
+    pub(in crate::fetch) fn has_files(&self) -> bool {
         !self.files.lock().waiting.is_empty()
     }
 
@@ -258,7 +259,7 @@ impl Shared {
     }
 
     /// Reads files until none waits.
-    pub(super) fn read_waiting(&self) {
+    pub(in crate::fetch) fn read_waiting(&self) {
         loop {
             let Some(job) = self.files.lock().waiting.pop_front() else {
                 return;
@@ -273,7 +274,7 @@ impl Shared {
     }
 
     /// Asks an address.
-    pub(super) async fn ask(self: Arc<Shared>, job: AddressJob) {
+    pub(in crate::fetch) async fn ask(self: Arc<Shared>, job: AddressJob) {
         let AddressJob {
             report,
             peer,
@@ -293,7 +294,7 @@ impl Shared {
     }
 
     /// Runs a script.
-    pub(super) async fn run(self: Arc<Shared>, job: ScriptJob) {
+    pub(in crate::fetch) async fn run(self: Arc<Shared>, job: ScriptJob) {
         let ScriptJob { report, path } = job;
         let run = async {
             let document = local::script(&path, &self.memory, &self.complaints, &self.descriptors).await;

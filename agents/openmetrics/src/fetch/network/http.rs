@@ -19,20 +19,20 @@ use super::address::{Address, Origin};
 use super::coding;
 use super::connect::{self, Connector, basic, words};
 use super::connection::{Connection, ConnectionPermits};
-use super::descriptors::connections;
 use super::dial::Way;
-use super::document::{Document, Failure, Memory};
 use super::header_text::{bytes, text};
 use super::neighbours::Neighbourhoods;
 use super::netrc::Netrc;
 use super::peer::{Peer, Side};
-use super::progress::Progress;
 use super::proof::Proof;
 use super::proxy::Proxies;
 use super::secure::Secure;
-use super::thread::on_another_thread;
 use super::tls::Trust;
 use super::url::Url;
+use crate::fetch::descriptors::connections;
+use crate::fetch::document::{Document, Failure, Memory};
+use crate::fetch::progress::Progress;
+use crate::fetch::thread::on_another_thread;
 use crate::limits;
 use crate::secret::Secret;
 
@@ -44,7 +44,7 @@ const DRAINED: usize = 64 << 10;
 const SMALL: usize = 1 << 20;
 
 /// The state that all sources share: the settings of the host, and the permits for connections.
-pub(super) struct Client {
+pub(in crate::fetch) struct Client {
     connector: Connector,
     netrc: Netrc,
     permits: Arc<ConnectionPermits>,

@@ -19,7 +19,7 @@ use super::stream::{Exchange, Stream};
 const BUFFER: usize = 128 << 10;
 
 /// A task that ends when it is dropped.
-pub(super) struct Task<T>(JoinHandle<T>);
+pub(in crate::fetch) struct Task<T>(JoinHandle<T>);
 
 impl<T: Send + 'static> Task<T> {
     /// Starts a task.
@@ -36,7 +36,7 @@ impl<T> Drop for Task<T> {
 
 /// A permit for each connection, since each is a descriptor: half of them for connections that are
 /// kept between requests, the others for those of one request.
-pub(super) struct ConnectionPermits {
+pub(in crate::fetch) struct ConnectionPermits {
     kept: Arc<Semaphore>,
     passing: Arc<Semaphore>,
 }
@@ -81,13 +81,13 @@ impl ConnectionPermits {
 }
 
 /// The permit of a connection.
-pub(super) struct ConnectionPermit {
+pub(in crate::fetch) struct ConnectionPermit {
     _permit: OwnedSemaphorePermit,
     is_kept: bool,
 }
 
 /// A connection. Dropped, it is closed.
-pub(super) struct Connection {
+pub(in crate::fetch) struct Connection {
     /// The server.
     pub origin: Origin,
     sender: SendRequest<Empty<Bytes>>,

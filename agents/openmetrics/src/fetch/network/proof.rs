@@ -6,7 +6,7 @@ use hyper::http::HeaderValue;
 use pmda_core::dir_entry::DirEntry;
 
 use super::connect::basic_of;
-use super::thread::FileThread;
+use crate::fetch::thread::FileThread;
 use crate::limits;
 
 /// The files of a source with its secrets (OM-22), which are read for each request: whoever renews
@@ -28,7 +28,7 @@ impl Proof {
     ///
     /// # Errors
     /// Which line or file cannot be used, and why; nothing of the file is in it.
-    pub(super) async fn header(&self, thread: &FileThread) -> Result<Option<HeaderValue>, String> {
+    pub(in crate::fetch) async fn header(&self, thread: &FileThread) -> Result<Option<HeaderValue>, String> {
         if let Some(fault) = &self.fault {
             return Err(fault.clone());
         }

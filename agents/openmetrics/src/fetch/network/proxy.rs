@@ -8,7 +8,7 @@ use crate::secret::Secret;
 
 /// The proxies of the environment.
 #[derive(Clone, Default)]
-pub(super) struct Proxies {
+pub(in crate::fetch) struct Proxies {
     /// By `http`, `https` and `all`; they may have passwords.
     by_scheme: HashMap<String, Secret>,
     /// Hosts that are asked without one.

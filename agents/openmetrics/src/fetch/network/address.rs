@@ -15,11 +15,11 @@ const PATH: &[u8] = b"-._~!$&'()*+,;=:@/";
 const QUERY: &[u8] = b"-._~!$&'()*+,;=:@/?";
 
 /// Why an address without a scheme that is known is none, as PCP's agent words it.
-pub(super) const NO_SCHEME: &str = "No connection adapters were found for";
+pub(in crate::fetch) const NO_SCHEME: &str = "No connection adapters were found for";
 
 /// An address.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Address {
+pub(in crate::fetch) struct Address {
     /// The scheme, host and port.
     pub origin: Origin,
     /// User and password, decoded.
@@ -30,7 +30,7 @@ pub(super) struct Address {
 
 /// Scheme, host and port: who gets the secrets of a source.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Origin {
+pub(in crate::fetch) struct Origin {
     /// True if it is `https:`.
     pub is_secure: bool,
     /// The host in lower case; an address of IPv6 has its brackets.
@@ -197,7 +197,7 @@ impl fmt::Debug for Address {
 
 /// An address without user and password, to be shown. From a faulty address everything is left out
 /// that could belong to them.
-pub(super) fn without_login(text: &str) -> String {
+pub(in crate::fetch) fn without_login(text: &str) -> String {
     let trimmed = text.trim_start();
     let is_web = |scheme: &str| scheme.eq_ignore_ascii_case("http") || scheme.eq_ignore_ascii_case("https");
     let rest = match scheme(trimmed) {
@@ -228,14 +228,14 @@ fn is_number(text: &str) -> bool {
 }
 
 /// A host without the brackets of IPv6.
-pub(super) fn bare(host: &str) -> &str {
+pub(in crate::fetch) fn bare(host: &str) -> &str {
     host.strip_prefix('[')
         .and_then(|host| host.strip_suffix(']'))
         .unwrap_or(host)
 }
 
 /// An address of IP, if the host is one.
-pub(super) fn ip(host: &str) -> Option<IpAddr> {
+pub(in crate::fetch) fn ip(host: &str) -> Option<IpAddr> {
     bare(host).parse().ok()
 }
 
@@ -349,7 +349,7 @@ fn encoded(text: &str, allowed: &[u8]) -> String {
 }
 
 /// A text with its codes resolved.
-pub(super) fn decoded(text: &str) -> String {
+pub(in crate::fetch) fn decoded(text: &str) -> String {
     let bytes = text.as_bytes();
     let mut out = Vec::with_capacity(bytes.len());
     let mut at = 0;

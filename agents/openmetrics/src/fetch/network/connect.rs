@@ -24,11 +24,11 @@ use crate::secret::Login;
 
 type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 /// The reason why there is no connection.
-pub(super) type Error = Box<dyn std::error::Error + Send + Sync>;
+pub(in crate::fetch) type Error = Box<dyn std::error::Error + Send + Sync>;
 
 /// Connects with servers, as the host says: by its proxies, with its certificates.
 #[derive(Clone)]
-pub(super) struct Connector {
+pub(in crate::fetch) struct Connector {
     dialer: Dialer,
     /// The proxies of the host.
     pub proxies: Arc<Proxies>,
@@ -135,7 +135,7 @@ fn by_proxy(proxy: &Origin, error: &(dyn std::error::Error + 'static)) -> Error 
 ///
 /// # Errors
 /// That no header can have it.
-pub(super) fn basic(login: &Login) -> Result<HeaderValue, Refused> {
+pub(in crate::fetch) fn basic(login: &Login) -> Result<HeaderValue, Refused> {
     let (user, password) = (login.user.reveal(), login.password.reveal());
     basic_of(&bytes(&format!("{user}:{password}")))
 }
@@ -144,7 +144,7 @@ pub(super) fn basic(login: &Login) -> Result<HeaderValue, Refused> {
 ///
 /// # Errors
 /// That no header can have it.
-pub(super) fn basic_of(login: &[u8]) -> Result<HeaderValue, Refused> {
+pub(in crate::fetch) fn basic_of(login: &[u8]) -> Result<HeaderValue, Refused> {
     let proof = format!("Basic {}", STANDARD.encode(login));
     let mut value = HeaderValue::from_str(&proof).map_err(|error| Refused(error.to_string()))?;
     value.set_sensitive(true);
@@ -152,7 +152,7 @@ pub(super) fn basic_of(login: &[u8]) -> Result<HeaderValue, Refused> {
 }
 
 /// The words of the innermost cause of an error.
-pub(super) fn words(error: &(dyn std::error::Error + 'static)) -> String {
+pub(in crate::fetch) fn words(error: &(dyn std::error::Error + 'static)) -> String {
     let mut innermost = error;
     loop {
         if let Some(refused) = innermost.downcast_ref::<Refused>() {

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use super::target::Target;
 use super::work::Outcome;
+use crate::fetch::target::Target;
 use crate::limits;
 
 /// The outcomes with a large document, in the order in which their sources wait. To read one may
@@ -51,8 +51,8 @@ mod tests {
     use std::sync::Arc;
     use std::time::{Duration, Instant};
 
-    use super::super::document::{Document, Failure, Memory};
     use super::*;
+    use crate::fetch::document::{Document, Failure, Memory};
 
     /// The outcome of a source with a document of this length, or a failure.
     fn outcome(source: u32, length: Option<usize>) -> Outcome {

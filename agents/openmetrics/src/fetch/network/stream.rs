@@ -17,12 +17,12 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use crate::limits;
 
 /// A stream of bytes: TCP, or TLS on top of it.
-pub(super) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
+pub(in crate::fetch) trait Io: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Io for T {}
 
 /// The request of a connection and its reply, of which hyper has its own opinion.
 #[derive(Clone)]
-pub(super) struct Exchange(Arc<Shared>);
+pub(in crate::fetch) struct Exchange(Arc<Shared>);
 
 struct Shared {
     /// The address of the server, or of the proxy.
@@ -132,7 +132,7 @@ fn respell(head: &mut [u8], names: &[String]) {
 }
 
 /// A connection of the network, whose bytes are counted.
-pub(super) struct Counted<I> {
+pub(in crate::fetch) struct Counted<I> {
     io: I,
     exchange: Exchange,
 }
@@ -233,7 +233,7 @@ impl AsyncWrite for Wire {
 }
 
 /// A stream of bytes, as hyper takes it.
-pub(super) struct Stream {
+pub(in crate::fetch) struct Stream {
     io: TokioIo<Wire>,
     /// True if it leads to a proxy, which is asked for whole addresses.
     pub is_proxied: bool,

@@ -11,9 +11,9 @@ use super::cookies::Jar;
 use super::dial::Unanswered;
 use super::neighbours::{Neighbour, Neighbours};
 use super::secure::Secure;
-use super::thread::FileThread;
 use super::tls::Trust;
 use super::url::Url;
+use crate::fetch::thread::FileThread;
 
 /// The time that a connection may wait for its next use: pmlogger asks once a minute.
 const KEPT: Duration = Duration::from_secs(300);
@@ -24,7 +24,7 @@ const PAUSE: u32 = 100;
 
 /// The destination of a source's connection.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Side {
+pub(in crate::fetch) enum Side {
     /// To the source's own server, by which it is told the source's secrets.
     Home = 0,
     /// To where that has redirected to.
@@ -38,7 +38,7 @@ impl Side {
 
 /// A source's state at its servers: cookies, and the connections that are kept for its next
 /// request, one on each side.
-pub(super) struct Peer {
+pub(in crate::fetch) struct Peer {
     /// The address of the source.
     pub url: Url,
     secure: Option<Arc<Secure>>,

@@ -19,7 +19,7 @@ pub struct Secure {
 
 impl Secure {
     /// The files that it names.
-    pub(super) fn files(&self) -> Vec<PathBuf> {
+    pub(in crate::fetch) fn files(&self) -> Vec<PathBuf> {
         let files = [&self.certificate, &self.key, &self.authorities];
         files.into_iter().flatten().cloned().collect()
     }

@@ -13,8 +13,8 @@ use tokio::task::{AbortHandle, JoinSet};
 
 use super::address::Origin;
 use super::connection::ConnectionPermits;
-use super::progress::{Awaits, Progress};
 use super::resolver::Resolver;
+use crate::fetch::progress::{Awaits, Progress};
 use crate::limits;
 
 /// The time after which the next address is tried.
@@ -26,7 +26,7 @@ const AT_A_TIME: usize = 4;
 /// The addresses at which a source has had no answer: where a request of it is waiting, or was given
 /// up. They are tried after all others, the last one last.
 #[derive(Default, Debug)]
-pub(super) struct Unanswered(Mutex<Vec<SocketAddr>>);
+pub(in crate::fetch) struct Unanswered(Mutex<Vec<SocketAddr>>);
 
 impl Unanswered {
     /// Takes note that a request waits for an answer from an address.
@@ -72,7 +72,7 @@ impl Unanswered {
 
 /// A request, as its connections need it.
 #[derive(Clone, Default)]
-pub(super) struct Way {
+pub(in crate::fetch) struct Way {
     /// How far the request has come.
     pub progress: Arc<Progress>,
     /// The addresses at which its source has had no answer.
@@ -81,7 +81,7 @@ pub(super) struct Way {
 
 /// Connects with hosts.
 #[derive(Clone)]
-pub(super) struct Dialer {
+pub(in crate::fetch) struct Dialer {
     /// Finds their addresses.
     pub resolver: Resolver,
     /// A permit for each address that is tried beside the first.

@@ -21,7 +21,7 @@ const PATIENCE: Duration = Duration::from_millis(250);
 const ROOM: Duration = Duration::from_secs(5);
 
 /// A source that may keep a connection with its server between requests.
-pub(super) trait Neighbour: Send + Sync {
+pub(in crate::fetch) trait Neighbour: Send + Sync {
     /// Returns whether a connection with the server waits for its next use.
     fn keeps_open(&self) -> bool;
 
@@ -31,7 +31,7 @@ pub(super) trait Neighbour: Send + Sync {
 
 /// The sources with one server.
 #[derive(Default)]
-pub(super) struct Neighbours {
+pub(in crate::fetch) struct Neighbours {
     /// The number of requests that wait for room.
     waiting: AtomicUsize,
     /// True if the server has answered on a connection while another one was kept: it serves several
@@ -101,7 +101,7 @@ impl Drop for Waiting<'_> {
 
 /// The neighbours at all servers of sources.
 #[derive(Default)]
-pub(super) struct Neighbourhoods(Mutex<HashMap<Origin, Weak<Neighbours>>>);
+pub(in crate::fetch) struct Neighbourhoods(Mutex<HashMap<Origin, Weak<Neighbours>>>);
 
 impl Neighbourhoods {
     /// The sources with this server.

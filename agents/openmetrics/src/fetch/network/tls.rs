@@ -20,7 +20,7 @@ use tokio_openssl::SslStream;
 
 use super::address;
 use super::secure::Secure;
-use super::thread::FileThread;
+use crate::fetch::thread::FileThread;
 use crate::limits;
 use crate::sources::Changed;
 
@@ -35,7 +35,7 @@ const AUTHORITIES: &str = "CA";
 
 /// The reason why there is no connection, in words for the user.
 #[derive(Debug)]
-pub(super) struct Refused(pub String);
+pub(in crate::fetch) struct Refused(pub String);
 
 impl fmt::Display for Refused {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -47,7 +47,7 @@ impl std::error::Error for Refused {}
 
 /// The certificates that are trusted, and those by which this host proves itself. They are read
 /// when an address needs them: that takes a tenth of a second.
-pub(super) struct Trust {
+pub(in crate::fetch) struct Trust {
     /// The file or folder with the certificates that are trusted, in the place of the system's, and
     /// what names it.
     bundle: Option<(&'static str, PathBuf)>,
@@ -369,7 +369,7 @@ fn prepare(context: &SslContext, host: &str) -> Result<Ssl, ErrorStack> {
 }
 
 /// The reasons of OpenSSL, without its numbers and function names.
-pub(super) fn reasons(stack: &ErrorStack) -> String {
+pub(in crate::fetch) fn reasons(stack: &ErrorStack) -> String {
     let errors = stack.errors().iter();
     let reasons: Vec<_> = errors.filter_map(openssl::error::Error::reason).collect();
     let first = reasons.first().copied().unwrap_or_default();

@@ -13,7 +13,7 @@ use crate::secret::Login;
 use crate::sources::Changed;
 
 /// The file, read again when it has changed.
-pub(super) struct Netrc {
+pub(in crate::fetch) struct Netrc {
     path: Option<PathBuf>,
     read: Mutex<Option<(Changed, Entries)>>,
 }

@@ -67,7 +67,7 @@ impl Url {
     ///
     /// # Errors
     /// Why it is no address, in the words of PCP's agent.
-    pub(super) fn address(&self) -> Result<&Address, String> {
+    pub(in crate::fetch) fn address(&self) -> Result<&Address, String> {
         self.address.as_ref().map_err(Clone::clone)
     }
 }

@@ -11,7 +11,7 @@ use crate::log_share::LogShare;
 
 /// The texts that scripts have written to stderr.
 #[derive(Debug, Default)]
-pub(super) struct Complaints(Mutex<HashMap<PathBuf, Complaint>>);
+pub(in crate::fetch) struct Complaints(Mutex<HashMap<PathBuf, Complaint>>);
 
 #[derive(Debug, Default)]
 struct Complaint {

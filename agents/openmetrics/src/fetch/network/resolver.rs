@@ -19,7 +19,7 @@ const STACK: usize = 256 << 10;
 const IDLE: Duration = Duration::from_secs(10);
 
 /// A function that looks a name up; a port of 0 belongs to it.
-pub(super) type LookUp = fn(&str) -> io::Result<Vec<SocketAddr>>;
+pub(in crate::fetch) type LookUp = fn(&str) -> io::Result<Vec<SocketAddr>>;
 
 /// Addresses of a host, once they are known.
 type Answer = Arc<OnceCell<Vec<SocketAddr>>>;
@@ -44,7 +44,7 @@ impl Drop for Question<'_> {
 /// Looks hosts up. Sources of one host wait for one answer together, each host on a thread of its
 /// own: a name server that is mute delays neither files nor other hosts.
 #[derive(Clone)]
-pub(super) struct Resolver {
+pub(in crate::fetch) struct Resolver {
     look_up: LookUp,
     asked: Arc<Mutex<HashMap<String, Answer>>>,
     threads: Arc<OnceLock<Threads>>,
@@ -131,7 +131,7 @@ impl Resolver {
 ///
 /// # Errors
 /// What it says.
-pub(super) fn of_the_host(name: &str) -> io::Result<Vec<SocketAddr>> {
+pub(in crate::fetch) fn of_the_host(name: &str) -> io::Result<Vec<SocketAddr>> {
     Ok((name, 0).to_socket_addrs()?.collect())
 }
 

@@ -1,5 +1,7 @@
 //! Files and programs of this host.
 
+pub(in crate::fetch) mod complaints;
+
 use std::io::ErrorKind;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt;
@@ -16,11 +18,11 @@ use pmda_core::dir_entry::DirEntry;
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::oneshot;
 
-use super::complaints::Complaints;
-use super::descriptors::Descriptors;
-use super::document::{Document, Memory};
+use crate::fetch::descriptors::Descriptors;
+use crate::fetch::document::{Document, Memory};
 use crate::headroom;
 use crate::log_share::HOURLY;
+use complaints::Complaints;
 
 /// The stack of a thread that waits for a program, in bytes.
 const STACK: usize = 64 << 10;
@@ -31,7 +33,7 @@ const CHUNK: usize = 16 << 10;
 /// Reads a regular file. Nothing else is opened: a FIFO may wait for ever, and a device has no end.
 /// Root follows no link that another user may have put there: that one would see lines of a file
 /// that he may not read, as metrics or in the log.
-pub(super) fn file(path: &Path, memory: &Arc<Memory>) -> Result<Document, String> {
+pub(in crate::fetch) fn file(path: &Path, memory: &Arc<Memory>) -> Result<Document, String> {
     let told = |error: std::io::Error| match error.raw_os_error() {
         Some(number) if Errno::from_raw(number) == Errno::EINVAL => {
             format!("'{}' is no regular file", path.display())
@@ -51,7 +53,7 @@ pub(super) fn file(path: &Path, memory: &Arc<Memory>) -> Result<Document, String
 
 /// Runs a program and reads its stdout. When the program has ended, processes that it has started
 /// and that still have this stdout are killed.
-pub(super) async fn script(
+pub(in crate::fetch) async fn script(
     path: &Path,
     memory: &Arc<Memory>,
     complaints: &Complaints,
