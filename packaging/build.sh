@@ -17,6 +17,7 @@ if ! command -v "${CARGO:-cargo}" >/dev/null || [ -z "$rust" ] || [ "$(printf '%
 fi
 messages=$(packaging/cargo.sh rustc --release --package pcp-pmda --lib --crate-type "${CRATE_TYPES:-cdylib,staticlib}" --message-format=json-render-diagnostics "$@")
 library=$(grep -o '"[^"]*/libpcp_pmda\.a"' <<<"$messages" | tail -n 1 | tr -d '"')
+packaging/static.sh "$library"
 [ ! -d tools/compare ] || packaging/cargo.sh build --release --package pcp-pmda-rust-compare "$@"
 # In one step: tests that run beside each other build and read.
 mkdir -p target

@@ -20,7 +20,7 @@ mkdir -p "$tree" "$out/dist"
 files() {
     cargo package --quiet --list --allow-dirty --package pcp-pmda | sed '/^Cargo\.toml\.orig$/d; /^\.cargo_vcs_info\.json$/d'
     cargo package --quiet --list --allow-dirty --package pmda-core | sed '/^Cargo\.\(toml\.orig\|lock\)$/d; /^\.cargo_vcs_info\.json$/d; s:^:core/:'
-    printf '%s\n' clippy.toml docs/OPERATING.md docs/UPSTREAM.md packaging/{build.sh,cargo.sh,dist.sh,vendored.toml} packaging/pcp-tree/*
+    printf '%s\n' clippy.toml docs/OPERATING.md docs/UPSTREAM.md packaging/{build.sh,cargo.sh,dist.sh,static.sh,vendored.toml} packaging/pcp-tree/*
 }
 files | sort -u | tar --create --files-from=- | tar --extract -C "$tree"
 # without SECTION…: a manifest without these sections.

@@ -103,6 +103,7 @@ build() {
         PKG_CONFIG_LIBDIR="$host/usr/lib/$multi/pkgconfig:$host/usr/lib/pkgconfig:$host/usr/share/pkgconfig" \
         CARGO_PROFILE_RELEASE_DEBUG=none sh -ec "
             packaging/cargo.sh rustc --release --locked --package pcp-pmda --lib --crate-type cdylib,staticlib
+            CC=$gnu-gcc packaging/static.sh /src/target/$rust/release/libpcp_pmda.a
             [ $1 != ${suites[0]} ] || packaging/cargo.sh build --release --locked --package pcp-pmda-rust-compare" >"$out.log" 2>&1 || {
         tail -n 30 "$out.log" >&2
         exit 1

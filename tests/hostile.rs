@@ -161,6 +161,31 @@ fn files_fail() {
     println!("{}", expect_success(&hostile("file_faults", &[amount("file_faults")])));
 }
 
+/// The life of an agent under filters of seccomp: one that kills at each call that neither the C
+/// library makes nor the list of docs/OPERATING.md has; and for each call of the list some that
+/// refuse it, where nothing is lost but what needs the call.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn sandboxes() {
+    let (file, directory) = (program("sandbox"), scene("test-run/hostile").join("sandbox"));
+    let run =
+        |mode: &[&str], library| expect_success(&run::run(&file, mode, library, &directory, Duration::from_secs(600)));
+    let listed: BTreeSet<_> = run(&["list"], Library::Ours).lines().map(str::to_owned).collect();
+    let text = fs::read_to_string(root().join("docs/OPERATING.md")).expect("a document");
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("- **seccomp**"))
+        .expect("a line about seccomp");
+    let (list, _) = line.split_once('.').expect("a list that ends");
+    let documented: BTreeSet<_> = list.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+    assert_eq!(documented, listed);
+    let theirs = run(&["trace"], Library::C);
+    let mut allowed = vec!["kill"];
+    allowed.extend(theirs.split_whitespace());
+    run(&allowed, Library::Ours);
+    run(&["refuse"], Library::Ours);
+}
+
 /// A DSO agent is opened and closed again and again (MAIN-41).
 #[test]
 fn dso_opened_and_closed() {

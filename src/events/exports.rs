@@ -9,6 +9,7 @@ use std::ptr;
 use crate::boundary::guard;
 use crate::events::{add_missed, add_record, address, create, high, low, release, with};
 use crate::sys::libpcp::bindings as pcp;
+use crate::sys::printed;
 use crate::sys::refusal::Refusable;
 use crate::view::arg::{In, Needed};
 use crate::view::buffer::{CBuffer, CBytes, Parameter};
@@ -262,7 +263,7 @@ pub unsafe extern "C" fn __pmdaEventPrint(
         if size < 4 || msg.is_null() {
             return ptr::null_mut();
         }
-        for (index, byte) in printable(data.bytes(), size).enumerate() {
+        for (index, byte) in printable(data.bytes(), size, printed).enumerate() {
             out.write(index, &[byte]);
         }
         msg

@@ -9,7 +9,7 @@ pub(crate) mod refusal;
 pub(crate) mod root_socket;
 pub(crate) mod socket;
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::os::fd::RawFd;
 use std::ptr::NonNull;
@@ -53,12 +53,29 @@ unsafe extern "C" {
     safe fn close(fd: c_int) -> c_int;
     safe fn fchmod(fd: c_int, mode: libc::mode_t) -> c_int;
     safe fn geteuid() -> libc::uid_t;
+    safe fn isspace(character: c_int) -> c_int;
+    safe fn isprint(character: c_int) -> c_int;
     /// Ends the process. Handlers of `atexit` are the agent's and may call the library: so this is
     /// called outside of any step.
     pub(crate) safe fn exit(status: c_int) -> !;
     /// Also stores the time, if wanted.
     #[cfg(target_pointer_width = "64")]
     safe fn time(seconds: Option<&mut libc::time_t>) -> libc::time_t;
+}
+
+/// A byte as it is printed in the agent's locale: white space as a space, others that cannot be
+/// printed as a dot.
+pub(crate) fn printed(byte: u8) -> u8 {
+    // As a C program passes its `char`, which has a sign on some architectures: glibc's tables begin
+    // at -128.
+    let character = c_int::from(byte as c_char);
+    if isspace(character) != 0 {
+        b' '
+    } else if isprint(character) != 0 {
+        byte
+    } else {
+        b'.'
+    }
 }
 
 /// Returns whether memory of less than a page can be read: asks the kernel, by a call that reads a set of signals and
@@ -227,6 +244,7 @@ pub(crate) mod blocking {
         pub(in crate::sys) fn send(fd: RawFd, message: *const c_void, size: usize, flags: c_int) -> isize;
         pub(in crate::sys) fn sendmsg(fd: RawFd, message: *const msghdr, flags: c_int) -> isize;
         pub(in crate::sys) fn connect(fd: RawFd, address: *const sockaddr, size: socklen_t) -> c_int;
+        pub(in crate::sys) fn accept(fd: RawFd, address: *mut sockaddr, size: *mut socklen_t) -> c_int;
         pub(in crate::sys) fn accept4(fd: RawFd, address: *mut sockaddr, size: *mut socklen_t, flags: c_int) -> c_int;
         fn poll(entries: *mut pollfd, count: nfds_t, timeout: c_int) -> c_int;
     }

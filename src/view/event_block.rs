@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::marker::PhantomData;
 use std::ptr::{self, NonNull};
 
+use crate::sys::printed;
 use crate::sys::refusal::{Refusable, Refusal};
 use crate::view::memory;
 use crate::view::types::timeval;
@@ -162,6 +163,9 @@ impl EventView {
             // SAFETY: the fetch keeps the block alive, and it holds `size` bytes of data. `buffer`
             // is memory of the excerpt, so the two do not overlap.
             unsafe { ptr::copy_nonoverlapping(self.data().cast::<u8>(), buffer.as_mut_ptr(), len) };
+            for byte in &mut buffer[..len] {
+                *byte = printed(*byte);
+            }
             len
         })
     }

@@ -546,6 +546,10 @@ view! {
         override_callback: r#override as pmdaOptionOverride;
         /// The argument of the option that was found, or NULL.
         optarg: optarg as *mut c_char;
+        /// The position of the next argument.
+        optind: optind as c_int;
+        /// The end of the arguments that are no options, and were passed over so far.
+        last_nonopt: __last_nonopt as c_int;
         /// The number of errors.
         errors [set_errors]: errors as c_int;
         /// The version of the structure.
@@ -616,8 +620,14 @@ impl<'call> Arguments<'call> {
         })
     }
 
-    /// Finds the next option, and returns its letter, or -1 at the end.
+    /// Finds the next option, and returns its letter, or -1 at the end. Where the parser has already
+    /// gone beyond these arguments, with others, there is none, and an error is counted: libpcp would
+    /// read behind the list.
     pub(crate) fn next(self, token: &mut Token, options: Options<'_>) -> c_int {
+        if options.optind() > self.count || options.last_nonopt() > self.count {
+            options.count_error();
+            return -1;
+        }
         // SAFETY: the arguments are C strings by the contract of `Arguments::new`, and the options
         // are valid by the contract of `Options::new`.
         unsafe { libpcp::next_option(token, self.count, self.first, options.as_ptr()) }

@@ -21,7 +21,8 @@ use pmda_core::error::{Error, Result};
 use pmda_core::labels::{self, JsonLabels, Label, Span};
 
 /// A label set in C's memory. Only its owner changes it and frees its blocks, and no code of C runs
-/// meanwhile. So Rust may have references to it, and labels borrow it.
+/// meanwhile. So Rust may have references to it, and labels borrow it. A set and its array are
+/// aligned, since they are in blocks from malloc: whoever gets sets frees them by `pmFreeLabelSets`.
 ///
 /// ```
 /// # use pcp_pmda::view::label_set::LabelSet;

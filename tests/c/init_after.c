@@ -171,7 +171,7 @@ fields(int daemon, enum form form)
     fetch_items(&table, "another table", 0, 5);
     ext->e_direct = !ext->e_direct;
     fetch_items(&table, "looked up in another way", 0, 5);
-    /* (With the flag alone, and without pmdaRehash, the C library finds nothing: fixed/hashed_late.c.) */
+    /* (With the flag alone, and without pmdaRehash, the C library finds nothing: fixed/fetch_hashed_late.c.) */
     ext->e_flags &= ~PMDA_EXT_FLAG_HASHED;
     fetch_items(&table, "and not hashed", 0, 5);
     ext->e_direct = !ext->e_direct;

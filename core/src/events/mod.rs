@@ -31,21 +31,12 @@ const LIMIT: usize = LENGTH_LIMIT / 4 * 4;
 /// Returns the `size` bytes of a message that shows `data`: printable text, one NUL, and dots up to
 /// the end (QUEUE-50).
 ///
-/// The NUL takes the place of the last byte copied. White space becomes a space; a byte that cannot
-/// be printed, a dot. Without data the message is empty (E-16).
-pub fn printable(data: &[u8], size: usize) -> impl Iterator<Item = u8> {
+/// The NUL takes the place of the last byte copied. `printed` makes a space of white space, and a dot
+/// of a byte that cannot be printed. Without data the message is empty (E-16).
+pub fn printable(data: &[u8], size: usize, printed: impl Fn(u8) -> u8) -> impl Iterator<Item = u8> {
     let shown = data.len().min(size).saturating_sub(1);
-    let text = data.iter().take(shown).map(|byte| printed(*byte));
+    let text = data.iter().take(shown).map(move |byte| printed(*byte));
     text.chain([0]).chain(std::iter::repeat(b'.')).take(size)
-}
-
-/// A byte as it is printed: white space as a space, others that cannot be printed as a dot.
-pub(crate) const fn printed(byte: u8) -> u8 {
-    match byte {
-        b' ' | 0x09..=0x0d => b' ',
-        0x21..=0x7e => byte,
-        _ => b'.',
-    }
 }
 
 /// All arrays of the process by handle, also those that queues use privately (EVENT-10, EVENT-11).

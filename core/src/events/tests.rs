@@ -3,7 +3,12 @@
 use super::*;
 
 fn print(data: &[u8], size: usize) -> Vec<u8> {
-    printable(data, size).collect()
+    let printed = |byte| match byte {
+        b' ' | 0x09..=0x0d => b' ',
+        0x21..=0x7e => byte,
+        _ => b'.',
+    };
+    printable(data, size, printed).collect()
 }
 
 /// The examples of the specification (QUEUE-50, E-16).

@@ -4,7 +4,6 @@
 use std::fmt::{self, Display};
 
 use crate::error::{Error, Result};
-use crate::events::printed;
 use crate::log::Bytes;
 
 /// The number of bytes that a payload takes beside its content, roughly.
@@ -484,8 +483,9 @@ pub trait Payload {
 /// The size of the shown part of an event in bytes, with a NUL.
 const EXCERPT: usize = 64;
 
-/// The beginning of an event in debug output: without its last byte, with blanks for white space
-/// and dots for what cannot be shown.
+/// The beginning of an event in debug output: without its last byte, as [`printable`] shows it.
+///
+/// [`printable`]: crate::events::printable
 #[derive(Clone, Copy, Debug)]
 pub struct Excerpt {
     bytes: [u8; EXCERPT],
@@ -493,14 +493,11 @@ pub struct Excerpt {
 }
 
 impl Excerpt {
-    /// The excerpt of `size` bytes, which `fill` writes as far as there is room.
+    /// The excerpt of `size` bytes, which `fill` writes as they are printed, as far as there is room.
     pub fn new(size: usize, fill: impl FnOnce(&mut [u8]) -> usize) -> Excerpt {
         let mut bytes = [0; EXCERPT];
         let len = size.min(EXCERPT).saturating_sub(1);
         let len = fill(&mut bytes[..len]).min(len);
-        for byte in &mut bytes[..len] {
-            *byte = printed(*byte);
-        }
         Excerpt { bytes, len }
     }
 }
