@@ -1,6 +1,7 @@
 /*
  * The meaning of a callback's answer, and the outcome for the metric, in every interface version, singular and with instances.
  * FETCH-10, FETCH-33, FETCH-35, FETCH-36, FETCH-40, FETCH-41, FETCH-45, F-11, F-16.
+ * memory: nothing is lost on ours
  */
 #include "fetch.h"
 

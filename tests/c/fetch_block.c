@@ -1,6 +1,7 @@
 /*
  * The content of the result block at each moment: the head before the first value, each set when it is complete. dbpmda frees the block
  * after a store that was refused and fetches again, so a value set may be put into the block. FETCH-12, FETCH-13, FETCH-70
+ * memory: nothing is lost on ours
  */
 #include "fetch.h"
 

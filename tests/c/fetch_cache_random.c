@@ -1,6 +1,7 @@
 /*
  * Fetches over cached domains and classic tables; instances are hidden, culled and added again between the fetches and from inside
  * the callback, and the profile changes in both places. FETCH-31, FETCH-34, FETCH-36, INST-41, INST-51.
+ * memory: nothing is lost on ours
  */
 #include "fetch.h"
 

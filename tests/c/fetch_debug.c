@@ -1,5 +1,6 @@
 /*
  * Debug output of fetches and descriptions: FETCH-81, FETCH-110, FETCH-111, FETCH-112, INST-42.
+ * memory: nothing is lost on ours
  */
 #include "fetch.h"
 

@@ -3,6 +3,7 @@
  * each file. Of a few metrics the last entry is found; of many see fixed/fetch_duplicates_many.c. F-15, INIT-46
  *
  * differs with PCP 7: its hash grows at other numbers of entries
+ * memory: nothing is lost on ours
  */
 #include "fetch.h"
 

@@ -1,6 +1,7 @@
 /*
  * The result of a fetch begins where its block begins: what frees it last, with pmFreeResult or with free, is right, as dbpmda
  * does after a store that was refused. FETCH-12 FETCH-71
+ * memory: nothing is lost on ours
  */
 #include <malloc.h>
 #include "setup.h"

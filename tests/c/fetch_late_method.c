@@ -1,6 +1,7 @@
 /*
  * A daemon that exchanges its desc method after pmdaInit, and fetches outside of the main loop: the method of the moment
  * describes metrics that are not in the table. FETCH-21 MAIN-56
+ * memory: nothing is lost on ours
  */
 #include "setup.h"
 

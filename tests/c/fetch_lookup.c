@@ -1,6 +1,7 @@
 /*
  * How a metric is found, by each method and with every kind of change behind the library's back: FETCH-14, FETCH-15, FETCH-20,
  * FETCH-21, FETCH-22, FETCH-23, FETCH-38, FETCH-80, FETCH-81, F-13, F-18, INIT-44, INIT-46.
+ * memory: nothing is lost on ours
  */
 #include "fetch.h"
 

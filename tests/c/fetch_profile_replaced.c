@@ -1,6 +1,7 @@
 /*
  * A callback gives its agent another profile in the middle of a fetch from a cached domain: at the same address with a list of the same
  * length, elsewhere, one that selects everything, and one that lists what is not wanted. INST-50 INST-53 FETCH-34 FETCH-100
+ * memory: nothing is lost on ours
  */
 #include "fetch.h"
 

@@ -2,6 +2,7 @@
  * Fetches of many metrics in an unsorted table over many domains, which the agent rewrites between the fetches and from inside its
  * callback; profiles come, go and change. Left out is what ours does otherwise: the callback's own metric stays (F-14), and no metric is
  * written twice (FETCH-20). FETCH-14, FETCH-20, FETCH-31, F-18, INST-41, INST-51.
+ * memory: nothing is lost on ours
  */
 #include "fetch.h"
 

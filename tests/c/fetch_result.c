@@ -1,6 +1,7 @@
 /*
  * The result block and its time stamp: FETCH-12, FETCH-13, FETCH-60, FETCH-61, FETCH-62, FETCH-63, FETCH-70, and the context
  * of the request, MAIN-25.
+ * memory: nothing is lost on ours
  */
 #include "fetch.h"
 

@@ -153,6 +153,13 @@ impl Program {
         self.text.contains(&here) || seven && self.text.contains("c-library: fixed in PCP 7")
     }
 
+    /// Returns whether a comment says that the program loses no block on ours. Where the C library
+    /// loses some, more on ours would not be seen otherwise.
+    #[must_use]
+    pub fn loses_nothing(&self) -> bool {
+        self.text.contains("memory: nothing is lost on ours")
+    }
+
     /// All programs of a folder below `tests`, without those of folders in it.
     ///
     /// # Panics

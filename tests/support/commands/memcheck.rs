@@ -115,7 +115,7 @@ pub fn run(names: &[String]) -> Result<(), String> {
                         ..c.clone()
                     })
             }
-            Some(c) => ours.within(c),
+            Some(c) => ours.are_right(&program, c),
             None => alone && ours.errors == 0 && !end.end.starts_with("killed") && (!hostile || end.end == "exit 0"),
         };
         note(&program.name, measure.as_ref(), &ours, good);
