@@ -40,7 +40,7 @@ demo: all ## PCP's agent simple on this library, under dbpmda and a private pmcd
 	tests/support/setup.sh demo
 	tests/support/demo.sh
 
-check: setup ## format, lints, build, all tests; the last line is "N passed, N failed"
+check: setup ## format, lints, build, all tests; the last line is "N passed, N failed, N skipped"
 	tests/support/check.sh
 
 # On a debug build, which is there in seconds; the tests of make check run on the library as `make` builds it: make try C=… TEST_LIBRARY=made
