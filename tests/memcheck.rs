@@ -83,7 +83,7 @@ fn agent_of_the_system_in_dbpmda() {
 }
 
 /// Runs programs of tests/c: on ours they lose no block more, and valgrind has no report that it
-/// does not have for the C library.
+/// does not have for the C library. A program that says that it loses nothing runs on ours alone.
 fn programs(names: &[&str]) {
     for name in names {
         let program = Program::new(&format!("c/{name}")).expect("a program of tests/c");
@@ -91,10 +91,16 @@ fn programs(names: &[&str]) {
         let file = directory.join("program");
         program.compile(&file);
         let run = |library| memory::program(&program, &file, library, &directory.join(format!("{library:?}")));
+        if program.loses_nothing() {
+            let (outcome, ours) = run(Library::Ours);
+            let ours = ours.expect("a report of valgrind");
+            assert!(ours.are_clean(), "{name}: {}: {ours:?}", outcome.end);
+            continue;
+        }
         let ((c_outcome, c), (outcome, ours)) = (run(Library::C), run(Library::Ours));
         assert_eq!(c_outcome.end, outcome.end, "{name}");
         let (c, ours) = c.zip(ours).expect("reports of valgrind");
-        assert!(ours.are_right(&program, &c), "{name}: C library: {c:?}, ours: {ours:?}");
+        assert!(ours.within(&c), "{name}: C library: {c:?}, ours: {ours:?}");
     }
 }
 
@@ -123,7 +129,7 @@ fn sockets_and_pipes() {
 
 #[test]
 fn fetches() {
-    programs(&["fetch_live", "fetch_duplicates"]);
+    programs(&["fetch_lookup", "fetch_duplicates", "fixed/fetch_values"]);
 }
 
 #[test]

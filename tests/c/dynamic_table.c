@@ -2,6 +2,7 @@
  * pmdaDynamicMetricTable: the order of calls and of entries, what is counted but not filled, and what is freed.
  *
  * DYN-20, DYN-21, DYN-22, DYN-23, DYN-24, N-8
+ * memory: nothing is lost on ours
  */
 #include "dynamic.h"
 

@@ -2,7 +2,6 @@
  * Instances are visited live: FETCH-31, FETCH-32, FETCH-33, FETCH-34, FETCH-35, F-10, F-14, INST-4, INST-41, MAIN-53. The callback
  * changes the table, the profile and the state of the iteration. fixed/fetch_nested.c runs the cases in which it fetches again
  * for the same agent.
- * memory: nothing is lost on ours
  */
 #include <setjmp.h>
 #ifndef CASES

@@ -1,7 +1,6 @@
 /*
  * Values of every type, and what is freed: FETCH-1, FETCH-2, FETCH-3, FETCH-4, FETCH-5, FETCH-30, FETCH-37, FETCH-42,
  * FETCH-50, FETCH-51, FETCH-52, FETCH-53, FETCH-71, FETCH-73, F-12.
- * memory: nothing is lost on ours
  */
 #include "fetch.h"
 

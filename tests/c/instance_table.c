@@ -1,6 +1,7 @@
 /*
  * pmdaInstance on classic tables, which the agent rewrites between the calls. INST-1, INST-2, INST-5, INST-10, INST-60, INST-61,
  * INST-62, INST-64, INST-66, INST-67, INST-68.
+ * memory: nothing is lost on ours
  */
 #include "instances.h"
 

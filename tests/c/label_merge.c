@@ -1,6 +1,7 @@
 /*
  * Sets that grow: labels and notes over each other, zeroed slots, flags, formats, debug output.
  * LABEL-11 LABEL-30 LABEL-31 LABEL-36 LABEL-37 LABEL-38 LABEL-39 LABEL-45
+ * memory: nothing is lost on ours
  */
 #include <wchar.h>
 #include "label_fixture.h"

@@ -3,6 +3,7 @@
  * tables and the null domain, with and without a callback, failing callbacks, the profile, debug output.
  * LABEL-10 LABEL-11 LABEL-12 LABEL-13 LABEL-14 LABEL-15 LABEL-16 LABEL-17 LABEL-18 LABEL-20 LABEL-21 LABEL-25 LABEL-26
  * LABEL-27 LABEL-28 L-11 L-12 L-14 L-15 LABEL-46
+ * memory: nothing is lost on ours
  */
 #include <sys/stat.h>
 #include "label_fixture.h"

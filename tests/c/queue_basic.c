@@ -2,6 +2,7 @@
  * Queues with one client at a time: made, filled, fetched, filtered, overrun, shut down; sizes are size_t (E-20). QUEUE-1, QUEUE-2, QUEUE-3,
  * QUEUE-4, QUEUE-5, QUEUE-6, QUEUE-10, QUEUE-11, QUEUE-12, QUEUE-20, QUEUE-21, QUEUE-22, QUEUE-23, QUEUE-24, QUEUE-25, QUEUE-26, QUEUE-27,
  * QUEUE-30, QUEUE-31, QUEUE-32, QUEUE-33, QUEUE-34, QUEUE-36, QUEUE-40, QUEUE-41, QUEUE-42; E-13, E-18, E-19.
+ * memory: nothing is lost on ours
  */
 #include <limits.h>
 #include "queue_tools.h"

@@ -3,6 +3,7 @@
  * held before, and neither library looks at it or changes it.
  *
  * TREE-5, TREE-6, TREE-20, TREE-23
+ * memory: nothing is lost on ours
  */
 #include <malloc.h>
 #include <sys/mman.h>

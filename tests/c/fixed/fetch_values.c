@@ -1,17 +1,23 @@
 /*
  * Values that the C library reads through NULL pointers, copies with wrong lengths, or takes from the instance before (the atom of
- * FETCH-43); no metrics at all; no callback; a hash that was never built. F-1, F-2, F-3, F-4, F-7, F-8, F-9, F-17
+ * FETCH-43); no metrics at all; no callback, also in the middle of a fetch; a hash that was never built. F-1, F-2, F-3, F-4, F-7,
+ * F-8, F-9, F-17
+ * memory: nothing is lost on ours
  */
 #include "fetch.h"
 
 static int what;
 static char *large;
+/* Loses its callback behind an instance. */
+static pmdaExt *loses;
 
 static int
 value(pmdaMetric *metric, unsigned int inst, pmAtomValue *atom)
 {
     static pmValueBlock block;
 
+    if (loses != NULL && inst == 2)
+	loses->e_fetchCallBack = NULL;
     if (metric->m_desc.type <= PM_TYPE_DOUBLE) {
 	if (inst == 1 || inst == PM_IN_NULL)
 	    return 1;	/* no value, but says that it has one */
@@ -68,6 +74,12 @@ main(void)
     CALL(dispatch).ext->e_flags |= PMDA_EXT_FLAG_HASHED;
     fetch(&dispatch, 2, pmids);
     CALL(dispatch).ext->e_fetchCallBack = NULL;
+    fetch(&dispatch, 2, pmids);
+    loses = CALL(dispatch).ext;
+    loses->e_fetchCallBack = value;
+    fetch(&dispatch, 2, pmids + 3);
+    loses->e_fetchCallBack = value;
+    loses = NULL;
     fetch(&dispatch, 2, pmids);
     free(large);
     return 0;
