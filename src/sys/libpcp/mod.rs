@@ -35,6 +35,8 @@ pub(crate) mod bindings {
         unsafe_op_in_unsafe_fn,
         unused_qualifications,
         unreachable_pub,
+        // What bindgen before 0.73 writes.
+        unnecessary_transmutes,
         clippy::all,
         clippy::pedantic,
         clippy::undocumented_unsafe_blocks,
