@@ -6,7 +6,7 @@ use std::fs;
 
 use pcp_pmda_sources::imports::{self, Arrows};
 use pcp_pmda_test::{root, rust_files};
-use regex::Regex;
+use regex::{Captures, Regex};
 
 /// Returns whether a file may have unsafe code: those about C's structures, the operating system
 /// and libpcp, and the exported functions of a module.
@@ -177,6 +177,26 @@ fn no_arrow_of_core_leads_up() {
 #[test]
 fn no_arrow_of_the_agents_crate_leads_up() {
     assert_untied("pmda/src", AGENTS);
+}
+
+/// A file names the module of what it uses: the list in `lib.rs` is for agents, and so is the prelude.
+#[test]
+fn the_agents_crate_does_not_use_its_own_list() {
+    let nested = Regex::new(r"([a-z_]+)::\{[^{}]*\}").expect("a pattern");
+    let by_list = Regex::new(r"(?:^|[^$])crate::(?:\{(?:[^;{}]*,)?\s*)?[A-Z]\w*").expect("a pattern");
+    for (path, text) in crate_texts("pmda/src") {
+        if ["lib.rs", "prelude.rs"].contains(&&*path) {
+            continue;
+        }
+        let code = text.lines().map(|line| line.split("//").next().unwrap_or_default());
+        let code = code.collect::<Vec<_>>().join("\n");
+        let flat = nested.replace_all(&code, |found: &Captures<'_>| match &found[1] {
+            "crate" => found[0].to_owned(),
+            _ => String::new(),
+        });
+        let found = by_list.find(&flat).map(|found| found.as_str().to_owned());
+        assert_eq!(found, None, "{path}");
+    }
 }
 
 #[test]

@@ -2,7 +2,11 @@
 
 use std::time::Duration;
 
-use crate::{ClientId, Env, Error, Metrics, Opt, Request, Result};
+use crate::client::ClientId;
+use crate::env::{Env, Opt};
+use crate::error::{Error, Result};
+use crate::metrics::Metrics;
+use crate::request::Request;
 
 /// An agent: its name and domain, its metrics, and the state that they are read from.
 ///

@@ -7,9 +7,11 @@ use std::{fmt, thread};
 
 use parking_lot::{Condvar, Mutex};
 
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::guard;
 use crate::logger::capture::Reader;
 use crate::logger::{describe, reason};
-use crate::{Env, Error, Result, guard};
 
 /// A value that a thread of its own reads again and again. An agent declares how often
 /// ([`Metrics::background`](crate::Metrics::background)), starts the thread with [`Env::background`],

@@ -5,10 +5,13 @@ use std::process::ExitCode;
 
 use pmda_core::log::Counted;
 
+use crate::agent::Agent;
+use crate::env::Env;
 use crate::env::pcp_setting;
+use crate::metrics::Metrics;
 use crate::metrics::help_parts;
 use crate::pmns::cannot_write;
-use crate::{Agent, Env, Metrics, logger, problems};
+use crate::{logger, problems};
 
 /// Maximum length of the one-line text: PCP's tools print it after the name.
 const LINE_MAX: usize = 120;

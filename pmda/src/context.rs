@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Adds to an error what it is about, for the log, and makes an [`Error`] of those of other crates.
 ///
@@ -58,7 +58,7 @@ impl<T> Context<T> for Option<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Code;
+    use crate::code::Code;
 
     /// Errors of the system, of other crates, and of this one, which keeps its text and its mark.
     #[test]

@@ -261,7 +261,7 @@ impl Env {
     ///
     /// # Errors
     /// Those of the system: it has no descriptor left, for instance.
-    pub fn watch<F: AsFd>(&self, source: F) -> crate::Result<Watch<F>> {
+    pub fn watch<F: AsFd>(&self, source: F) -> crate::error::Result<Watch<F>> {
         Ok(self.reactor.watch(source)?)
     }
 

@@ -13,7 +13,7 @@ use std::{fmt, io};
 
 use pmda_core::error as core;
 
-use crate::Code;
+use crate::code::Code;
 use crate::code::all_codes;
 
 /// A failure: the [`Code`] that clients get (`PM_ERR_*` or `-errno`), and perhaps a text for the

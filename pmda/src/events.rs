@@ -10,8 +10,9 @@ use pmda_core::events::{EventArray, Form, ParameterValue as Raw, Stamp};
 use pmda_core::ident::MetricId;
 use pmda_core::wire::block::{self, Direction};
 
+use crate::error::{Error, Result};
+use crate::metrics::{Def, Metrics};
 use crate::value::{Encoder, Type, Value};
-use crate::{Def, Error, Metrics, Result};
 
 /// A parameter of event records, declared with [`Metrics::parameter`]: a metric with values in
 /// records only.

@@ -20,7 +20,7 @@ use std::path::Path;
 
 use pmda_core::log::Bytes;
 
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// Adds the path to an error.
 ///
@@ -83,7 +83,7 @@ pub fn metadata(path: impl AsRef<Path>) -> Result<Metadata> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Code;
+    use crate::code::Code;
 
     /// Each error has its path, and the code of the system.
     #[test]

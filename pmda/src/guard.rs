@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use pmda_core::log::Bytes;
 
-use crate::{Code, Error, Result};
+use crate::code::Code;
+use crate::error::{Error, Result};
 
 thread_local! {
     /// The last panic. It has no destructor, so it exists until the very end of a thread: a host

@@ -8,8 +8,8 @@ use pmda_core::constants::{PM_LABEL_COMPOUND, PM_LABEL_OPTIONAL};
 use pmda_core::error as core;
 use pmda_core::labels::{JsonLabels, Label, MAX_LABELS, MAX_MERGED, MAX_NAME, compact, members, merge};
 
+use crate::error::{Error, Result};
 use crate::logger::excerpt;
-use crate::{Error, Result};
 
 /// Flags of a label, which say that its name has a dot in it, and that it does not identify
 /// anything.

@@ -17,7 +17,7 @@ use pmda_core::dir_entry::DirEntry;
 use pmda_core::log::Line;
 use tz::{DateTime, TimeZone};
 
-use crate::Error;
+use crate::error::Error;
 
 pub(crate) mod capture;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::Metrics;
 use crate::logger::excerpt;
+use crate::metrics::Metrics;
 
 /// The name of an agent's domain in the files.
 pub(crate) fn domain_name(name: &str) -> String {
@@ -119,7 +119,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::Env;
+    use crate::env::Env;
 
     /// No root at all, or one whose file would take the place of a file of PCP.
     #[test]

@@ -1,8 +1,12 @@
 //! Problems of an agent's declarations: one list, with which the agent does not start, and which
 //! `--check` and `--write` show.
 
+use crate::agent::Agent;
+use crate::env::Opt;
 use crate::metrics::is_name;
-use crate::{Agent, Declared, Metrics, Opt, Semantics, Type, Unit};
+use crate::metrics::{Declared, Metrics};
+use crate::unit::Unit;
+use crate::value::{Semantics, Type};
 
 /// The greatest domain: it has nine bits, and the last number is that of dynamic metrics.
 pub(crate) const DOMAIN_MAX: u32 = 510;

@@ -9,9 +9,15 @@ use parking_lot::Mutex;
 use pmda_core::log::Counted;
 use pmda_core::queue::{Counters, End, Ending, FetchSession, FetchState, Payload, Queues};
 
+use crate::client::{Client, ClientId};
+use crate::code::Code;
+use crate::error::{Error, Result};
+use crate::events::{Events, Record};
+use crate::guard;
+use crate::metrics::{Def, IndomRef, Metrics};
 use crate::profile::Profile;
 use crate::reports::Losses;
-use crate::{Client, ClientId, Code, Def, Encoder, Error, Events, IndomRef, Metrics, Record, Result, Value, guard};
+use crate::value::{Encoder, Value};
 
 /// The one queue of its table.
 const HANDLE: i32 = 0;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use pmda_core::ident::MetricId;
 
-use crate::Client;
+use crate::client::Client;
 use crate::profile::{Profile, Selection};
 
 /// The purpose of a request.
@@ -219,7 +219,7 @@ impl<'r> Request<'r> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ClientId;
+    use crate::client::ClientId;
 
     #[test]
     fn wanted() {

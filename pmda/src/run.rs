@@ -5,8 +5,10 @@ use std::process::ExitCode;
 
 use pmda_core::log::Bytes;
 
+use crate::agent::Agent;
+use crate::env::Env;
 use crate::options::{self, Command, Settings};
-use crate::{Agent, Env, check, daemon, logger, write};
+use crate::{check, daemon, logger, write};
 
 /// Runs an agent's program: as a daemon, or what `--help`, `--version`, `--write` or `--check` asks
 /// for. On a terminal, where no pmcd is at the other end, it only says so.

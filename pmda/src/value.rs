@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use pmda_core::error as core;
 
+use crate::error::{Error, Result};
 use crate::result_sink::ResultSink;
-use crate::{Error, NSEC, Result, Unit};
+use crate::unit::{NSEC, Unit};
 
 /// The type of a metric (`PM_TYPE_*`).
 #[non_exhaustive]

@@ -10,10 +10,13 @@ use std::process::ExitCode;
 use pmda_core::dir_entry::DirEntry;
 use pmda_core::log::Bytes;
 
+use crate::agent::Agent;
 use crate::check::findings;
+use crate::env::Env;
+use crate::logger;
+use crate::metrics::Metrics;
 use crate::metrics::help_parts;
 use crate::pmns::{Node, cannot_write, domain_name, tree};
-use crate::{Agent, Env, Metrics, logger};
 
 /// Writes `domain.h`, `pmns`, `root`, `help`, `Install` and `Remove` to a directory, which is made.
 /// When they are in `$PCP_PMDAS_DIR/NAME` beside the agent's program `pmdaNAME`, `./Install` tells

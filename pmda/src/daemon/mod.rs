@@ -13,10 +13,12 @@ use pmda_core::wire::{Kind, decode};
 use signal_hook::consts::SIGTERM;
 use signal_hook::iterator::Signals;
 
+use crate::agent::Agent;
+use crate::env::Env;
+use crate::logger;
 use crate::logger::{describe, reason};
 use crate::options::Settings;
 use crate::session::{COMM_FLAGS, Session};
-use crate::{Agent, Env, logger};
 
 mod connect;
 mod not_ready;

@@ -10,10 +10,13 @@ use pmda_core::wire::client::{self, ClientRequest};
 use pmda_core::wire::{Kind, decode};
 
 use super::abi::{Ext, GivenExt};
+use crate::agent::Agent;
+use crate::client::ClientId;
+use crate::error::{Error, Result};
+use crate::guard;
 use crate::guard::ThreadNumber;
 use crate::memory::HostResult;
 use crate::session::Session;
-use crate::{Agent, ClientId, Error, Result, guard};
 
 /// "Operation not supported for multi-threaded applications".
 pub(super) const PM_ERR_THREAD: c_int = -12398;

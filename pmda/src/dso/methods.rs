@@ -14,8 +14,10 @@ use pmda_core::wire::{Kind, block};
 
 use super::abi::{DomainProfile, Ext, GivenExt, GivenText, InResult, Label, LabelSet, Methods, Out, Profile};
 use super::hosted::{Reply, ask, tell_ended, with};
+use crate::agent::Agent;
+use crate::client::ClientId;
+use crate::error::{Error, Result};
 use crate::memory::{Blocks, ResultHead, Value, ValueSet};
-use crate::{Agent, ClientId, Error, Result};
 
 impl Methods {
     pub(super) fn of<A: Agent>(ext: *mut Ext) -> Methods {

@@ -19,8 +19,11 @@ use std::ptr;
 
 use log::LevelFilter;
 
+use crate::agent::Agent;
+use crate::env::Env;
+use crate::error::Error;
 use crate::session::{COMM_FLAGS, Session};
-use crate::{Agent, Env, Error, guard, logger};
+use crate::{guard, logger};
 
 mod abi;
 mod hosted;
@@ -275,8 +278,9 @@ mod tests {
     use super::abi::GivenExt;
     use super::hosted::{AGENTS, Hosted, PM_ERR_THREAD, with};
     use super::*;
+    use crate::error::Result;
     use crate::guard::CAUGHT;
-    use crate::{Metrics, Result};
+    use crate::metrics::Metrics;
 
     struct Small;
 

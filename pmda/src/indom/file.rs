@@ -90,7 +90,7 @@ impl<T> Indom<T> {
     ///
     /// # Errors
     /// Those of the system; the file is as it was, and the next save tries again.
-    pub fn save(&mut self) -> crate::Result<()> {
+    pub fn save(&mut self) -> crate::error::Result<()> {
         match &self.file {
             Some(File::At(..)) if self.cache.is_due(Write::Save) => Ok(self.write()?),
             _ => Ok(()),

@@ -25,10 +25,11 @@ use pmda_core::path::FilePath;
 
 pub use update::Update;
 
+use crate::env::Env;
+use crate::error::{Error, Result};
 use crate::logger::{describe, excerpt};
 use crate::profile::Selection;
 use crate::reports::Reports;
-use crate::{Env, Error, Result};
 
 /// A domain without a file remembers the numbers of as many inactive instances as it has active
 /// ones, and this many more, for when they come back.

@@ -4,7 +4,7 @@ use pmda_core::cache::{Added, EntryState};
 use pmda_core::constants::{PMDA_CACHE_ADD, PMDA_CACHE_CULL, PMDA_CACHE_HIDE};
 
 use super::{Indom, REMEMBERED, Row, Slot};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// An update of an instance domain, by [`Indom::update`] or [`Indom::change`]; it ends when it is
 /// dropped. So each way out of a refresh ends it, also `?` and a panic, and no vanished instance is

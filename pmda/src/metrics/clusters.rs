@@ -4,7 +4,10 @@ use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
 use super::metric::ITEMS;
-use crate::{Error, Labels, Request, Result, guard};
+use crate::error::{Error, Result};
+use crate::guard;
+use crate::labels::Labels;
+use crate::request::Request;
 
 /// Reads what the metrics of a cluster show.
 pub(super) type Refresh<S> = Box<dyn Fn(&mut S, &Request<'_>) -> Result<()>>;

@@ -9,8 +9,13 @@ use super::Metrics;
 use super::define::{Def, Target};
 use super::domain::{IndomRef, Rows};
 use super::metric::{End, Fetch, Metric, MetricRef};
+use crate::client::{Client, ClientId};
+use crate::error::{Error, Result};
+use crate::guard;
+use crate::indom::Indom;
+use crate::labels::Labels;
+use crate::unit::Unit;
 use crate::value::{Atom, Encoder, Semantics, Type, Value};
-use crate::{Client, ClientId, Error, Indom, Labels, Result, Unit, guard};
 
 impl<S: 'static> Metrics<S> {
     /// Declares a metric with one value. Its full name is the root, a dot and `name`.

@@ -5,8 +5,9 @@ use std::rc::Rc;
 use pmda_core::ident::MetricId;
 
 use super::{Metric, Metrics};
+use crate::labels::Labels;
+use crate::unit::Unit;
 use crate::value::{Semantics, Type};
-use crate::{Labels, Unit};
 
 /// A metric as it was declared.
 #[non_exhaustive]

@@ -6,9 +6,12 @@ use std::rc::Rc;
 use super::domain::Rows;
 use super::metric::{End, ITEMS, Metric, MetricRef, Problem, Store};
 use super::{LABEL_CHANGE, Metrics, NAME_RULE, is_name};
+use crate::client::Client;
+use crate::error::{Error, Result};
 use crate::labels::Given;
+use crate::labels::{LabelValue, Labels};
+use crate::unit::Unit;
 use crate::value::{FromStore, Semantics};
-use crate::{Client, Error, LabelValue, Labels, Result, Unit};
 
 /// Returns whether an instance exists.
 type HasInstance<S> = Rc<dyn Fn(&mut S, i32) -> bool>;

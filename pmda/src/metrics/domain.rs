@@ -15,9 +15,12 @@ use pmda_core::ident::InDom;
 use pmda_core::labels::JsonLabels;
 
 use super::{LABEL_CHANGE, Metrics};
+use crate::error::{Error, Result};
+use crate::guard;
+use crate::indom::Indom;
+use crate::labels::{LabelValue, Labels};
 use crate::logger::excerpt;
 use crate::profile::Selection;
-use crate::{Error, Indom, LabelValue, Labels, Result, guard};
 
 /// One more than the greatest serial of an instance domain.
 const SERIALS: u32 = 1 << 22;

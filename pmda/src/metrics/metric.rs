@@ -2,9 +2,12 @@
 
 use std::rc::Rc;
 
+use crate::client::{Client, ClientId};
+use crate::error::{Error, Result};
+use crate::labels::Labels;
 use crate::profile::Profile;
+use crate::unit::Unit;
 use crate::value::{Encoder, Semantics, Stored, Type};
-use crate::{Client, ClientId, Error, Labels, Result, Unit};
 
 /// The most metrics of a cluster.
 pub(super) const ITEMS: u32 = 1 << 10;

@@ -29,11 +29,14 @@ pub(crate) use metric::{Metric, is_name};
 pub use metric::{MetricRef, Problem};
 pub(crate) use table::Child;
 
+use crate::env::Env;
 use crate::env::{Schedule, Schedules};
+use crate::error::{Error, Result};
 use crate::labels::Given;
+use crate::labels::{LabelValue, Labels};
 use crate::logger::describe;
 use crate::reports::Reports;
-use crate::{Env, Error, LabelValue, Labels, Request, Result};
+use crate::request::Request;
 use clusters::Clusters;
 use numbers::Numbers;
 use table::Table;

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use pmda_core::ident::InDom;
 
 use super::metric::ITEMS;
+use crate::error::{Error, Result};
 use crate::indom::Indom;
-use crate::{Error, Result};
 
 /// The numbers by serial of their file.
 #[derive(Default)]

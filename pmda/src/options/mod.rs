@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use lexopt::{Arg, Parser};
 
-use crate::Opt;
+use crate::env::Opt;
 use crate::problems::DOMAIN_MAX;
 
 mod debug;

@@ -1,7 +1,7 @@
 //! The usage message, as `pmUsageMessage` of PCP prints it.
 
 use super::{CONNECTIONS, OTHERS, STANDARD, standard};
-use crate::Opt;
+use crate::env::Opt;
 
 /// The column of the descriptions.
 const COLUMN: usize = 24;

@@ -17,9 +17,10 @@ use pmda_core::dir_entry::DirEntry;
 use pmda_core::log::Counted;
 
 use super::{Reactor, Timer};
+use crate::error::{Error, Result};
+use crate::guard;
 use crate::logger::reason;
 use crate::reports::Losses;
-use crate::{Error, Result, guard};
 
 /// The time between two looks at a file.
 const INTERVAL: Duration = Duration::from_secs(1);

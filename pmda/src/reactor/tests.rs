@@ -260,7 +260,7 @@ fn stops_and_errors() {
         });
         (read.map_err(|error| error.code()), sum)
     };
-    assert_eq!(parse(&mut tail), (Err(crate::Code::CONV), 3));
+    assert_eq!(parse(&mut tail), (Err(crate::code::Code::CONV), 3));
     assert_eq!(parse(&mut tail), (Ok(false), 7));
     assert_eq!(tail.read_lines(|_| ControlFlow::Break(())), Ok(false));
 }

@@ -9,9 +9,13 @@ use pmda_core::wire::encode::LabelSetData;
 
 use super::agent_state::AgentState;
 use super::handler::Handler;
+use crate::agent::Agent;
+use crate::client::ClientId;
+use crate::error::{Error, Result};
+use crate::guard;
 use crate::metrics::help_parts;
 use crate::profile::Selection;
-use crate::{Agent, ClientId, Error, Result, Why, guard};
+use crate::request::Why;
 
 /// Bits that are no levels of labels.
 const MODIFIERS: i32 = PM_LABEL_COMPOUND | PM_LABEL_OPTIONAL;

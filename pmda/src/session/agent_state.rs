@@ -7,12 +7,17 @@ use std::time::Duration;
 
 use pmda_core::ident::{InDom, MetricId};
 
+use crate::agent::Agent;
+use crate::client::{Client, ClientId};
+use crate::env::Env;
+use crate::error::{Error, Result};
 use crate::metrics::{Cluster, Metrics};
 use crate::profile::{Profile, Selection};
 use crate::request::{Clock, Wanted, WantedInstances};
+use crate::request::{Request, Why};
 use crate::result_sink::ResultSink;
 use crate::value::Encoder;
-use crate::{Agent, Client, ClientId, Env, Error, Request, Result, Why, guard, problems};
+use crate::{guard, problems};
 
 /// A running agent, and what it declares.
 pub(super) struct AgentState<A: Agent> {

@@ -8,9 +8,13 @@ use pmda_core::wire::encode::Reply;
 use pmda_core::wire::{Kind, number};
 
 use super::handler::Handler;
+use crate::agent::Agent;
+use crate::client::ClientId;
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::guard;
 use crate::logger::capture::Reader;
 use crate::reactor::Reactor;
-use crate::{Agent, ClientId, Env, Error, Result, guard};
 
 /// A message to the agent's thread.
 enum Message {

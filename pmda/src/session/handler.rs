@@ -9,11 +9,15 @@ use pmda_core::wire::encode::{ResultBuilder, is_whole};
 use pmda_core::wire::{Kind, decode, number};
 
 use super::agent_state::AgentState;
+use crate::agent::Agent;
+use crate::client::ClientId;
 use crate::client::Clients;
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::guard;
 use crate::profile::Profile;
 use crate::reactor::{CENTURY, Reactor, Ready};
 use crate::result_sink::ResultSink;
-use crate::{Agent, ClientId, Env, Error, Result, guard};
 
 /// An agent, with the profiles and clients that pmcd has named.
 pub(super) struct Handler<A: Agent> {

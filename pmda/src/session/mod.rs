@@ -14,9 +14,13 @@ use std::time::Duration;
 
 use pmda_core::ident::MetricId;
 
+use crate::agent::Agent;
+use crate::client::ClientId;
+use crate::env::Env;
+use crate::error::Result;
 use crate::memory::HostResult;
+use crate::reactor;
 use crate::result_sink::ResultSink;
-use crate::{Agent, ClientId, Env, Result, reactor};
 use deadline::AgentThread;
 use handler::Handler;
 pub(crate) use store::stored;

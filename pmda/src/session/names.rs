@@ -3,7 +3,9 @@
 use pmda_core::wire::decode;
 
 use super::handler::Handler;
-use crate::{Agent, ClientId, Error, Result};
+use crate::agent::Agent;
+use crate::client::ClientId;
+use crate::error::{Error, Result};
 
 impl<A: Agent> Handler<A> {
     /// PMNS_NAMES: the number of the metric with a name.

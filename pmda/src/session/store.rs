@@ -5,8 +5,11 @@ use pmda_core::wire::result::{self, MetricValues, SentValue};
 
 use super::agent_state::AgentState;
 use super::handler::Handler;
+use crate::agent::Agent;
+use crate::client::{Client, ClientId};
+use crate::error::{Error, Result};
+use crate::guard;
 use crate::value::{Stored, Type};
-use crate::{Agent, Client, ClientId, Error, Result, guard};
 
 impl<A: Agent> Handler<A> {
     /// Stores values.

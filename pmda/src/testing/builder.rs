@@ -5,9 +5,12 @@ use std::path::PathBuf;
 
 use super::Harness;
 use super::folder::Folder;
+use crate::agent::Agent;
+use crate::client::ClientId;
 use crate::client::attribute;
+use crate::env::Env;
+use crate::error::{Error, Result};
 use crate::session::Session;
-use crate::{Agent, ClientId, Env, Error, Result};
 
 /// A harness that is not started yet: its functions say how the agent is to start, and who asks it
 /// at first.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::Result;
+use crate::error::Result;
 use crate::fs::at;
 
 /// A folder; it is removed with this if it was made for it.

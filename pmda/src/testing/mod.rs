@@ -51,10 +51,15 @@ pub use pmda_core::ident::{InDom, MetricId};
 pub use reply::{Desc, EventRecord, Fetched};
 pub use request::StoreValue;
 
+use crate::agent::Agent;
+use crate::client::ClientId;
 use crate::client::attribute;
+use crate::env::Env;
+use crate::error::{Error, Result};
+use crate::logger;
 use crate::logger::capture::Lines;
+use crate::metrics::Metrics;
 use crate::session::Session;
-use crate::{Agent, ClientId, Env, Error, Metrics, Result, logger};
 use folder::Folder;
 
 /// pmcd, as an agent sees it, with clients that fetch and store.

@@ -14,7 +14,7 @@ use nix::unistd::{Pid, User, geteuid};
 
 use super::folder::Folder;
 use crate::env::pcp_setting;
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 /// The time limit for pmcd's start, for each tool, and for pmcd's end.
 const PATIENCE: Duration = Duration::from_secs(60);

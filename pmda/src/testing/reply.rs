@@ -10,9 +10,11 @@ use pmda_core::wire::client::{self, EventRecords};
 use pmda_core::wire::result::{self, SentValue};
 use pmda_core::wire::word;
 
+use crate::error::{Error, Result};
+use crate::events::EventFlags;
 use crate::session::stored;
+use crate::unit::Unit;
 use crate::value::{FromStore, Semantics, Stored, Type};
-use crate::{Error, EventFlags, Result, Unit};
 
 /// A metric's description.
 #[non_exhaustive]

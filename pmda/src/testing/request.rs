@@ -3,8 +3,9 @@
 use pmda_core::wire::encode::ResultBuilder;
 
 use super::Desc;
+use crate::client::ClientId;
+use crate::error::{Error, Result};
 use crate::value::Type;
-use crate::{ClientId, Error, Result};
 
 /// A value that is to be stored. It is sent in the metric's type if that holds it, else in a type that
 /// does, which agents refuse.

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use super::extra::Extra;
 use super::{COUNTS, LEAST, MOST, Part, SPACE, TIME, Unit};
-use crate::{Error, Result};
+use crate::error::{Error, Result};
 
 impl Unit {
     /// The unit of a text, and the number by which values are to be multiplied to have it, as PCP's
@@ -266,7 +266,7 @@ fn space(word: &str) -> Option<i8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{BYTE, COUNT, HOUR, KBYTE, MBYTE, MICROVOLT, MSEC, NSEC, SEC, WATT};
+    use crate::unit::{BYTE, COUNT, HOUR, KBYTE, MBYTE, MICROVOLT, MSEC, NSEC, SEC, WATT};
 
     /// The examples of the manual page, with the numbers as PCP gives them.
     #[test]

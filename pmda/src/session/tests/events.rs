@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::prelude::*;
 use crate::testing::{EventRecord, Harness};
-use crate::{Type, Value};
+use crate::value::{Type, Value};
 
 struct Doors {
     opened: Queue<u32>,

@@ -7,7 +7,7 @@ use pmda_core::ident::MetricId;
 
 use crate::prelude::*;
 use crate::testing::Harness;
-use crate::{Encoder, Type};
+use crate::value::{Encoder, Type};
 
 /// An agent that panics where it is told to.
 #[derive(Default)]
