@@ -305,3 +305,61 @@ fn errors_are_told() {
     }
     assert!(report.is_empty(), "fallible, and no # Errors: {report:#?}");
 }
+
+/// Lanes that no night runs: what only lists or prepares, and what takes hours.
+const BY_HAND: [&str; 10] = [
+    "help",
+    "setup",
+    "syscalls",
+    "fuzz",
+    "fuzz-corpus",
+    "mutants",
+    "agents",
+    "dist",
+    "library",
+    "pcp-tree",
+];
+
+/// A lane is run by the workflow of the night, or stands in [`BY_HAND`].
+#[test]
+fn each_lane_runs_at_night() {
+    let text = |path: &str| fs::read_to_string(root().join(path)).expect("part of the sources");
+    let workflow = text(".github/workflows/nightly.yml");
+    let target = Regex::new(r"(?m)^([a-z0-9-]+):[^#\n]*## ").expect("valid");
+    for folder in ["tests", "packaging"] {
+        for found in target.captures_iter(&text(&format!("{folder}/Makefile"))) {
+            let name = &found[1];
+            let run = Regex::new(&format!(r"make -C {folder}(?: [\w=.-]+)*? {name}(?:[\s,]|$)")).expect("valid");
+            assert!(
+                BY_HAND.contains(&name) || run.is_match(&workflow),
+                "nightly.yml does not run make -C {folder} {name}"
+            );
+        }
+    }
+}
+
+/// Each attribute of `#[metric(…)]` stands in the message about unknown ones, in the table of its documentation,
+/// and among the cases of its test.
+#[test]
+fn an_attribute_of_metric_stands_everywhere() {
+    let text = |path: &str| fs::read_to_string(root().join(path)).expect("part of the sources");
+    let (parser, guide) = (text("pmda/derive/src/metric.rs"), text("pmda/derive/src/lib.rs"));
+    let cases = text("tests/agents_in_rust/derived.rs");
+    let arm = Regex::new(r#"(?m)^ +\(((?:"[a-z]+"(?: \| )?)+), "#).expect("valid");
+    let names: BTreeSet<String> = arm
+        .captures_iter(&parser)
+        .flat_map(|arm| arm[1].split(" | ").map(str::to_owned).collect::<Vec<_>>())
+        .map(|name| name.trim_matches('"').to_owned())
+        .collect();
+    assert!(names.len() >= 6, "{names:?}");
+    let message: String = parser.lines().filter(|line| line.contains("\"expected `")).collect();
+    for name in names {
+        assert!(
+            message.contains(&format!("`{name}")),
+            "metric.rs: the message lacks {name}"
+        );
+        let is_row = |line: &str| line.starts_with("/// | ") && line.contains(&format!("`{name}"));
+        assert!(guide.lines().any(is_row), "lib.rs: the table lacks {name}");
+        assert!(cases.contains(&name), "derived.rs has no case with {name}");
+    }
+}

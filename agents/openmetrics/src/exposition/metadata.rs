@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::hash::{Hash, Hasher};
 
-use super::sample::name_of_quoted;
+use super::quoted::name_of_quoted;
 use crate::limits;
 
 /// The description of the samples that follow: the texts of the comments, which are looked at when

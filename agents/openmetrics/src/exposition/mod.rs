@@ -20,6 +20,7 @@
 
 mod fault;
 mod metadata;
+mod quoted;
 mod sample;
 pub mod value;
 

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use memchr::memchr2;
 
+use super::quoted::Text;
 use super::{Metadata, Reason};
 use crate::limits;
 
@@ -36,58 +37,6 @@ pub struct Label<'t> {
     value: Text<'t>,
 }
 
-/// A text of a line.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Text<'t> {
-    /// The text with its escapes.
-    raw: &'t str,
-    is_quoted: bool,
-    has_escapes: bool,
-}
-
-/// The name of a metric whose text stands in quotes.
-pub(super) fn name_of_quoted(raw: &str) -> Cow<'_, str> {
-    let has_escapes = raw.contains('\\');
-    let is_quoted = true;
-    Text {
-        raw,
-        is_quoted,
-        has_escapes,
-    }
-    .metric_name()
-}
-
-impl<'t> Text<'t> {
-    /// The text as the name of a metric.
-    fn metric_name(&self) -> Cow<'t, str> {
-        self.name(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '_' | ':'))
-    }
-
-    /// The text as a name. One in quotes may have any characters: those that are not `allowed` are
-    /// `_`, as in what exporters of Prometheus 3 send to those that know no quotes.
-    fn name(&self, allowed: impl Fn(char) -> bool) -> Cow<'t, str> {
-        let is_name =
-            |text: &str| text.chars().all(&allowed) && !text.starts_with(|first: char| first.is_ascii_digit());
-        if !self.is_quoted || is_name(self.raw) {
-            return Cow::Borrowed(self.raw);
-        }
-        let text = self.unescaped(|letter| matches!(letter, '\\' | '"'));
-        let escaped = text.chars().enumerate().map(|(at, letter)| {
-            let is_allowed = allowed(letter) && (at > 0 || !letter.is_ascii_digit());
-            if is_allowed { letter } else { '_' }
-        });
-        Cow::Owned(escaped.collect())
-    }
-
-    fn unescaped(&self, is_escaped: impl Fn(char) -> bool) -> Cow<'t, str> {
-        if self.has_escapes {
-            Cow::Owned(unescaped(self.raw, is_escaped))
-        } else {
-            Cow::Borrowed(self.raw)
-        }
-    }
-}
-
 impl<'t> Label<'t> {
     /// The name, any characters but `=` and blanks; of one in quotes what PCP does not allow is
     /// `_`.
@@ -107,27 +56,6 @@ impl<'t> Label<'t> {
     pub fn value_with_backslashes(&self) -> Cow<'t, str> {
         self.value.unescaped(|letter| letter == '"')
     }
-}
-
-/// A backslash before anything but `n` and what is escaped stays.
-fn unescaped(raw: &str, is_escaped: impl Fn(char) -> bool) -> String {
-    let mut value = String::with_capacity(raw.len());
-    let mut letters = raw.chars();
-    while let Some(letter) = letters.next() {
-        if letter != '\\' {
-            value.push(letter);
-            continue;
-        }
-        match letters.next() {
-            Some('n') => value.push('\n'),
-            Some(quoted) if is_escaped(quoted) => value.push(quoted),
-            other => {
-                value.push('\\');
-                value.extend(other);
-            }
-        }
-    }
-    value
 }
 
 /// The parts of a line.
