@@ -5,6 +5,7 @@ use std::os::fd::AsFd;
 use std::os::unix::fs::{FileExt, MetadataExt};
 
 use pmda_core::dir_entry::DirEntry;
+use pmda_core::save::write_over;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
@@ -80,20 +81,4 @@ pub(super) fn overwrite<D: AsFd>(entry: &DirEntry<D>, content: &[u8]) -> std::io
     }
     write_over(&file, content)?;
     Stamp::of(&file)
-}
-
-/// Replaces the content of a file in place: first what lies beyond the old end, which alone needs room on the
-/// disk; then the rest. So the old content stays on a full disk.
-fn write_over(file: &File, content: &[u8]) -> std::io::Result<()> {
-    let old = file.metadata()?.len();
-    let (start, end) = content.split_at(content.len().min(usize::try_from(old).unwrap_or(usize::MAX)));
-    if let Err(error) = file.write_all_at(end, old) {
-        let _ = file.set_len(old);
-        return Err(error);
-    }
-    file.write_all_at(start, 0)?;
-    if old > content.len() as u64 {
-        file.set_len(content.len() as u64)?;
-    }
-    Ok(())
 }
