@@ -253,6 +253,8 @@ impl Drop for Running {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use tokio::net::unix::pipe;
 
     use super::*;
@@ -280,5 +282,25 @@ mod tests {
         sender.try_write(b"# 1\n").expect("it is empty");
         drop(sender);
         assert_eq!(taken(4), (4, true));
+    }
+
+    /// A program that has closed its stdout may write on to stderr: it is read until both have ended.
+    #[tokio::test]
+    async fn both_streams_are_read_to_their_ends() {
+        let ((closed, stdout), (late, stderr)) = (pipe::pipe().expect("two"), pipe::pipe().expect("two"));
+        let mut output = Output {
+            document: Document::new(&Memory::new()),
+            stdout: Some(stdout),
+            complaint: Vec::new(),
+            stderr: Some(stderr),
+        };
+        drop(closed);
+        let program = async {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            late.try_write(b"late").expect("a pipe has room");
+            drop(late);
+        };
+        let (read, ()) = tokio::join!(output.read(), program);
+        assert_eq!((read, output.complaint), (Ok(()), b"late".to_vec()));
     }
 }
