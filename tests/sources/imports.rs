@@ -97,10 +97,13 @@ pub fn module(file: &str) -> &str {
     top.strip_suffix(".rs").unwrap_or(top)
 }
 
-/// The text without its comments.
+/// The text without its comments. `pub(in crate::fetch)` says who may use an item, and uses nothing:
+/// it is read as `pub(crate)`.
 fn code(text: &str) -> String {
+    let visible_in = Regex::new(r"pub\(in [[:word:]:]+\)").expect("valid");
     let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
-    lines.collect::<Vec<_>>().join("\n")
+    let code = lines.collect::<Vec<_>>().join("\n");
+    visible_in.replace_all(&code, "pub(crate)").into_owned()
 }
 
 fn module_of(path: &str) -> Module {
