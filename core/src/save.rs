@@ -6,7 +6,7 @@
 //! process that is killed leaves one of both as well. A file that cannot be replaced in this way is
 //! written in place, its new end first ([`write_over`]).
 //!
-//! [`write`] is for any file of a product: the caches use it, and an agent that keeps a file of its
+//! [`write()`] is for any file of a product: the caches use it, and an agent that keeps a file of its
 //! own calls
 //!
 //! ```
@@ -57,15 +57,15 @@ pub fn write(path: &FilePath, content: &[u8]) -> io::Result<()> {
     replace(path, content, None)
 }
 
-/// Replaces a file as [`write`] does. The old file gets another name, which is stored in `kept`.
+/// Replaces a file as [`write()`] does. The old file gets another name, which is stored in `kept`.
 ///
 /// # Errors
-/// As [`write`]; `EEXIST` where the file would have to be written in place.
+/// As [`write()`]; `EEXIST` where the file would have to be written in place.
 pub fn write_and_keep(path: &FilePath, content: &[u8], kept: &OnceCell<FilePath>) -> io::Result<()> {
     replace(path, content, Some(kept))
 }
 
-/// The body of [`write`] and [`write_and_keep`].
+/// The body of [`write()`] and [`write_and_keep`].
 fn replace(path: &FilePath, content: &[u8], kept: Option<&OnceCell<FilePath>>) -> io::Result<()> {
     let (target, old) = DirEntry::target_status(path)?;
     let is_replaceable = match &old {
