@@ -30,6 +30,7 @@ impl Unit {
             return Err(Error::CONV);
         }
         factor = number / factor;
+        let mut scales = Vec::new();
         let mut unit = Unit::NONE;
         unit.extra = match (dividend.extra, divisor.extra) {
             (extra, Extra::NONE) => extra,
@@ -47,8 +48,8 @@ impl Unit {
                 (0, _) => below.scale,
                 _ => {
                     // Two scales: values are converted to the one without a prefix.
-                    factor *= size(dimension, below.scale).powi(i32::from(below.power));
-                    factor /= size(dimension, above.scale).powi(i32::from(above.power));
+                    scales.push((size(dimension, below.scale), below.power));
+                    scales.push((size(dimension, above.scale), -above.power));
                     if dimension == TIME { 3 } else { 0 }
                 }
             };
@@ -56,7 +57,29 @@ impl Unit {
                 unit.parts[dimension] = Part { power, scale };
             }
         }
-        Ok((unit, factor))
+        Ok((unit, converted(factor, &scales)))
+    }
+}
+
+/// A number times each size to its power. A part of this product, such as the size of `zb^15`, may be
+/// out of range where the whole is not: so the sizes are taken one by one, and in an order that keeps
+/// the product near 1.
+fn converted(mut number: f64, scales: &[(f64, i8)]) -> f64 {
+    let steps = scales
+        .iter()
+        .flat_map(|&(size, power)| std::iter::repeat_n((size, power > 0), usize::from(power.unsigned_abs())));
+    let (mut larger, mut smaller): (Vec<_>, Vec<_>) = steps.partition(|&(size, is_factor)| (size > 1.0) == is_factor);
+    loop {
+        let (first, second) = if number.abs() < 1.0 {
+            (&mut larger, &mut smaller)
+        } else {
+            (&mut smaller, &mut larger)
+        };
+        match first.pop().or_else(|| second.pop()) {
+            Some((size, true)) => number *= size,
+            Some((size, false)) => number /= size,
+            None => return number,
+        }
     }
 }
 
