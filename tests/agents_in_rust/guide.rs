@@ -156,20 +156,22 @@ fn of_python() -> Vec<String> {
     found
 }
 
-/// The guide says of each function of C, Perl and Python what stands for it in Rust. It also names
-/// those of later releases of PCP.
+/// Names of `pmda.h` in the guide's tables that are types.
+const TYPES: [&str; 2] = ["pmdaInstid", "pmdaMetric"];
+
+/// The guide says of each function of C, Perl and Python what stands for it in Rust, and names no
+/// other function of C.
 #[test]
 fn no_function_is_missing() {
     let section = section("Each function of C, Perl and Python");
-    let rows = section.lines().filter(|line| line.starts_with("| `"));
+    let rows = section.lines().filter(|line| line.starts_with("| "));
     let cells = rows.filter_map(|row| row.split('|').nth(1));
     let named: BTreeSet<&str> = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
     let theirs = [of_c(), of_perl(), of_python()].concat();
     let missing: Vec<_> = theirs.iter().filter(|name| !named.contains(name.as_str())).collect();
     let is_of_c = |name: &&&str| {
-        name.trim_start_matches("__pmda")
-            .trim_start_matches("pmda")
-            .starts_with(char::is_uppercase)
+        let rest = name.strip_prefix("__pmda").or(name.strip_prefix("pmda"));
+        rest.is_some_and(|rest| rest.starts_with(char::is_uppercase)) && !TYPES.contains(name)
     };
     let unknown: Vec<_> = named
         .iter()
