@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-pub use document::{Failure, Memory};
+pub use document::{Document, Failure, Memory};
 pub(crate) use network::http::is_header;
 use network::peer::Peer;
 pub use network::proof::Proof;

@@ -1,5 +1,6 @@
 //! The memory that the names of a source take.
 
+use super::losses::Loss;
 use crate::headroom;
 
 /// Memory is asked for in pieces of so many bytes.
@@ -37,9 +38,28 @@ impl Budget {
 
     /// Returns whether more may be read from files: names that had a number before the agent has
     /// started may take as much again.
-    #[must_use]
-    pub fn may_load(&self) -> bool {
+    fn may_load(&self) -> bool {
         self.used / 2 <= self.limit
+    }
+
+    /// Returns if a name of this size has a place. One with a number, which clients may have seen before a
+    /// restart, has it however many others the files have.
+    ///
+    /// # Errors
+    /// The limit that it is beyond: of the source, or of the system.
+    pub fn admit(&mut self, size: usize, has_number: bool) -> Result<(), Loss> {
+        let has_room = if has_number {
+            self.may_load()
+        } else {
+            self.has_room(size)
+        };
+        if !has_room {
+            return Err(Loss::Memory);
+        }
+        if !self.has_memory(size) {
+            return Err(Loss::System);
+        }
+        Ok(())
     }
 
     /// Begins a document: the system is asked anew.

@@ -17,7 +17,7 @@ use super::budget::Budget;
 use super::labels::{Fitting, labels_of};
 use super::losses::Loss;
 use super::value::Value;
-use crate::cache::{Full, Table, Unsaved};
+use crate::cache::{Table, Unsaved};
 use crate::exposition::{Excerpt, Sample};
 use crate::filter::Config;
 use crate::generation::Generation;
@@ -225,24 +225,9 @@ impl Instances {
             true => 0,
         };
         let size = instance + series_size(sample.label_text);
-        // An instance that a client has seen before a restart is shown, however many others the
-        // file has.
-        let has_room = if has_number {
-            budget.may_load()
-        } else {
-            budget.has_room(size)
-        };
-        if !has_room {
-            return Err(Loss::Memory);
-        }
-        if !budget.has_memory(size) {
-            return Err(Loss::System);
-        }
-        let number = self.table.number(&name).map_err(|full| match full {
-            Full::Numbers => Loss::Instances,
-            Full::File => Loss::File,
-            Full::Memory => Loss::System,
-        })?;
+        budget.admit(size, has_number)?;
+        let number = self.table.number(&name);
+        let number = number.map_err(|full| Loss::of(full, Loss::Instances))?;
         budget.charge(size);
         if is_of_labels {
             self.table.set_prefix();
@@ -250,18 +235,23 @@ impl Instances {
         if number as usize >= self.shown + self.new.len() {
             self.new.push(Row::absent(number, common));
         }
-        let text: Rc<str> = sample.label_text.into();
-        let index = self.series.len();
-        let hasher = &common.hasher;
-        let hash_of = |index: &u32| hasher.hash_one(self.series.get(*index as usize).map_or("", |series| &series.text));
-        let stored = u32::try_from(index).map_err(|_| Loss::Instances)?;
-        self.by_text.insert_unique(hasher.hash_one(&*text), stored, hash_of);
-        self.series.push(Series {
-            text,
+        let series = Series {
+            text: sample.label_text.into(),
             number,
             is_of_labels,
             idle: 0,
-        });
+        };
+        self.add_series(series, &common.hasher)
+    }
+
+    /// Adds a series behind the others. Returns its index.
+    fn add_series(&mut self, series: Series, hasher: &RandomState) -> std::result::Result<usize, Loss> {
+        let index = self.series.len();
+        let hash_of = |index: &u32| hasher.hash_one(self.series.get(*index as usize).map_or("", |series| &series.text));
+        let stored = u32::try_from(index).map_err(|_| Loss::Instances)?;
+        self.by_text
+            .insert_unique(hasher.hash_one(&*series.text), stored, hash_of);
+        self.series.push(series);
         self.next = index + 1;
         Ok(index)
     }

@@ -3,6 +3,7 @@
 
 use pmda_core::log::Counted;
 
+use crate::cache::Full;
 use crate::limits;
 
 /// A reason why something of a document is not shown, or not as the document has it now.
@@ -24,7 +25,7 @@ pub enum Loss {
     Repeated,
     /// The same, where a filter has taken a label away.
     Merged,
-    /// The metric's type, semantics or unit would be another one if it were new.
+    /// The metric's type, semantics, unit or instances would be others if it were new.
     Definition,
     /// The source has as many metrics as there may be.
     Names,
@@ -47,6 +48,15 @@ pub enum Loss {
 }
 
 impl Loss {
+    /// The loss of a name without a number; `beyond` is that of one for which no number is left.
+    pub fn of(full: Full, beyond: Loss) -> Loss {
+        match full {
+            Full::Numbers => beyond,
+            Full::File => Loss::File,
+            Full::Memory => Loss::System,
+        }
+    }
+
     /// The words for so many lines, samples, names or metrics.
     pub fn words(self, count: usize) -> String {
         let samples = Counted(count, "sample", "samples");
@@ -74,15 +84,19 @@ impl Loss {
                 )
             }
             Loss::Definition => {
-                format!("{metrics} would have another type, semantics or unit if new: restart pmcd to take it over")
+                format!(
+                    "{metrics} would have another type, semantics, unit or instances if new: restart pmcd to take it over"
+                )
             }
             Loss::Names => format!(
                 "{names} not shown (a source has at most {}: divide it by filters)",
                 limits::METRICS
             ),
             Loss::Serial => format!("{metrics} {are} not shown, as there are too many sources"),
-            Loss::NameTaken => format!("{metrics} {are} not shown, as others have their names"),
-            Loss::OfSource => format!("{metrics} {are} not shown, as their names are another source's"),
+            Loss::NameTaken if count == 1 => format!("{metrics} is not shown, as another one has its name"),
+            Loss::NameTaken => format!("{metrics} are not shown, as others have their names"),
+            Loss::OfSource if count == 1 => format!("{metrics} is not shown, as its name is another source's"),
+            Loss::OfSource => format!("{metrics} are not shown, as their names are another source's"),
             Loss::Instances | Loss::Memory => format!(
                 "{count} series are not shown (there are more than a source may have; a line FORGET: makes room)"
             ),

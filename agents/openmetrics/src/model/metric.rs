@@ -18,9 +18,10 @@ use crate::generation::Generation;
 use crate::limits;
 use crate::names::{self, Definition, LabelPairs};
 
-/// The hash of the comments that define the metric of a sample.
+/// The hash of what defines the metric of a sample: the comments, and whether it has labels.
 fn hash(common: &Common, sample: &Sample<'_, '_>) -> u64 {
     let mut hasher = common.hasher.build_hasher();
+    hasher.write_u8(u8::from(sample.label_text.is_empty()));
     sample.metadata.hash_definition(&mut hasher);
     hasher.finish()
 }
@@ -55,8 +56,8 @@ pub struct Metric {
     pub is_shown: bool,
     /// The reason why clients cannot know it.
     pub refusal: Option<Refusal>,
-    /// The hash of comments that say what it is. `None` if lines of the source's file may say otherwise.
-    comments: Option<u64>,
+    /// The hash of what says what it is. `None` if lines of the source's file may say otherwise.
+    definition: Option<u64>,
     /// The number of the last document with a sample of it.
     document: u64,
     has_pcp_line: bool,
@@ -101,7 +102,7 @@ impl Metric {
         let help = definition.help.map(|help| format!("{}\n{}", help.short, help.long));
         Ok(Metric {
             item,
-            comments: Some(hash(&common, sample)),
+            definition: Some(hash(&common, sample)),
             refusal: None,
             name: definition.name,
             kind: definition.kind,
@@ -136,10 +137,11 @@ impl Metric {
     /// labels name the instances of the next document. Returns the number of bytes that are free then.
     pub(super) fn take_config(&mut self, config: &Rc<Config>) -> usize {
         let before = self.common.config.replace(Rc::clone(config));
-        if !config.has_same_definitions(&before) {
-            self.comments = None;
+        let has_same_labels = config.has_same_labels(&before);
+        if !has_same_labels || !config.has_same_definitions(&before) {
+            self.definition = None;
         }
-        if config.has_same_labels(&before) {
+        if has_same_labels {
             return 0;
         }
         self.has_old_labels = true;
@@ -191,23 +193,27 @@ impl Metric {
         if has_value { outcome } else { Err(Loss::NoValue) }
     }
 
-    /// Returns whether it would be another metric if this sample were its first one: the comments
-    /// may have changed, and the metric keeps its definition (OM-57).
+    /// Returns whether it would be another metric if this sample were its first one: comments, labels or
+    /// lines may have changed, and the metric keeps its definition (OM-57). A sample without labels of a
+    /// metric with instances is another loss.
     pub(super) fn is_defined_otherwise(&mut self, sample: &Sample<'_, '_>, config: &Config) -> bool {
         // A second group of its samples may be below other comments.
         if self.is_in_document() {
             return false;
         }
-        let comments = hash(&self.common, sample);
-        if self.comments == Some(comments) {
+        let definition = hash(&self.common, sample);
+        if self.definition == Some(definition) {
             return false;
         }
         let new = Definition::of(sample, config);
         let is_same = (new.kind, new.semantics, new.unit) == (self.kind, self.semantics, self.unit)
             && new.name == self.name
-            && !(new.is_singular && self.has_instances());
+            && match self.has_instances() {
+                true => !new.is_singular,
+                false => new.is_singular || names::SampleLabels::of(sample, config).is_empty(),
+            };
         if is_same {
-            self.comments = Some(comments);
+            self.definition = Some(definition);
         }
         !is_same
     }

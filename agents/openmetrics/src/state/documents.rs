@@ -6,7 +6,7 @@ use openssl::asn1::Asn1Time;
 
 use super::OpenMetrics;
 use crate::exposition::Excerpt;
-use crate::fetch::{Failure, Outcome, is_about_a_file};
+use crate::fetch::{Document, Failure, Outcome, is_about_a_file};
 use crate::model::{LastDocument, Lateness, Shown, Source, Standing};
 use crate::{headroom, limits};
 
@@ -174,6 +174,7 @@ impl OpenMetrics {
         }
     }
 
+    /// Takes what has become of a fetch: the values of its source are those of the document now, or none.
     fn take(&mut self, outcome: Outcome) {
         let cluster = outcome.source;
         let Some(source) = self.sources.get_mut(&cluster).filter(|source| !source.is_gone()) else {
@@ -187,66 +188,86 @@ impl OpenMetrics {
             Err(_) if outcome.is_late && was_late => source.standing,
             Ok(_) | Err(_) => Standing::InTime,
         };
-        let result = outcome.result.and_then(|(status, document)| {
-            if headroom::has_for_document(document.bytes().len()) {
-                return Ok((status, document));
-            }
-            let reason = headroom::NO_MEMORY.to_owned();
-            Err(Failure { status, reason })
-        });
-        match result {
+        match outcome.result.and_then(with_memory) {
             Ok((code, document)) => {
-                let begun = Instant::now();
-                source.document = Some(LastDocument {
+                self.count(cluster, |status| status.fetched(outcome.took));
+                let last = LastDocument {
                     came: outcome.ended,
                     is_unseen: was_late,
                     cut_off: document.fault().map(str::to_owned),
-                });
-                let news = source.take(document.bytes(), &self.files);
-                let took = begun.elapsed();
-                log::debug!(
-                    "fetched {} bytes with {} metrics from URL or script {}",
-                    document.bytes().len(),
-                    news.samples,
-                    source.path.display()
-                );
-                let failure = news
-                    .no_document
-                    .map(|first| failed(source, &format!("the page is no document: {first}")));
-                let in_cluster = |index| (cluster, index);
-                self.changes.metrics.extend(news.metrics.into_iter().map(in_cluster));
-                self.changes.gone.extend(news.gone.into_iter().map(in_cluster));
-                self.changes.labels.extend(news.labels.into_iter().map(in_cluster));
-                self.count(cluster, |status| {
-                    status.fetched(outcome.took);
-                    status.parsed(took);
-                });
-                if let Some(text) = failure {
-                    self.fail(cluster, text, code);
-                } else if let Some(status) = self.status(cluster) {
-                    status.code = i32::from(code);
-                    status.document = Some(Shown {
-                        came: outcome.ended,
-                        samples: news.shown as u64,
-                        lost: 0,
-                    });
-                    self.show_status(cluster);
-                }
+                };
+                self.take_document(cluster, code, &document, last);
             }
-            Err(failure) => {
-                let text = failed(source, &failure.reason);
-                log::debug!("{text}");
-                // A fault that has to be mended on this host is logged once.
-                let is_here = failure.reason.contains(DENIED)
-                    || failure.reason.contains(headroom::NO_MEMORY)
-                    || is_about_a_file(&failure.reason);
-                // A status is the server's, with the server's words.
-                if self.fail(cluster, text.clone(), failure.status) && is_here && failure.status == 0 {
-                    self.tell(cluster, &text);
-                }
-            }
+            Err(failure) => self.take_failure(cluster, &failure),
         }
     }
+
+    /// Puts a document into the model of its source, and shows what it has brought.
+    fn take_document(&mut self, cluster: u32, code: u16, document: &Document, last: LastDocument) {
+        let Some(source) = self.sources.get_mut(&cluster) else {
+            return;
+        };
+        let (begun, came) = (Instant::now(), last.came);
+        source.document = Some(last);
+        let news = source.take(document.bytes(), &self.files);
+        let took = begun.elapsed();
+        log::debug!(
+            "fetched {} bytes with {} metrics from URL or script {}",
+            document.bytes().len(),
+            news.samples,
+            source.path.display()
+        );
+        let failure = news
+            .no_document
+            .map(|first| failed(source, &format!("the page is no document: {first}")));
+        let in_cluster = |index| (cluster, index);
+        self.changes.metrics.extend(news.metrics.into_iter().map(in_cluster));
+        self.changes.gone.extend(news.gone.into_iter().map(in_cluster));
+        self.changes.labels.extend(news.labels.into_iter().map(in_cluster));
+        self.count(cluster, |status| status.parsed(took));
+        if let Some(text) = failure {
+            self.fail(cluster, text, code);
+        } else if let Some(status) = self.status(cluster) {
+            status.code = i32::from(code);
+            status.document = Some(Shown {
+                came,
+                samples: news.shown as u64,
+                lost: 0,
+            });
+            self.show_status(cluster);
+        }
+    }
+
+    /// Shows why a source has no document.
+    fn take_failure(&mut self, cluster: u32, failure: &Failure) {
+        let Some(source) = self.sources.get(&cluster) else {
+            return;
+        };
+        let text = failed(source, &failure.reason);
+        log::debug!("{text}");
+        // A fault that has to be mended on this host is logged once.
+        let is_here = failure.reason.contains(DENIED)
+            || failure.reason.contains(headroom::NO_MEMORY)
+            || is_about_a_file(&failure.reason);
+        // A status is the server's, with the server's words.
+        if self.fail(cluster, text.clone(), failure.status) && is_here && failure.status == 0 {
+            self.tell(cluster, &text);
+        }
+    }
+}
+
+/// Returns a document that there is memory to read.
+///
+/// # Errors
+/// There is none.
+fn with_memory((status, document): (u16, Document)) -> Result<(u16, Document), Failure> {
+    if headroom::has_for_document(document.bytes().len()) {
+        return Ok((status, document));
+    }
+    Err(Failure {
+        status,
+        reason: headroom::NO_MEMORY.to_owned(),
+    })
 }
 
 /// The status of a source that has no document.

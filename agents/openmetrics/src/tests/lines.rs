@@ -231,7 +231,7 @@ fn lines_take_effect_at_once() {
             assert_eq!(desc, first, "{lines}");
             (status(pmcd, "a"), pmcd.instances(name).expect("instances"))
         };
-        let other = "success, but 1 metric would have another type, semantics or unit if new: \
+        let other = "success, but 1 metric would have another type, semantics, unit or instances if new: \
                      restart pmcd to take it over (openmetrics.a.m_total)";
         let (good, other) = ("success".to_owned(), other.to_owned());
         let all = vec![(0, "0 k:2 l:1".to_owned())];
@@ -262,7 +262,7 @@ fn lines_take_effect_at_once() {
             (values.value_of::<f64>("1 l:1"), pmcd.desc(name)),
             (Some(7.0), Ok(first))
         );
-        let two = "success, but 2 metrics would have another type, semantics or unit if new: \
+        let two = "success, but 2 metrics would have another type, semantics, unit or instances if new: \
                    restart pmcd to take it over (openmetrics.a.n)";
         assert_eq!(status(&mut pmcd, "a"), two);
         fs::remove_file(&url).expect("ours");

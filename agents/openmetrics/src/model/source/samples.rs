@@ -8,6 +8,7 @@ use crate::cache::{Files, Full, Table};
 use crate::exposition::{Excerpt, Label, Lines, Parser, Sample, text};
 use crate::filter::Config;
 use crate::limits;
+use crate::model::budget::Budget;
 use crate::model::instances::number_size;
 use crate::model::losses::Loss;
 use crate::model::metric::{Metric, Refusal};
@@ -75,6 +76,72 @@ fn refused(metric: &Metric) -> Option<Loss> {
     metric.refusal.as_ref().map(|refusal| match refusal {
         Refusal::NameTaken => Loss::NameTaken,
         Refusal::OfSource(_) => Loss::OfSource,
+    })
+}
+
+/// The instances of a metric that its file has, which are charged.
+///
+/// # Errors
+/// The system has no memory for them.
+fn instances_of(files: &Files, serial: u32, budget: &mut Budget) -> Result<Table, Loss> {
+    let table = Table::load(files, serial, limits::INSTANCES);
+    let size = table.names().map(|(_, name)| number_size(name)).sum();
+    if table.is_to_be_read_again() || !budget.has_memory(size) {
+        return Err(Loss::System);
+    }
+    budget.charge(size);
+    Ok(table)
+}
+
+/// The log's line about a loss whose first sample is `sample`; `shown` is the metric's name for clients,
+/// and `owner` the source whose name it is. `None` for losses that have their lines elsewhere.
+fn log_line(loss: Loss, sample: &Sample<'_, '_>, shown: &str, owner: &str) -> Option<String> {
+    let wrong = |reason: &str| Wrong::name(sample, reason).text;
+    let (name, line) = (Excerpt(&sample.name), Excerpt(sample.line));
+    Some(match loss {
+        Loss::NoLabels => {
+            format!("cannot parse/store {line}: it has no labels, and the metric has instances")
+        }
+        Loss::Names => {
+            let reason = wrong(&Full::Numbers.reason(limits::METRICS));
+            format!("{reason}; this one and others are not shown")
+        }
+        Loss::File => format!("{}; it and others are not shown", wrong(&Full::File.reason(0))),
+        Loss::Serial => format!(
+            "metric {name} and others are not shown: the number of the instance domain would be beyond {}",
+            SERIALS - 1
+        ),
+        Loss::Instances => format!(
+            "metric {name} has had more than {} instances; new ones are not shown",
+            limits::INSTANCES
+        ),
+        Loss::Memory => format!(
+            "its names, labels and help texts take more than {} bytes; new ones are not shown until a line FORGET: makes room",
+            limits::NAMES
+        ),
+        Loss::System => {
+            "the system has no memory or descriptors for more series; new ones are not shown as long as that is so"
+                .to_owned()
+        }
+        Loss::OfSource => format!("metric {shown} is not shown: the name is of source {owner}"),
+        Loss::Definition => format!(
+            "metric {shown} would have another type, semantics, unit or instances if it were new; it keeps those that it has until pmcd is restarted"
+        ),
+        // The line that cannot be read has told, as have lines that are lost at once, and names that are
+        // taken are told where they are declared.
+        Loss::Line | Loss::Page | Loss::Time | Loss::Comment | Loss::NameTaken => return None,
+        Loss::NoValue => format!("{line} has no value of the type of its metric"),
+        Loss::Repeated => {
+            format!("{line} is the instance of another sample before it, which is not shown")
+        }
+        Loss::Merged => {
+            format!(
+                "{line} is the instance of another sample before it, which is not shown, without the labels that are filtered"
+            )
+        }
+        Loss::SameName => {
+            format!("{line} has the name of another instance for clients, and is not shown")
+        }
     })
 }
 
@@ -159,21 +226,15 @@ impl Source {
         Ok(())
     }
 
-    /// Adds the metric of a name that no sample had before, or ignores the name: if a filter
-    /// excludes it, or if it is beyond a limit that costs this metric only.
+    /// Finds out what a name means that no sample had before: a new metric, or a name that is not shown,
+    /// since a filter excludes it or since it is beyond a limit that costs this metric only.
     ///
     /// # Errors
     /// The name is not allowed.
     fn meet(&mut self, sample: &Sample<'_, '_>, files: &Files, news: &mut News) -> Result<NameTarget, Wrong> {
         let name = &*sample.name;
         if !self.config.includes_metric(name) {
-            // Beyond the budget names are not remembered: the filters are asked each time.
-            let size = excluded_size(name);
-            if self.excluded.has_room(size) {
-                self.excluded.charge(size);
-                log_excluded(&self.root, &self.name, name);
-                self.by_name.insert(name.into(), NameTarget::Excluded(None));
-            }
+            self.exclude(name);
             return Ok(NameTarget::Excluded(None));
         }
         if !names::is_valid(name) {
@@ -182,53 +243,47 @@ impl Source {
                 false => Wrong::name(sample, &format!("invalid metric name: {}", Excerpt(name))),
             });
         }
-        let has_number = self.numbers.knows(name);
-        let has_room = if has_number {
-            self.budget.may_load()
-        } else {
-            self.budget.has_room(metric_size(name))
-        };
         // A name that is lost by a limit is not remembered, so names that appear and disappear cost
         // nothing.
-        if !has_room {
-            return Ok(NameTarget::Lost(Loss::Memory));
+        Ok(match self.add_metric(sample, files) {
+            Ok(index) => {
+                news.metrics.push(index);
+                NameTarget::Metric(index)
+            }
+            Err(loss) => NameTarget::Lost(loss),
+        })
+    }
+
+    /// Remembers a name that a filter excludes. Beyond the budget the filters are asked each time.
+    fn exclude(&mut self, name: &str) {
+        let size = excluded_size(name);
+        if self.excluded.has_room(size) {
+            self.excluded.charge(size);
+            log_excluded(&self.root, &self.name, name);
+            self.by_name.insert(name.into(), NameTarget::Excluded(None));
         }
-        if !self.budget.has_memory(metric_size(name)) {
-            return Ok(NameTarget::Lost(Loss::System));
-        }
-        let item = match self.numbers.number(name) {
-            Ok(item) => item,
-            Err(Full::Numbers) => return Ok(NameTarget::Lost(Loss::Names)),
-            Err(Full::File) => return Ok(NameTarget::Lost(Loss::File)),
-            Err(Full::Memory) => return Ok(NameTarget::Lost(Loss::System)),
-        };
-        if !has_number {
-            self.budget.charge(metric_size(name));
-        }
+    }
+
+    /// Adds the metric of a sample. Returns its index.
+    ///
+    /// # Errors
+    /// The limit that it is beyond.
+    fn add_metric(&mut self, sample: &Sample<'_, '_>, files: &Files) -> Result<usize, Loss> {
+        let name = &*sample.name;
+        let item = self.number(name)?;
         let serial = limits::SOURCES + 1 + self.cluster * limits::METRICS + item;
         if serial >= SERIALS {
             self.by_name.insert(name.into(), NameTarget::Lost(Loss::Serial));
-            return Ok(NameTarget::Lost(Loss::Serial));
+            return Err(Loss::Serial);
         }
         let mut definition = Definition::of(sample, &self.config);
         let notes = std::mem::take(&mut definition.notes);
         let budget = &mut self.budget;
-        let table = || {
-            let table = Table::load(files, serial, limits::INSTANCES);
-            let size = table.names().map(|(_, name)| number_size(name)).sum();
-            if table.is_to_be_read_again() || !budget.has_memory(size) {
-                return Err(Loss::System);
-            }
-            budget.charge(size);
-            Ok(table)
-        };
-        let mut metric = match Metric::new(item, definition, sample, &self.config, self.generation, table) {
-            Ok(metric) => metric,
-            Err(loss) => return Ok(NameTarget::Lost(loss)),
-        };
+        let table = || instances_of(files, serial, budget);
+        let mut metric = Metric::new(item, definition, sample, &self.config, self.generation, table)?;
         let long = metric.kept_size().saturating_sub(SHORT);
         if long > 0 && !self.budget.has_room(long) {
-            return Ok(NameTarget::Lost(Loss::Memory));
+            return Err(Loss::Memory);
         }
         self.budget.charge(long);
         for note in notes {
@@ -237,12 +292,25 @@ impl Source {
                 Note::Error(text) => log::error!("{} (source {})", Excerpt(&text), self.name),
             }
         }
-        let index = self.metrics.len();
         metric.refusal = self.refusal(&metric.name);
+        let index = self.metrics.len();
         self.metrics.push(metric);
-        news.metrics.push(index);
         self.by_name.insert(name.into(), NameTarget::Metric(index));
-        Ok(NameTarget::Metric(index))
+        Ok(index)
+    }
+
+    /// The number of a metric, a new one if it has none.
+    ///
+    /// # Errors
+    /// The limit that it is beyond.
+    fn number(&mut self, name: &str) -> Result<u32, Loss> {
+        let has_number = self.numbers.knows(name);
+        self.budget.admit(metric_size(name), has_number)?;
+        let item = self.numbers.number(name).map_err(|full| Loss::of(full, Loss::Names))?;
+        if !has_number {
+            self.budget.charge(metric_size(name));
+        }
+        Ok(item)
     }
 
     /// Begins the samples of a metric: adds what is lost of all of them.
@@ -287,57 +355,9 @@ impl Source {
         if !self.losses.add(loss, samples, first) {
             return;
         }
-        let wrong = |reason: &str| Wrong::name(sample, reason).text;
-        let name = Excerpt(&sample.name);
-        let what = match loss {
-            Loss::NoLabels => format!(
-                "cannot parse/store {}: it has no labels, and the metric has instances",
-                Excerpt(sample.line)
-            ),
-            Loss::Names => {
-                let reason = wrong(&Full::Numbers.reason(limits::METRICS));
-                format!("{reason}; this one and others are not shown")
-            }
-            Loss::File => format!("{}; it and others are not shown", wrong(&Full::File.reason(0))),
-            Loss::Serial => format!(
-                "metric {name} and others are not shown: the number of the instance domain would be beyond {}",
-                SERIALS - 1
-            ),
-            Loss::Instances => format!(
-                "metric {name} has had more than {} instances; new ones are not shown",
-                limits::INSTANCES
-            ),
-            Loss::Memory => format!(
-                "its names, labels and help texts take more than {} bytes; new ones are not shown until a line FORGET: makes room",
-                limits::NAMES
-            ),
-            Loss::System => {
-                "the system has no memory or descriptors for more series; new ones are not shown as long as that is so"
-                    .to_owned()
-            }
-            Loss::OfSource => format!("metric {} is not shown: the name is of source {owner}", shown()),
-            Loss::Definition => format!(
-                "metric {} would have another type, semantics or unit if it were new; it keeps those that it has until pmcd is restarted",
-                shown()
-            ),
-            // The line that cannot be read has told, as have lines that are lost at once, and names that are
-            // taken are told where they are declared.
-            Loss::Line | Loss::Page | Loss::Time | Loss::Comment | Loss::NameTaken => return,
-            Loss::NoValue => format!("{} has no value of the type of its metric", Excerpt(sample.line)),
-            Loss::Repeated => format!(
-                "{} is the instance of another sample before it, which is not shown",
-                Excerpt(sample.line)
-            ),
-            Loss::Merged => format!(
-                "{} is the instance of another sample before it, which is not shown, without the labels that are filtered",
-                Excerpt(sample.line)
-            ),
-            Loss::SameName => format!(
-                "{} has the name of another instance for clients, and is not shown",
-                Excerpt(sample.line)
-            ),
-        };
-        self.tell(&what);
+        if let Some(line) = log_line(loss, sample, &shown(), owner) {
+            self.tell(&line);
+        }
     }
 
     /// Stores the value of a sample, unless its name is ignored or a limit is met. Returns whether

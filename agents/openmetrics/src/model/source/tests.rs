@@ -429,8 +429,9 @@ fn types_that_change() {
         twice.2.is_some_and(|what| !what.contains("another type")),
         "the comments before b"
     );
-    let told =
-        "1 metric would have another type, semantics or unit if new: restart pmcd to take it over (openmetrics.a.a)";
+    let told = "1 metric would have another type, semantics, unit or instances if new: restart pmcd to take it over (openmetrics.a.a)";
+    let labelled = "# TYPE a gauge\na{x=\"1\"} 1\n";
+    assert_eq!(lost(&mut source, &files, labelled), (1, 0, Some(told.to_owned())));
     for _ in 0..2 {
         assert_eq!(lost(&mut source, &files, counter), (1, 0, Some(told.to_owned())));
     }
