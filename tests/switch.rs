@@ -687,12 +687,18 @@ fn a_switch_says_what_the_system_says() {
     let said = host.script(
         "mount -t tmpfs -o size=16k tmpfs etc/ld.so.conf.d && head -c 16k /dev/zero >etc/ld.so.conf.d/fill\n\
          sh $PR enable; echo exit $?; ls etc/ld.so.conf.d\n\
+         rm etc/ld.so.conf.d/fill; sh $PR enable; cat /dev/zero >etc/ld.so.conf.d/fill\n\
+         sh $PR disable; echo exit $?; cat etc/ld.so.conf.d/*.conf; ls etc/ld.so.conf.d\n\
          mount -o remount,ro etc/ld.so.conf.d; sh $PR enable; echo exit $?\n\
          PATH=$PWD/none:/usr/bin:/bin; rm tools/ldconfig; mkdir none; for tool in sh cat awk grep sed tr; do ln -s $(command -v $tool) none/; done\n\
          mount -t tmpfs tmpfs /usr/sbin; mount -t tmpfs tmpfs /sbin 2>/dev/null; sh $PR status; echo exit $?\n",
     );
-    let expected = ["exit 1", "fill", "exit 1", "exit 1"];
-    let lines: Vec<&str> = said.lines().filter(|line| expected.contains(line)).collect();
+    // The line of before is whole, and nothing is left beside it.
+    let line = host.installation.libraries().display().to_string();
+    let conf = "00-pcp-pmda-rust-local.conf";
+    let expected = ["exit 1", "fill", "exit 1", &line, conf, "fill", "exit 1", "exit 1"];
+    let told = |text: &&str| expected.contains(text) || text.starts_with(conf);
+    let lines: Vec<&str> = said.lines().filter(told).collect();
     assert_eq!(lines, expected, "{said}");
     for text in [
         "No space left on device",
