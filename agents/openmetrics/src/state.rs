@@ -269,7 +269,7 @@ impl OpenMetrics {
     /// Gives the control metrics an instance for each source that has ever existed, with a status
     /// if the source exists now, and saves the numbers of sources.
     fn show_sources(&mut self) {
-        self.clusters.save();
+        self.save_sources();
         for (cluster, name) in self.clusters.names() {
             let Ok(inst) = i32::try_from(cluster) else { continue };
             let source = self.sources.get(&cluster);
@@ -287,9 +287,16 @@ impl OpenMetrics {
         }
     }
 
+    /// Saves the numbers of sources.
+    fn save_sources(&mut self) {
+        let before = self.clusters.unsaved();
+        self.clusters.save();
+        self.clusters.unsaved().log_unless(&before);
+    }
+
     /// Saves the numbers that could not be saved before.
     fn save_again(&mut self) {
-        self.clusters.save();
+        self.save_sources();
         for source in self.sources.values_mut().filter(|source| source.unsaved().count > 0) {
             source.save();
         }

@@ -93,7 +93,7 @@ impl Full {
 pub struct Unsaved {
     /// How many.
     pub count: u32,
-    /// The first file that has not all of its numbers, and why.
+    /// The first file that could not be written, and why.
     pub first: Option<String>,
 }
 
@@ -106,12 +106,20 @@ impl Unsaved {
         }
     }
 
+    /// Logs the first file and the reason, unless they are the same as before: a full disk has one line of
+    /// a source, however many files it has.
+    pub fn log_unless(&self, before: &Unsaved) {
+        if let Some(first) = self.first.as_ref().filter(|_| self.first != before.first) {
+            log::error!("cannot save {first}");
+        }
+    }
+
     /// The words for the status, if there are any.
     #[must_use]
     pub fn words(&self) -> Option<String> {
         let numbers = Counted(self.count as usize, "number is", "numbers are");
         let first = self.first.as_deref().unwrap_or_default();
-        (self.count > 0).then(|| format!("{numbers} not saved, and will be another name's after a restart ({first})"))
+        (self.count > 0).then(|| format!("{numbers} not saved, and may be another name's after a restart ({first})"))
     }
 }
 
@@ -343,7 +351,7 @@ impl Table {
         let why = |fault: &str| format!("{}: {fault}", self.path().display());
         Unsaved {
             count,
-            first: self.fault.as_deref().filter(|_| count > 0).map(why),
+            first: self.fault.as_deref().map(why),
         }
     }
 
@@ -427,7 +435,7 @@ impl Table {
         })
     }
 
-    /// Writes the file if something is new. What goes wrong again is logged once.
+    /// Writes the file if something is new. [`Table::unsaved`] has the reason if that is not possible.
     pub fn save(&mut self) {
         if !self.is_changed || self.is_kept_out {
             return;
@@ -456,13 +464,7 @@ impl Table {
                     })
                 });
             }
-            Err(error) => {
-                let fault = error.to_string();
-                if self.fault.as_deref() != Some(&*fault) {
-                    log::error!("cannot save {}: {fault}", path.display());
-                }
-                self.fault = Some(fault.into());
-            }
+            Err(error) => self.fault = Some(error.to_string().into()),
         }
     }
 }

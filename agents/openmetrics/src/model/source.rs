@@ -459,10 +459,12 @@ impl Source {
     /// Saves new numbers, and those that could not be saved before.
     pub fn save(&mut self) {
         self.numbers.save();
-        self.unsaved = self.numbers.unsaved();
+        let mut unsaved = self.numbers.unsaved();
         for metric in &mut self.metrics {
-            self.unsaved.add(metric.save());
+            unsaved.add(metric.save());
         }
+        unsaved.log_unless(&self.unsaved);
+        self.unsaved = unsaved;
     }
 
     /// The number of samples of the last document that are not shown.

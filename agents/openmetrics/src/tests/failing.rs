@@ -125,7 +125,7 @@ fn numbers_that_cannot_be_saved() {
         })
     };
     let words = format!(
-        "3 numbers are not saved, and will be another name's after a restart ({}: No such file or directory (os error 2))",
+        "3 numbers are not saved, and may be another name's after a restart ({}: No such file or directory (os error 2))",
         numbers.join("144.1.py").display()
     );
     assert_eq!(shown(), [(3, format!("success, but {words}")), (3, words)]);

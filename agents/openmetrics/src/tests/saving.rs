@@ -75,15 +75,21 @@ fn on_a_full_disk() {
     assert_eq!(values.value_of::<f64>("2 x:beta"), Some(3.0));
     assert_eq!(shown(&mut pmcd, "a"), (0, "success".to_owned()));
     let numbers = pmcd.numbers();
-    host.page("a", "m{x=\"old\"} 1\nother{y=\"1\"} 6\nother{y=\"2\"} 7\n");
+    host.page(
+        "a",
+        "m{x=\"old\"} 1\nother{y=\"1\"} 6\nother{y=\"2\"} 7\nmore{z=\"1\"} 8\n",
+    );
     pmcd.fetch("openmetrics.a.m").expect("values");
     let values = pmcd.fetch("openmetrics.a.other").expect("values");
     assert_eq!(values.value_of::<f64>("1 y:2"), Some(7.0));
     let (count, status) = shown(&mut pmcd, "a");
     assert!(
-        count == 2 && status.starts_with("success, but 2 numbers are not saved") && status.contains("No space left"),
+        count == 3 && status.starts_with("success, but 3 numbers are not saved") && status.contains("No space left"),
         "{count}: {status}"
     );
+    // One line, though two files have no room.
+    let log = pmcd.log();
+    assert_eq!(log.matches("cannot save ").count(), 1, "{log}");
     let of = |numbers: &str| -> Vec<String> {
         let lines = numbers.lines().filter(|line| line.contains(".a."));
         lines.map(str::to_owned).collect()
