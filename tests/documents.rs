@@ -106,6 +106,60 @@ fn named_files_are_there() {
     assert!(found > 50, "only {found} files are named");
 }
 
+/// A command of a document that runs some tests by a word, as `cargo test -p pmda-core save::` does, runs some: the
+/// word is in a path or in the name of a test of that package. The same for `--test FILE`.
+#[test]
+#[ignore = "at a release: make -C packaging release-check"]
+fn named_tests_are_there() {
+    let folders = [
+        ("pmda-core", "core"),
+        ("pcp-pmda", "src"),
+        ("pmda", "pmda"),
+        ("pmda-openmetrics", "agents/openmetrics"),
+        ("pcp-pmda-rust-compare", "tools/compare"),
+    ];
+    let command = Regex::new(r"cargo test (?:-p ([a-z-]+) )?(?:--lib |--test ([a-z_]+) ?)?([a-z_:]*)").expect("valid");
+    let root = root();
+    let mut found = 0;
+    for page in pages(root) {
+        let text = fs::read_to_string(&page).expect("readable");
+        for command in command.captures_iter(&text) {
+            let group = |number| command.get(number).map_or("", |found| found.as_str());
+            let (package, file, word) = (group(1), group(2), group(3).trim_end_matches(':'));
+            let (_, folder) = *folders.iter().find(|(name, _)| *name == package).unwrap_or(&("", "."));
+            let sources = Command::new("git")
+                .arg("-C")
+                .arg(root)
+                .args(["grep", "-l", "", "--", folder])
+                .output();
+            let sources = String::from_utf8(sources.expect("git is there").stdout).expect("text");
+            let is_file = |path: &str| {
+                path.ends_with(&format!("tests/{file}.rs")) || path.ends_with(&format!("tests/{file}/main.rs"))
+            };
+            found += 1;
+            assert!(
+                file.is_empty() || sources.lines().any(is_file),
+                "{}: {}",
+                page.display(),
+                &command[0]
+            );
+            let is_module = |path: &str| path.contains(&format!("/{word}/")) || path.ends_with(&format!("/{word}.rs"));
+            let is_test = || {
+                let name = Regex::new(&format!(r"\bfn [a-z0-9_]*{word}")).expect("valid");
+                let mut rust = sources.lines().filter(|path| path.ends_with(".rs"));
+                rust.any(|path| name.is_match(&fs::read_to_string(root.join(path)).unwrap_or_default()))
+            };
+            assert!(
+                word.is_empty() || sources.lines().any(is_module) || is_test(),
+                "{}: {}",
+                page.display(),
+                &command[0]
+            );
+        }
+    }
+    assert!(found > 30, "only {found} commands");
+}
+
 /// CONTRIBUTING's table has a row for each part of the library, and for each program of tests/c.
 #[test]
 #[ignore = "at a release: make -C packaging release-check"]
@@ -113,9 +167,14 @@ fn each_part_has_a_row() {
     let table = text("CONTRIBUTING.md");
     let word = Regex::new("C=([a-z]+)`").expect("valid");
     let words: Vec<_> = word.captures_iter(&table).map(|found| found[1].to_owned()).collect();
-    for program in ["c", "c/fixed"].into_iter().flat_map(Program::all) {
+    let programs: Vec<_> = ["c", "c/fixed"].into_iter().flat_map(Program::all).collect();
+    for program in &programs {
         let has_row = words.iter().any(|word| program.short_name().contains(word));
         assert!(has_row, "no row has a command for {}", program.name);
+    }
+    for word in &words {
+        let has_program = programs.iter().any(|program| program.short_name().contains(word));
+        assert!(has_program, "no program is named {word}");
     }
     for entry in fs::read_dir(root().join("src")).expect("the sources") {
         let name = entry.expect("readable").file_name().to_string_lossy().into_owned();
