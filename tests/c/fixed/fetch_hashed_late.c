@@ -1,5 +1,5 @@
 /*
- * An agent that asks for a hashed table after pmdaInit, and does not call pmdaRehash: its metrics are still found. F-19
+ * An agent that asks for a hashed table after pmdaInit, and does not call pmdaRehash: its metrics are still found. F-8
  */
 #include "../fetch.h"
 
