@@ -284,7 +284,12 @@ fn usages(usages: &Usages) -> Value {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+    use std::fs;
+
     use super::*;
+    use crate::host::{Agent, Channel};
+    use crate::survey::Survey;
 
     /// A time has the spread of the runs, and short ones are shown as well.
     #[test]
@@ -312,5 +317,78 @@ mod tests {
         add_usages(&mut text, "xfs", &usages);
         let words: Vec<&str> = text.split_whitespace().collect();
         assert_eq!(words, ["xfs", "5.0-5.9", "47.0", "6000", "6000"]);
+    }
+
+    /// Each value of an agent is in the lines and in the JSON, and the documents name what they explain. A new field
+    /// is missing in the patterns here, which then do not compile, and gets a row.
+    #[test]
+    fn each_value_is_shown() {
+        let usage = Usage {
+            processor: Duration::from_millis(1_234),
+            resident: 5_678,
+        };
+        let survey = Survey {
+            metrics: 31,
+            instances: 32,
+            labels: 33,
+            answers: (0..34).map(|number| (number.to_string(), String::new())).collect(),
+            counters: BTreeMap::new(),
+        };
+        let (
+            Usage {
+                processor: _,
+                resident: _,
+            },
+            Survey {
+                metrics: _,
+                instances: _,
+                labels: _,
+                answers: _,
+                counters: _,
+            },
+        ) = (&usage, &survey);
+        let used = || Usages {
+            c: vec![usage],
+            ours: vec![usage],
+        };
+        let agent = Agent {
+            name: "xfs".to_owned(),
+            domain: 11,
+            channel: Channel::Dso,
+            line: String::new(),
+        };
+        let outcome = Outcome {
+            agent,
+            verdict: Verdict::Equal,
+            survey,
+            moving: 35,
+            usages: used(),
+        };
+        let report = Report {
+            agents: vec![outcome],
+            pmcd: used(),
+        };
+        let (lines, json) = (lines(&report), json(&report, End::Equal));
+        let documents = ["docs/OPERATING.md", "docs/man/pcp-pmda-rust.1"].map(|name| {
+            let text = fs::read_to_string(format!("{}/../../{name}", env!("CARGO_MANIFEST_DIR"))).expect("a document");
+            let about = text.lines().skip_while(|line| !line.contains("compare"));
+            (name, about.collect::<Vec<_>>().join(" "))
+        });
+        for (value, place, word) in [
+            ("31", "metrics", "metrics"),
+            ("32", "instances", ""),
+            ("33", "labels", ""),
+            ("34", "answers", "answers"),
+            ("35", "changed_by_the_host", ""),
+            ("1234.0", "usage/c/processor_ms", "time"),
+            ("5678", "usage/this/resident_kib", "memory"),
+        ] {
+            assert!(lines.contains(value), "the lines lack {place}: {lines}");
+            let of_agent = json.pointer(&format!("/agents/0/{place}")).map(Value::to_string);
+            assert_eq!(of_agent.as_deref(), Some(value), "the JSON has no {place}: {json}");
+            for (name, about) in &documents {
+                assert!(about.contains(word), "{name} does not name {word}");
+            }
+        }
     }
 }
