@@ -339,7 +339,7 @@ fn each_lane_runs_at_night() {
 }
 
 /// Each attribute of `#[metric(…)]` stands in the message about unknown ones, in the table of its documentation,
-/// and among the cases of its test.
+/// and among the cases of its test; and the code that the macros write takes each field of the parsed metric.
 #[test]
 fn an_attribute_of_metric_stands_everywhere() {
     let text = |path: &str| fs::read_to_string(root().join(path)).expect("part of the sources");
@@ -361,5 +361,13 @@ fn an_attribute_of_metric_stands_everywhere() {
         let is_row = |line: &str| line.starts_with("/// | ") && line.contains(&format!("`{name}"));
         assert!(guide.lines().any(is_row), "lib.rs: the table lacks {name}");
         assert!(cases.contains(&name), "derived.rs has no case with {name}");
+    }
+    let emitter = text("pmda/derive/src/emit.rs");
+    let (_, fields) = parser.split_once("pub struct Metric {").expect("a structure");
+    let (fields, _) = fields.split_once("\n}").expect("its end");
+    let field = Regex::new("(?m)^    pub ([a-z_]+):").expect("valid");
+    for field in field.captures_iter(fields) {
+        let is_read = emitter.contains(&format!(".{}", &field[1]));
+        assert!(is_read, "emit.rs does not read {}", &field[1]);
     }
 }
