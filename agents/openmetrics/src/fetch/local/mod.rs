@@ -197,8 +197,9 @@ fn read(stream: &Receiver, mut length: u64, mut take: impl FnMut(&[u8]) -> Resul
 /// Tells of the end of a program, which is still there as a zombie then: its number is nobody else's.
 ///
 /// A thread waits for each program that runs, and ends with the program. A handle of the process that
-/// the loop could wait for (`pidfd_open`) needs Linux 5.3, which systems with PCP 5.3 and some sandboxes
-/// do not have, and a handler of SIGCHLD would disturb the agent's other calls.
+/// the loop could wait for (`pidfd_open`, which tokio's children ask for, too) needs Linux 5.3, which
+/// RHEL 8 and some sandboxes do not have. SIGCHLD is one signal for the whole process: by signalfd all
+/// threads would have to block it, and a handler would interrupt the waiting of all.
 fn end_of(process: u32) -> std::io::Result<oneshot::Receiver<()>> {
     let process = Pid::from_raw(i32::try_from(process).unwrap_or(i32::MAX));
     let (ended, end) = oneshot::channel();
