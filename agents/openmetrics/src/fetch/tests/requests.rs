@@ -665,6 +665,27 @@ fn a_server_of_one_connection_at_a_time() {
     }
 }
 
+/// A server that has answered beside a kept connection serves several at a time: a request to which it is
+/// long in answering closes no connection of others.
+#[test]
+fn a_server_of_several_connections_at_a_time() {
+    let server = Server::new(|lines, out| {
+        if lines[0].starts_with("GET /slow ") {
+            thread::sleep(Duration::from_millis(600));
+        }
+        respond(out, "200 OK", b"x 1\n")
+    });
+    let mut fetcher = fetcher(&[]);
+    let paths = ["first", "second", "slow", "first", "second"];
+    for (source, path) in [0, 1, 2, 0, 1].into_iter().zip(paths) {
+        fetcher.begin(source, target(&server.url().replace("metrics", path)), None);
+        fetcher.wait_for([(source, LIMIT * 10)]);
+        let outcome = fetcher.next(None).expect("it answers");
+        assert!(outcome.result.is_ok(), "{path}: {outcome:?}");
+    }
+    assert_eq!(server.connections.load(Ordering::SeqCst), 3);
+}
+
 /// A source that shows a certificate of its own keeps its connection beside those of others.
 #[test]
 fn connections_of_sources_with_lines_of_their_own() {
