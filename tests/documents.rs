@@ -143,9 +143,9 @@ fn named_tests_are_there() {
                 page.display(),
                 &command[0]
             );
-            let is_module = |path: &str| path.contains(&format!("/{word}/")) || path.ends_with(&format!("/{word}.rs"));
+            let is_module = |path: &str| path.contains(&format!("/{word}/")) || path.contains(&format!("/{word}."));
             let is_test = || {
-                let name = Regex::new(&format!(r"\bfn [a-z0-9_]*{word}")).expect("valid");
+                let name = Regex::new(&format!(r"(?-u:\b)fn [a-z0-9_]*{word}")).expect("valid");
                 let mut rust = sources.lines().filter(|path| path.ends_with(".rs"));
                 rust.any(|path| name.is_match(&fs::read_to_string(root.join(path)).unwrap_or_default()))
             };
