@@ -1,6 +1,6 @@
 //! What a source of the agent openmetrics sends, and the file of its address.
 
-use pmda_openmetrics::exposition::{Excerpt, Parser, text, value};
+use pmda_openmetrics::exposition::{Parser, Shortened, text, value};
 use pmda_openmetrics::filter::Config;
 use pmda_openmetrics::names::{self, Definition, SampleLabels};
 
@@ -55,7 +55,7 @@ fn read(document: &str, config: &Config) -> Vec<String> {
         let shown = names::is_valid(&sample.name) && config.includes_metric(&sample.name);
         found.push(format!(
             "{shown} {name} {is_numbered} {word:?} {definition:?} {}",
-            Excerpt(sample.line)
+            Shortened(sample.line)
         ));
     }
     found

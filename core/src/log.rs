@@ -229,19 +229,29 @@ impl Display for Counted {
 fn beginning(text: &[u8], limit: usize, out: &mut fmt::Formatter<'_>) -> fmt::Result {
     let (kept, missing) = split(text, limit);
     Whole(kept).fmt(out)?;
-    match missing {
-        0 => Ok(()),
-        _ => Missing(missing).fmt(out),
-    }
+    Missing(missing).fmt(out)
 }
 
-/// The mark of missing bytes at the end of a text.
-struct Missing(usize);
+/// The mark at the end of a text that was cut: the number of bytes that are missing. Nothing is
+/// shown if none is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Missing(usize);
 
 impl Display for Missing {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(out, "... ({} more)", Counted(self.0, "byte", "bytes"))
+        match self.0 {
+            0 => Ok(()),
+            missing => write!(out, "... ({} more)", Counted(missing, "byte", "bytes")),
+        }
     }
+}
+
+/// The beginning of a text, of at most `limit` bytes and whole characters, and the mark to show
+/// after it.
+#[must_use]
+pub fn cut(text: &str, limit: usize) -> (&str, Missing) {
+    let (kept, missing) = split(text.as_bytes(), limit);
+    (&text[..kept.len()], Missing(missing))
 }
 
 /// The beginning of a text, of at most `limit` bytes, and the number of bytes after it. No
@@ -383,6 +393,10 @@ mod tests {
                 Ok(kept + "... (1 byte more)")
             );
         }
+        let (kept, missing) = cut("ééé", 3);
+        assert_eq!(format!("{kept}{missing}"), "é... (4 bytes more)");
+        let (kept, missing) = cut("ééé", 6);
+        assert_eq!(format!("{kept}{missing}"), "ééé");
         // Bytes that are not UTF-8 are cut anywhere.
         assert_eq!(shown(&[0x80; TEXT_MAX + 9])[..TEXT_MAX], [0x80; TEXT_MAX]);
     }

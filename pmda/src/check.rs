@@ -14,7 +14,7 @@ use crate::pmns::cannot_write;
 use crate::{logger, problems};
 
 /// Maximum length of the one-line text: PCP's tools print it after the name.
-const LINE_MAX: usize = 120;
+const ONE_LINE_MAX: usize = 120;
 
 /// The problems of declarations, in words.
 #[derive(Default, PartialEq, Eq, Debug)]
@@ -113,7 +113,7 @@ fn defined(line: &str) -> Option<(&str, &str)> {
 fn texts(help: &str) -> Option<&'static str> {
     match help_parts(help).0 {
         "" => Some("no help text"),
-        line if line.chars().count() > LINE_MAX => Some("the one-line help text is longer than 120 characters"),
+        line if line.chars().count() > ONE_LINE_MAX => Some("the one-line help text is longer than 120 characters"),
         _ => None,
     }
 }

@@ -14,7 +14,7 @@ use std::{fmt, fs, io, process};
 use log::{Level, LevelFilter, Log, Metadata, Record};
 use nix::unistd::{dup2_stderr, geteuid};
 use pmda_core::dir_entry::DirEntry;
-use pmda_core::log::Line;
+use pmda_core::log::{Line, cut};
 use tz::{DateTime, TimeZone};
 
 use crate::error::Error;
@@ -131,14 +131,12 @@ pub(crate) fn describe(error: &Error) -> String {
     }
 }
 
-/// A name for a line of the log: quoted, and its first characters only, as a user may have chosen
+/// A name for a line of the log: quoted, and its beginning only, as a user may have chosen
 /// it.
 pub(crate) fn excerpt(name: &str) -> String {
     const LONGEST: usize = 64;
-    match name.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{:?}...", &name[..end]),
-        None => format!("{name:?}"),
-    }
+    let (kept, missing) = cut(name, LONGEST);
+    format!("{kept:?}{missing}")
 }
 
 /// The reason why a system call has failed, without the number that Rust adds.

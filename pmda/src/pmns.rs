@@ -69,7 +69,7 @@ pub(crate) fn tree<S>(metrics: &Metrics<S>, agent: &str) -> Node {
 }
 
 /// Maximum length of a line in a file of PCP's name space, in bytes.
-const LINE_MAX: usize = 254;
+const PMNS_LINE_MAX: usize = 254;
 
 /// A name whose lines PCP would not read: that of the metric, or that of the names beside it.
 fn too_long<S>(metrics: &Metrics<S>) -> Option<String> {
@@ -77,7 +77,7 @@ fn too_long<S>(metrics: &Metrics<S>) -> Option<String> {
         let (above, part) = name.rsplit_once('.').unwrap_or(("", name));
         // The name of the agent, which is that of the domain, is part of the number.
         let number = metrics.env().name().len() + ":4095:1023".len();
-        above.len() + " {".len() > LINE_MAX || "    \t".len() + part.len() + number > LINE_MAX
+        above.len() + " {".len() > PMNS_LINE_MAX || "    \t".len() + part.len() + number > PMNS_LINE_MAX
     };
     if metrics.are_dynamic() {
         return Some(metrics.root().to_owned()).filter(is_too_long);
@@ -99,7 +99,7 @@ pub(crate) fn cannot_write<S>(metrics: &Metrics<S>) -> Option<String> {
     }
     if let Some(name) = too_long(metrics) {
         return Some(format!(
-            "the name {} is too long: a line of PCP's name space has {LINE_MAX} bytes at most",
+            "the name {} is too long: a line of PCP's name space has {PMNS_LINE_MAX} bytes at most",
             excerpt(&name)
         ));
     }

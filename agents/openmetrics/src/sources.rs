@@ -12,7 +12,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use pmda_core::dir_entry::DirEntry;
 
-use crate::exposition::Excerpt;
+use crate::exposition::Shortened;
 use crate::limits;
 
 /// The bit of a file's mode by which its owner may execute it (`S_IXUSR`).
@@ -116,7 +116,7 @@ impl Folder {
     #[must_use]
     pub fn idle_scripts_in_words(&self) -> Option<String> {
         let (first, others) = self.idle_scripts.split_first()?;
-        let path = Excerpt(&first.to_string_lossy()).to_string();
+        let path = Shortened(&first.to_string_lossy()).to_string();
         let others = match others.len() {
             0 => String::new(),
             1 => ", and 1 more".to_owned(),

@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use pmda_core::log::cut;
+
 use super::extra::Extra;
 use super::{COUNTS, LEAST, MOST, Part, SPACE, TIME, Unit};
 use crate::error::{Error, Result};
@@ -107,7 +109,7 @@ fn size(dimension: usize, scale: i8) -> f64 {
     }
 }
 
-/// Characters of a wrong word that an error shows.
+/// The most bytes of a wrong word that an error shows.
 const SHOWN: usize = 40;
 
 /// One side of the slash: words and numbers.
@@ -133,8 +135,8 @@ fn side(text: &str) -> Result<(Unit, f64)> {
         }
         let unknown = || {
             let end = rest.find(|next| is_space(next) || next == '^').unwrap_or(rest.len());
-            let shown: String = rest[..end].chars().take(SHOWN).collect();
-            Error::CONV.text(format_args!("{shown:?} is no unit of space, time or count"))
+            let (shown, missing) = cut(&rest[..end], SHOWN);
+            Error::CONV.text(format_args!("{shown:?}{missing} is no unit of space, time or count"))
         };
         let (dimension, scale, behind) = word(rest).ok_or_else(unknown)?;
         let (power, behind) = power(behind).ok_or(Error::CONV)?;

@@ -2,6 +2,7 @@
 
 use pmda_core::constants::*;
 use pmda_core::events::{Form, Stamp};
+use pmda_core::log::{TEXT_MAX, cut};
 use pmda_core::wire::block;
 use pmda_core::wire::client::EventRecords;
 use pmda_core::wire::result::SentValue;
@@ -11,22 +12,17 @@ pub(crate) fn quoted(text: &[u8]) -> String {
     format!("\"{}\"", text.escape_ascii())
 }
 
-/// The longest text that is shown, in characters.
-const SHOWN: usize = 500;
-
-/// A text of an agent, of the host or of another user's process, in one line of at most 500
-/// characters: control characters and those that turn the direction of writing are shown as
+/// A text of an agent, of the host or of another user's process, in one line of at most
+/// [`TEXT_MAX`] bytes: control characters and those that turn the direction of writing are shown as
 /// escapes, so that they do nothing to the terminal.
 pub(crate) fn plain(text: &str) -> String {
     let shown = |letter: char| match letter {
         '"' | '\'' | '\\' => letter.to_string(),
         other => other.escape_debug().to_string(),
     };
-    let mut plain: String = text.chars().take(SHOWN).map(shown).collect();
-    if text.chars().nth(SHOWN).is_some() {
-        plain.push('…');
-    }
-    plain
+    let (kept, missing) = cut(text, TEXT_MAX);
+    let plain: String = kept.chars().map(shown).collect();
+    format!("{plain}{missing}")
 }
 
 /// A number, if the value of a metric of this type is one.
@@ -115,7 +111,7 @@ mod tests {
     fn control_characters_are_shown() {
         assert_eq!(plain("a\u{1b}[2Jb\n\u{9b}1mé\t"), "a\\u{1b}[2Jb\\n\\u{9b}1mé\\t");
         assert_eq!(plain("\"it's\\\" \u{202e}x"), "\"it's\\\" \\u{202e}x");
-        assert_eq!(plain(&"é".repeat(501)), "é".repeat(500) + "…");
-        assert_eq!(plain(&"é".repeat(500)), "é".repeat(500));
+        assert_eq!(plain(&"é".repeat(258)), "é".repeat(256) + "... (4 bytes more)");
+        assert_eq!(plain(&"é".repeat(256)), "é".repeat(256));
     }
 }

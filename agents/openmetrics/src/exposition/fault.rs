@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use pmda_core::log::Counted;
+use pmda_core::log::{TEXT_MAX, cut};
 
 use crate::limits;
 
@@ -70,31 +70,25 @@ impl fmt::Display for Fault<'_> {
         } else {
             "cannot parse/store"
         };
-        write!(f, "{what} {}: {}", Excerpt(self.line), self.reason)
+        write!(f, "{what} {}: {}", Shortened(self.line), self.reason)
     }
 }
 
 /// The beginning of a text, for the log, and how much is missing: a line of a document may have a
 /// hundred megabytes, and control characters.
 #[derive(Clone, Copy, Debug)]
-pub struct Excerpt<'t>(pub &'t str);
+pub struct Shortened<'t>(pub &'t str);
 
-/// The most characters of an excerpt.
-const EXCERPT: usize = 500;
-
-impl fmt::Display for Excerpt<'_> {
+impl fmt::Display for Shortened<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut letters = self.0.chars();
-        for letter in letters.by_ref().take(EXCERPT) {
+        let (kept, missing) = cut(self.0, TEXT_MAX);
+        for letter in kept.chars() {
             if letter.is_control() && letter != '\t' {
                 write!(f, "{}", letter.escape_default())?;
             } else {
                 write!(f, "{letter}")?;
             }
         }
-        match letters.as_str().len() {
-            0 => Ok(()),
-            missing => write!(f, "... ({} more)", Counted(missing, "byte", "bytes")),
-        }
+        missing.fmt(f)
     }
 }

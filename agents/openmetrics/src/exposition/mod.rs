@@ -34,7 +34,7 @@ use memchr::{memchr, memchr_iter};
 
 use crate::processor_time::Deadline;
 
-pub use fault::{Excerpt, Fault, Reason};
+pub use fault::{Fault, Reason, Shortened};
 pub use metadata::Metadata;
 pub(crate) use metadata::joined;
 pub use sample::{Label, Sample};

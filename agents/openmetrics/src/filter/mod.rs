@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use fancy_regex::Regex;
 
-use crate::exposition::Excerpt;
+use crate::exposition::Shortened;
 use crate::fetch::{Proof, Secure, Url, is_header};
 use crate::secret::Secret;
 
@@ -158,8 +158,10 @@ impl Config {
                 unused += 1;
                 if unused <= UNUSED {
                     let (line, reason) = (shown(line), reason.text());
-                    self.unused
-                        .push(format!("line {number} \"{}\" has no effect: {reason}", Excerpt(&line)));
+                    self.unused.push(format!(
+                        "line {number} \"{}\" has no effect: {reason}",
+                        Shortened(&line)
+                    ));
                 }
                 if faults.len() < FAULTS {
                     faults.push(format!("{name} ignored {reason} \"{}\"", shown(line)));

@@ -255,7 +255,7 @@ fn the_log_has_no_secret() {
             "{faults:?}"
         );
         assert!(
-            Excerpt(&faults[0]).to_string().ends_with(&format!(" \"{shown}\"")),
+            Shortened(&faults[0]).to_string().ends_with(&format!(" \"{shown}\"")),
             "{faults:?}"
         );
     }

@@ -18,7 +18,7 @@ use super::labels::{Fitting, labels_of};
 use super::losses::Loss;
 use super::value::Value;
 use crate::cache::{Table, Unsaved};
-use crate::exposition::{Excerpt, Sample};
+use crate::exposition::{Sample, Shortened};
 use crate::filter::Config;
 use crate::generation::Generation;
 use crate::names;
@@ -405,7 +405,7 @@ impl Instances {
             // Clients see a name up to its first NUL.
             let shown = shown.split('\0').next().unwrap_or_default();
             if let Err(error) = change.set_at(inst, shown, row) {
-                log::error!("instance {number} \"{}\": {error}", Excerpt(shown));
+                log::error!("instance {number} \"{}\": {error}", Shortened(shown));
             }
         }
     }

@@ -12,7 +12,7 @@ use super::labels::{Fitting, Merged};
 use super::losses::Loss;
 use super::value::Value;
 use crate::cache::{Table, Unsaved};
-use crate::exposition::{Excerpt, Sample};
+use crate::exposition::{Sample, Shortened};
 use crate::filter::Config;
 use crate::generation::Generation;
 use crate::limits;
@@ -298,7 +298,7 @@ impl Metric {
         if beyond > 0 && !self.has_told.replace(true) {
             log::error!(
                 "metric {}: not all of its labels are shown: there may be {}, with {} bytes",
-                Excerpt(&self.name),
+                Shortened(&self.name),
                 limits::LABELS,
                 limits::LABEL_BYTES
             );

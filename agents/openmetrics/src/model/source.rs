@@ -19,7 +19,7 @@ use super::metric::{Metric, Refusal};
 use super::news::NameTarget;
 use super::standing::{LastDocument, Standing};
 use crate::cache::{Files, Table, Unsaved};
-use crate::exposition::Excerpt;
+use crate::exposition::Shortened;
 use crate::fetch::Target;
 use crate::filter::Config;
 use crate::folders::Folders;
@@ -64,7 +64,7 @@ fn excluded_size(name: &str) -> usize {
 
 /// Logs that a filter excludes a metric.
 fn log_excluded(root: &str, source: &str, name: &str) {
-    log::info!("Metric {root}.{source}.{} excluded by config filters", Excerpt(name));
+    log::info!("Metric {root}.{source}.{} excluded by config filters", Shortened(name));
 }
 
 /// The budget of a source with these numbers of metrics.
@@ -320,7 +320,7 @@ impl Source {
     /// the agent ends, since archives have it once for each number.
     fn take_config(&mut self, config: Config, faults: Vec<String>) {
         for fault in faults.iter().filter(|fault| !self.faults.contains(fault)) {
-            log::error!("{} (source {})", Excerpt(fault), self.name);
+            log::error!("{} (source {})", Shortened(fault), self.name);
         }
         self.faults = faults;
         let has_same_metrics = config.has_same_metrics(&self.config);
@@ -434,7 +434,7 @@ impl Source {
     pub fn unused(&self) -> impl Iterator<Item = String> {
         let path = self.path.display();
         let lines = self.config.unused.iter();
-        lines.map(move |line| format!("{} ({path})", Excerpt(line)))
+        lines.map(move |line| format!("{} ({path})", Shortened(line)))
     }
 
     /// The numbers of the source, its metrics and instances that are not on the disk.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use openssl::asn1::Asn1Time;
 
 use super::OpenMetrics;
-use crate::exposition::Excerpt;
+use crate::exposition::Shortened;
 use crate::fetch::{Document, Failure, Outcome, is_about_a_file};
 use crate::model::{LastDocument, Lateness, Shown, Source, Standing};
 use crate::{headroom, limits};
@@ -273,7 +273,7 @@ fn with_memory((status, document): (u16, Document)) -> Result<(u16, Document), F
 /// The status of a source that has no document.
 fn failed(source: &Source, why: &str) -> String {
     let path = source.path.display();
-    format!("failed to fetch URL or execute script {path}: {}", Excerpt(why))
+    format!("failed to fetch URL or execute script {path}: {}", Shortened(why))
 }
 
 /// A time as the status shows it.

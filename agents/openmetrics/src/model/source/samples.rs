@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use super::{Source, budget_of, excluded_size, log_excluded, metric_size};
 use crate::cache::{Files, Full, Table};
-use crate::exposition::{Excerpt, Label, Lines, Parser, Sample, text};
+use crate::exposition::{Label, Lines, Parser, Sample, Shortened, text};
 use crate::filter::Config;
 use crate::limits;
 use crate::model::budget::Budget;
@@ -37,7 +37,7 @@ impl Wrong {
         Wrong {
             number: sample.number,
             reason: reason.to_owned(),
-            text: format!("cannot parse name in {}: {reason}", Excerpt(sample.line)),
+            text: format!("cannot parse name in {}: {reason}", Shortened(sample.line)),
         }
     }
 
@@ -97,7 +97,7 @@ fn instances_of(files: &Files, serial: u32, budget: &mut Budget) -> Result<Table
 /// and `owner` the source whose name it is. `None` for losses that have their lines elsewhere.
 fn log_line(loss: Loss, sample: &Sample<'_, '_>, shown: &str, owner: &str) -> Option<String> {
     let wrong = |reason: &str| Wrong::name(sample, reason).text;
-    let (name, line) = (Excerpt(&sample.name), Excerpt(sample.line));
+    let (name, line) = (Shortened(&sample.name), Shortened(sample.line));
     Some(match loss {
         Loss::NoLabels => {
             format!("cannot parse/store {line}: it has no labels, and the metric has instances")
@@ -240,7 +240,7 @@ impl Source {
         if !names::is_valid(name) {
             return Err(match self.losses.has(Loss::Line) {
                 true => Wrong::told(sample.number),
-                false => Wrong::name(sample, &format!("invalid metric name: {}", Excerpt(name))),
+                false => Wrong::name(sample, &format!("invalid metric name: {}", Shortened(name))),
             });
         }
         // A name that is lost by a limit is not remembered, so names that appear and disappear cost
@@ -288,8 +288,8 @@ impl Source {
         self.budget.charge(long);
         for note in notes {
             match note {
-                Note::Info(text) => log::info!("{} (source {})", Excerpt(&text), self.name),
-                Note::Error(text) => log::error!("{} (source {})", Excerpt(&text), self.name),
+                Note::Info(text) => log::info!("{} (source {})", Shortened(&text), self.name),
+                Note::Error(text) => log::error!("{} (source {})", Shortened(&text), self.name),
             }
         }
         metric.refusal = self.refusal(&metric.name);
@@ -341,7 +341,7 @@ impl Source {
         };
         let shown = || {
             let name = metric.map_or("", |metric| &metric.name);
-            format!("{}.{}.{}", self.root, self.name, Excerpt(name))
+            format!("{}.{}.{}", self.root, self.name, Shortened(name))
         };
         let owner = match metric.and_then(|metric| metric.refusal.as_ref()) {
             Some(Refusal::OfSource(owner)) => owner,
