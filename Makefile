@@ -19,8 +19,6 @@ BUILT ?= $(shell cat target/built 2>/dev/null)
 # The folder of the agent openmetrics: beside that of PCP's own, below $$PCP_PMDAS_DIR.
 OPENMETRICSDIR ?= /var/lib/pcp/rust/pmdas/openmetrics
 STRIP ?= strip
-# Strips the static library, of the bitcode in Rust's standard library as well: no linker takes it.
-ARCHIVE_STRIP ?= strip
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p;T;q' Cargo.toml)
 
 .PHONY: all help setup demo check try lint headers licences bench deb install uninstall install-openmetrics uninstall-openmetrics clean
@@ -76,7 +74,7 @@ deb: ## Debian packages that lie beside Debian's own, in target/deb
 OPENMETRICS ?= $(or $(BUILT),target/release)/pmdaopenmetrics
 INSTALL = @DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" BINDIR="$(BINDIR)" LIBDIR="$(LIBDIR)" INCLUDEDIR="$(INCLUDEDIR)" MANDIR="$(MANDIR)" \
     DOCDIR="$(DOCDIR)" COMPLETIONDIR="$(COMPLETIONDIR)" SYSCONFDIR="$(SYSCONFDIR)" CONF="$(CONF)" MANEXT="$(MANEXT)" BUILT="$(BUILT)" \
-    OPENMETRICS="$(OPENMETRICS)" OPENMETRICSDIR="$(OPENMETRICSDIR)" STRIP="$(STRIP)" ARCHIVE_STRIP="$(ARCHIVE_STRIP)" VERSION="$(VERSION)" \
+    OPENMETRICS="$(OPENMETRICS)" OPENMETRICSDIR="$(OPENMETRICSDIR)" STRIP="$(STRIP)" VERSION="$(VERSION)" \
     packaging/install.sh
 
 # Root needs no cargo. From another directory: make install BUILT=DIRECTORY.

@@ -253,7 +253,7 @@ C
     cp /tmp/unpacked/usr/lib/pcp-pmda-rust/{libpcp_pmda.a,pkgconfig/libpcp_pmda.pc} /tmp/built/
     cp /tmp/unpacked/usr/lib/pcp-pmda-rust/libpcp_pmda.so.3 /tmp/built/libpcp_pmda.so
     cp /tmp/unpacked/usr/lib/pcp-pmda-rust/compare /tmp/built/pcp-pmda-rust-compare
-    by_make() { make -s "$1" BUILT=/tmp/built DESTDIR="$system" STRIP=: ARCHIVE_STRIP=: >/tmp/log 2>&1 || { cat /tmp/log; fail "make $1"; }; }
+    by_make() { make -s "$1" BUILT=/tmp/built DESTDIR="$system" STRIP=: >/tmp/log 2>&1 || { cat /tmp/log; fail "make $1"; }; }
     # As in an unattended installation: a question about a file of /etc would fail.
     unattended() { inside apt-get -y -q "$@" >/tmp/log 2>&1 </dev/null || { cat /tmp/log; fail "apt-get $*"; }; }
 

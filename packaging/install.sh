@@ -175,7 +175,6 @@ install_library() {
     put 755 "$BUILT/pcp-pmda-rust-compare" "$LIBDIR/compare"
     $STRIP --strip-unneeded "$beside"
     put 644 "$BUILT/libpcp_pmda.a" "$LIBDIR/libpcp_pmda.a"
-    $ARCHIVE_STRIP --strip-debug --remove-section=.llvmbc --remove-section=.llvmcmd "$beside"
     for file in pmda.h pmdaroot.h; do put 644 "include/pcp/$file" "$INCLUDEDIR/pcp/$file"; done
     place "$LIBDIR/pkgconfig/libpcp_pmda.pc"
     sed "s:^prefix=.*:prefix=$(quoted "$PREFIX"):; s:^libdir=.*:libdir=$(quoted "$LIBDIR"):; s:^includedir=.*:includedir=$(quoted "$INCLUDEDIR"):" \

@@ -114,7 +114,7 @@ build() {
     # It needs no libpcp, and the oldest glibc will do.
     if [ "$1" = "${suites[0]}" ]; then program=$target/pairs/target/$rust/release; else program=$target/pairs/$2-${suites[0]}; fi
     cp "$program/pcp-pmda-rust-compare" "$out/"
-    make -s install BUILT="$out" DESTDIR="$tree" PREFIX=/usr CONF=00-pcp-pmda-rust.conf STRIP=: ARCHIVE_STRIP=: >/dev/null
+    make -s install BUILT="$out" DESTDIR="$tree" PREFIX=/usr CONF=00-pcp-pmda-rust.conf STRIP=: >/dev/null
     rm -r "${tree:?}"/usr/{share,include}
     mkdir -p "$tree/DEBIAN" "$tree/etc/ld.so.conf.d"
     echo /usr/lib/pcp-pmda-rust >"$tree/etc/ld.so.conf.d/00-pcp-pmda-rust.conf"
@@ -147,7 +147,7 @@ on_host() {
         cp packaging/pairs-host.sh /mnt/root/built/
         mkdir /mnt/root/older
         cp -r "$OLDER/linux" "$OLDER/proc" /mnt/root/older/
-        make -s install BUILT="$OUT" DESTDIR=/mnt/root STRIP=: ARCHIVE_STRIP=: >/dev/null
+        make -s install BUILT="$OUT" DESTDIR=/mnt/root STRIP=: >/dev/null
         ip link set lo up
         exec chroot /mnt/root env -i LC_ALL=C DEBIAN_FRONTEND=noninteractive HOME=/root PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"' bash "$@"
 }

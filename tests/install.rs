@@ -366,7 +366,7 @@ fn in_a_name_space(name: &str, script: &str) -> String {
     }
     let make = format!(
         "make --silent --no-print-directory BUILT={} PREFIX={prefix} SYSCONFDIR={prefix}/etc OPENMETRICSDIR={prefix}/rust/pmdas/openmetrics \
-         STRIP=: ARCHIVE_STRIP=:",
+         STRIP=:",
         built.display(),
         prefix = prefix.display()
     );
@@ -395,7 +395,7 @@ fn a_full_disk_leaves_what_was_there() {
          mount -t tmpfs -o size=400m tmpfs \"$P\"\n\
          room() { rm -f \"$P/fill\"; head -c $(($(df --output=avail -B1 \"$P\" | tail -n 1) - $1)) /dev/zero >\"$P/fill\"; }\n\
          for target in install install-openmetrics; do\n\
-             for size in 0 40000 8000000; do\n\
+             for size in 0 40000 3000000; do\n\
                  room $size; before=$(sum)\n\
                  HELP=9000000 $M $target 2>&1 && echo \"end 0\" || echo \"end failed\"\n\
                  [ \"$before\" = \"$(sum)\" ] && echo same unchanged || { echo same CHANGED; find \"$P\" ! -type d; }\n\
@@ -403,7 +403,7 @@ fn a_full_disk_leaves_what_was_there() {
              [ $target = install-openmetrics ] || { rm \"$P/fill\"; $M install >/dev/null || exit; echo old >>\"$P/lib/pcp-pmda-rust/libpcp_pmda.so.3\"; }\n\
              rm -f \"$P/fill\"\n\
          done\n\
-         for size in 0 40000 8000000; do\n\
+         for size in 0 40000 3000000; do\n\
              room $size; before=$(sum)\n\
              $M install 2>&1 && echo \"end 0\" || echo \"end failed\"\n\
              [ \"$before\" = \"$(sum)\" ] && echo same unchanged || echo same CHANGED\n\

@@ -65,6 +65,28 @@ pub fn write_and_keep(path: &FilePath, content: &[u8], kept: &OnceCell<FilePath>
     replace(path, content, Some(kept))
 }
 
+/// Makes a file anew, with this content and mode. What had the name goes, of a link the link: so
+/// nobody who may write to the directory can lead a write of root's elsewhere. `make_room` runs when
+/// the new file is complete, and may give the old one another name.
+///
+/// # Errors
+/// That of `make_room`, or the system's: what had the name is still there, unless `make_room` has
+/// moved it.
+pub fn write_anew(
+    entry: &DirEntry,
+    mode: u32,
+    content: &[u8],
+    make_room: impl FnOnce() -> io::Result<()>,
+) -> io::Result<()> {
+    let (temporary, mut file) = create_beside(entry, true)?;
+    let made = file.write_all(content);
+    let made = made.and_then(|()| file.set_permissions(Permissions::from_mode(mode)));
+    let made = made.and_then(|()| make_room()).and_then(|()| temporary.rename(entry));
+    made.inspect_err(|_| {
+        let _ = temporary.unlink();
+    })
+}
+
 /// The body of [`write()`] and [`write_and_keep`].
 fn replace(path: &FilePath, content: &[u8], kept: Option<&OnceCell<FilePath>>) -> io::Result<()> {
     let (target, old) = DirEntry::target_status(path)?;

@@ -1,14 +1,13 @@
 //! `--write DIR`: the files that PCP wants of an installed agent.
 
 use std::fmt::Write as _;
-use std::fs::Permissions;
-use std::io::{self, Write as _};
-use std::os::unix::fs::PermissionsExt;
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
 use pmda_core::dir_entry::DirEntry;
 use pmda_core::log::Bytes;
+use pmda_core::save::write_anew;
 
 use crate::agent::Agent;
 use crate::check::findings;
@@ -38,17 +37,14 @@ pub(crate) fn write<A: Agent>(directory: &Path, env: &Env) -> ExitCode {
     let one = |WrittenFile { name, text, mode }| -> io::Result<()> {
         // Root may be told to write to another user's directory: no link in it is followed.
         let entry = entry(&directory.join(&name))?;
-        if mode == SCRIPT {
-            keep_changed(&entry, &text)?;
-        }
-        let mut file = entry.replace(mode)?;
-        let written = file.write_all(text.as_bytes());
-        let written = written.and_then(|()| file.set_permissions(Permissions::from_mode(mode)));
-        if written.is_err() {
-            // A part of a script would look like one that its owner has changed.
-            let _ = entry.unlink();
-        }
-        written
+        let keep = || {
+            if mode == SCRIPT {
+                keep_changed(&entry, &text)
+            } else {
+                Ok(())
+            }
+        };
+        write_anew(&entry, mode, text.as_bytes(), keep)
     };
     match make(directory).and_then(|()| files.into_iter().try_for_each(one)) {
         Ok(()) => ExitCode::SUCCESS,
@@ -236,7 +232,7 @@ fn script<A: Agent>(tree: &Node, action: &str) -> String {
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::os::unix::fs::{chown, symlink};
+    use std::os::unix::fs::{PermissionsExt, chown, symlink};
 
     use super::*;
     use crate::prelude::*;

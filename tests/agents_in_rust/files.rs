@@ -60,8 +60,8 @@ fn examples_have_nothing_wrong() {
     }
 }
 
-/// What cannot be written is said, and no part of a file stays: a script would look as if its owner had
-/// changed it.
+/// What cannot be written is said, and no part of a new file stays; each old one is as it was, a
+/// script that its owner has changed, too.
 #[test]
 fn a_full_disk() {
     let (environment, _) = environment("a_full_disk", &[]);
@@ -79,7 +79,13 @@ fn a_full_disk() {
     let folder = environment.directory.join("written").display().to_string();
     let full = said("trap '' XFSZ; ulimit -f 0; exec \"$0\" --write \"$1\"", &folder);
     assert_eq!(full, format!("cannot write to {folder}: File too large\n[exit 1]\n"));
-    assert_eq!(said("ls \"$1\"", &folder), "[exit 0]\n");
+    let sums = || said("cd \"$1\" && ls -A && md5sum ./* 2>&1", &folder);
+    assert!(sums().starts_with("md5sum: './*': No such file"), "{}", sums());
+    assert_eq!(said("\"$0\" --write \"$1\" && echo mine >\"$1/Install\"", &folder), "[exit 0]\n");
+    let before = sums();
+    let full = said("trap '' XFSZ; ulimit -f 0; exec \"$0\" --write \"$1\" -d 254", &folder);
+    assert_eq!(full, format!("cannot write to {folder}: File too large\n[exit 1]\n"));
+    assert_eq!(sums(), before);
 }
 
 /// A domain that another agent has, by `pmcd.conf` or by the table of all domains: with it

@@ -9,6 +9,16 @@
 #include <pcp/pmapi.h>
 #include <pcp/pmda.h>
 
+/* Frees a set, and returns the next one: zeroed as that of a caller, or none. */
+static inline pmLabelSet *
+label_renew(pmLabelSet *set, int zeroed)
+{
+    if (set != NULL)
+	pmFreeLabelSets(set, 1);
+    printf("--\n");
+    return zeroed ? calloc(1, sizeof(*set)) : NULL;
+}
+
 static inline void
 label_text(const char *text, int length)
 {

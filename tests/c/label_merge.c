@@ -21,15 +21,6 @@ show(const char *call, int status)
     fflush(stdout);
 }
 
-static void
-start(int zeroed)
-{
-    if (set != NULL)
-	pmFreeLabelSets(set, 1);
-    set = zeroed ? calloc(1, sizeof(*set)) : NULL;
-    printf("--\n");
-}
-
 int
 main(void)
 {
@@ -37,7 +28,7 @@ main(void)
 
     pmSetProgname("label_merge");
     for (zeroed = 0; zeroed < 2; zeroed++) {
-	start(zeroed);
+	set = label_renew(set, zeroed);
 	SHOW_SET(pmdaAddLabels(&set, "{\"b\":1,\"a\":2}"));
 	SHOW_SET(pmdaAddNotes(&set, "{\"b\":5,\"c\":\"x\"}"));
 	SHOW_SET(pmdaAddLabels(&set, "{\"c\":[1,2],\"aa\":null}"));
@@ -51,33 +42,33 @@ main(void)
 	set->inst = 42;
 	SHOW_SET(pmdaAddLabels(&set, "{\"%s\":%d,\"%c\":\"%-5s|\"}", "fmt", 12, 'y', "ab"));
 
-	start(zeroed);
+	set = label_renew(set, zeroed);
 	SHOW_SET(pmdaAddLabels(&set, "{}"));
 	SHOW_SET(pmdaAddNotes(&set, "{}"));
 	SHOW_SET(pmdaAddLabelFlags(set, 0xff));
 	SHOW_SET(pmdaAddNotes(&set, "{\"a\":\"%%\"}"));
 
-	start(zeroed);
+	set = label_renew(set, zeroed);
 	SHOW_SET(pmdaAddLabels(&set, "{\"b\":1,\"a\":2,\"c\":3}"));
-	start(zeroed);
+	set = label_renew(set, zeroed);
 	SHOW_SET(pmdaAddLabels(&set, "{\"a\":1,\"b\":2,\"c\":3}"));
-	start(zeroed);
+	set = label_renew(set, zeroed);
 	SHOW_SET(pmdaAddLabels(&set, " { \"b\" : \"x  y\" , \"a\" : 2 } "));
-	start(zeroed);
+	set = label_renew(set, zeroed);
 	SHOW_SET(pmdaAddLabels(&set, "[1]"));
-	start(zeroed);
+	set = label_renew(set, zeroed);
 	SHOW_SET(pmdaAddLabels(&set, "}"));
-	start(zeroed);
+	set = label_renew(set, zeroed);
 	SHOW_SET(pmdaAddLabels(&set, "{\"a\":{}}"));
     }
 
     /* nested names in slots, which libpcp flattens */
-    start(1);
+    set = label_renew(set, 1);
     SHOW_SET(pmdaAddLabels(&set, "{\"dev\":\"d0\",\"x\":{\"y\":1}}"));
     SHOW_SET(pmdaAddNotes(&set, "{\"dev\":\"d1\",\"w\":0}"));
     SHOW_SET(pmdaAddLabels(&set, "{\"v\":{\"y\":[1,\"z\"]}}"));
 
-    start(0);
+    set = label_renew(set, 0);
     SHOW_SET(pmdaAddLabelFlags(NULL, 1));
     set = calloc(1, sizeof(*set));
     set->nlabels = -12;
@@ -97,6 +88,6 @@ main(void)
     SHOW_SET(pmdaAddLabels(&set, "{\"a\":%d}", 7));
     SHOW_SET(pmdaAddNotes(&set, "{\"n\":"));
     SHOW_SET(pmdaAddNotes(&set, "{\"n\":1}"));
-    start(0);
+    set = label_renew(set, 0);
     return 0;
 }

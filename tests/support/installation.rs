@@ -100,12 +100,9 @@ impl Installation {
     pub fn new(name: &str) -> Installation {
         let prefix = profile_dir().join("test-install").join(name);
         let _ = fs::remove_dir_all(&prefix);
-        // Stripping the archive of a debug build takes longer than a test should.
         let variables = [
             format!("PREFIX={}", prefix.display()),
             format!("SYSCONFDIR={}/etc", prefix.display()),
-            "STRIP=:".to_owned(),
-            "ARCHIVE_STRIP=:".to_owned(),
         ];
         make("install", &variables);
         Installation { prefix }

@@ -9,15 +9,6 @@
 static pmLabelSet	*set;
 
 static void
-start(int zeroed)
-{
-    if (set != NULL)
-	pmFreeLabelSets(set, 1);
-    set = zeroed ? calloc(1, sizeof(*set)) : NULL;
-    printf("--\n");
-}
-
-static void
 add(const char *text)
 {
     int status = pmdaAddLabels(&set, "%s", text);
@@ -78,37 +69,37 @@ main(void)
     add(many(200, 55));
     add(many(0, 255));
 
-    start(0);
+    set = label_renew(set, 0);
     add("{\"a\":[ ]}");
     add("{\"b\": [ 1 ,\"x , y\", 2 ] }");
-    start(1);
+    set = label_renew(set, 1);
     add("{\"a\" : [ {} , 1 ] }");
     add("{\"n\": {\"l\": [ 1, 2 ] } , \"z\":1}");
 
-    start(0);
+    set = label_renew(set, 0);
     add("{\"a\":[[]]}");
     add("{\"b\":[ 1, [ 2, [ \"]\" ] ], 3 ]}");
     add("{\"c\":{\"d\":[[1]]}}");
 
-    start(0);
+    set = label_renew(set, 0);
     add(deep(58, "[", "]"));
     add(deep(60, "[", "]"));
     add(deep(61, "{\"d\":", "}"));
     add(deep(255, "{\"d\":", "}"));
 
-    start(1);
+    set = label_renew(set, 1);
     add("{\"n\":{\"x\":1}}");
     add("{\"m\":1}");
     add("{\"n\":{\"x\":2}}");
-    start(0);
+    set = label_renew(set, 0);
     add("{\"n\":{\"x\":1},\"m\":1}");
     add("{\"n\":{\"x\":2}}");
     add("{\"n\":{\"x\":3}}");
-    start(0);
+    set = label_renew(set, 0);
     add("{\"b\":\"kept\"}");
     add("{\"bb\":{\"c\":0}}");
 
-    start(0);
+    set = label_renew(set, 0);
     memset(name, 'n', sizeof(name));
     strcpy(name, "{\"a\":{\"");
     memset(name + 7, 'n', 254);
@@ -117,10 +108,10 @@ main(void)
     add(name);
 
     /* labels are announced and there are none */
-    start(1);
+    set = label_renew(set, 1);
     set->nlabels = 3;
     printf("flags: %d\n", pmdaAddLabelFlags(set, 1));
     add("{\"a\":1}");
-    start(0);
+    set = label_renew(set, 0);
     return 0;
 }

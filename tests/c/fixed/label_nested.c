@@ -7,15 +7,6 @@
 static pmLabelSet *set;
 
 static void
-start(int zeroed)
-{
-    if (set != NULL)
-	pmFreeLabelSets(set, 1);
-    set = zeroed ? calloc(1, sizeof(*set)) : NULL;
-    printf("--\n");
-}
-
-static void
 add(const char *text)
 {
     int status = pmdaAddLabels(&set, "%s", text);
@@ -28,17 +19,17 @@ int
 main(void)
 {
     pmSetProgname("label_nested");
-    start(1);
+    set = label_renew(set, 1);
     add("{\"a\":1,\"ab\":2}");
     add("{\"ab\":{\"c\":3}}");
-    start(1);
+    set = label_renew(set, 1);
     add("{\"b\":1}");
     add("{\"b\":{\"a\":true}}");
     add("{\"b\":{\"a\":false}}");
-    start(0);
+    set = label_renew(set, 0);
     add("{\"bb\":{\"z\":1}}");
     add("{\"a\":1,\"b\":{\"y\":2}}");
     add("{\"bb\":{\"z\":5}}");
-    start(0);
+    set = label_renew(set, 0);
     return 0;
 }

@@ -208,8 +208,8 @@ fn fault_lines() {
     assert_eq!(shown("a{b=c} 1"), "cannot parse name in a{b=c} 1: Expected \"");
     assert_eq!(shown("noval"), "cannot parse/store noval: there is no value");
     let long = shown(&"ü".repeat(1_000_000));
-    assert_eq!(long.chars().filter(|letter| *letter == 'ü').count(), 500);
-    assert!(long.ends_with("... (1999000 bytes more): there is no value"), "{long}");
+    assert_eq!(long.chars().filter(|letter| *letter == 'ü').count(), 256);
+    assert!(long.ends_with("... (1999488 bytes more): there is no value"), "{long}");
     assert_eq!(shown("a\u{1b}[2J"), "cannot parse/store a\\u{1b}[2J: there is no value");
 }
 
