@@ -665,6 +665,32 @@ fn a_server_of_one_connection_at_a_time() {
     }
 }
 
+/// A reply whose length or version has two meanings is none, and the reason says so (OM-97).
+#[test]
+fn replies_with_two_meanings() {
+    for (head, body) in [
+        (
+            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked",
+            "0x4\r\nx 1\n\r\n0\r\n\r\n",
+        ),
+        ("HTTP/1.1 200 OK\r\nContent-Length: +4", "x 1\n"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: -1", "x 1\n"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 18446744073709551620", "x 1\n"),
+        ("HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Length: 3", "x 1\n"),
+        ("HTTP/1.2 200 OK\r\nContent-Length: 4", "x 1\n"),
+    ] {
+        let server = Server::new(move |_, out| {
+            let _ = out.write_all(format!("{head}\r\n\r\n{body}").as_bytes());
+            false
+        });
+        let failure = ask(&mut fetcher(&[]), &server.url()).expect_err(head);
+        assert!(
+            failure.reason.ends_with(&format!(" for url: {}", server.url())),
+            "{failure:?}"
+        );
+    }
+}
+
 /// A server that has answered beside a kept connection serves several at a time: a request to which it is
 /// long in answering closes no connection of others.
 #[test]
