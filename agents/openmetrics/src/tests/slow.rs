@@ -257,7 +257,7 @@ fn a_request_for_names_uses_up_no_document() {
     delay.store(400, Ordering::SeqCst);
     assert!(!has_value(&mut pmcd), "it comes later than it is waited for");
     delay.store(MUTE, Ordering::SeqCst);
-    thread::sleep(Duration::from_millis(300));
+    thread::sleep(Duration::from_secs(1));
     for _ in 0..2 {
         pmcd.advance(Duration::from_secs(11));
         pmcd.names().expect("names");
