@@ -44,7 +44,7 @@ impl Difference {
 /// The differences, by question.
 pub type Differences = BTreeMap<String, Difference>;
 
-/// The runs of the C library, each followed by one of ours but the last.
+/// The runs of the C library, each followed by runs of ours but the last.
 #[derive(Default, Debug)]
 pub struct Comparison {
     c: Vec<Survey>,
@@ -67,7 +67,7 @@ impl Comparison {
         self.lasting = Some(differences);
     }
 
-    /// Takes note of a run of ours.
+    /// Takes note of a run of ours, in place of the one before: a difference must show in each.
     pub fn add_ours(&mut self, survey: Survey) {
         self.ours = Some(survey);
     }
