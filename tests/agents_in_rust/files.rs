@@ -81,7 +81,10 @@ fn a_full_disk() {
     assert_eq!(full, format!("cannot write to {folder}: File too large\n[exit 1]\n"));
     let sums = || said("cd \"$1\" && ls -A && md5sum ./* 2>&1", &folder);
     assert!(sums().starts_with("md5sum: './*': No such file"), "{}", sums());
-    assert_eq!(said("\"$0\" --write \"$1\" && echo mine >\"$1/Install\"", &folder), "[exit 0]\n");
+    assert_eq!(
+        said("\"$0\" --write \"$1\" && echo mine >\"$1/Install\"", &folder),
+        "[exit 0]\n"
+    );
     let before = sums();
     let full = said("trap '' XFSZ; ulimit -f 0; exec \"$0\" --write \"$1\" -d 254", &folder);
     assert_eq!(full, format!("cannot write to {folder}: File too large\n[exit 1]\n"));

@@ -118,11 +118,7 @@ fn all(fetcher: &mut Fetcher, targets: &[Arc<Target>]) -> Vec<Result<(u16, Strin
 }
 
 fn one(target: &Arc<Target>) -> Result<(u16, String), Failure> {
-    all(
-        &mut Fetcher::bounded(Memory::new(), LIMIT),
-        std::slice::from_ref(target),
-    )
-    .remove(0)
+    all(&mut Fetcher::new(Memory::new()), std::slice::from_ref(target)).remove(0)
 }
 
 fn reason(result: Result<(u16, String), Failure>) -> String {
@@ -407,11 +403,16 @@ fn files_and_scripts() {
 fn a_script_that_hangs_ends_with_its_children() {
     let directory = tempfile::tempdir().expect("a directory");
     let mark = directory.path().join("mark");
+    let given_up = |text: &str| {
+        let mut fetcher = Fetcher::bounded(Memory::new(), LIMIT);
+        let result = all(&mut fetcher, &[script(directory.path(), text)]).remove(0);
+        assert!(reason(result).ends_with("has not ended in time and was killed"));
+    };
     let text = format!("#! /bin/sh\n(sleep 2; touch {}) &\necho x 1\nwait\n", mark.display());
-    assert!(reason(one(&script(directory.path(), &text))).ends_with("has not ended in time and was killed"));
+    given_up(&text);
     // Its stdout is closed, and it goes on.
     let text = format!("#! /bin/sh\nexec >&-\nsleep 2\ntouch {}\n", mark.display());
-    assert!(reason(one(&script(directory.path(), &text))).ends_with("has not ended in time and was killed"));
+    given_up(&text);
     thread::sleep(Duration::from_secs(2));
     assert!(!mark.exists());
 }
