@@ -1,7 +1,7 @@
 //! Files as they are found, and as they grow.
 
 use std::fs::{self, File};
-use std::os::unix::fs::{MetadataExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
@@ -316,7 +316,7 @@ fn a_file_is_written_over() {
     table.save();
     assert!(fs::read(&path).expect("there") == whole(&table));
 
-    // Another user may have given the name to any file, which root does not write to.
+    // Where there is no file, none is made.
     fs::remove_file(&path).expect("ours");
     for name in ["c", "d"] {
         table.number(name).expect("there is room");
@@ -334,6 +334,33 @@ fn a_file_is_written_over() {
     table.save();
     assert_eq!(table.unsaved(), Unsaved::default());
     assert_eq!(Table::load(&files, 19, 10).count(), 4);
+}
+
+/// Where others may write, root writes over no file that has a second name: it may be any file of the host.
+#[test]
+fn a_file_with_two_names_is_not_written_over() {
+    let (_directory, files) = files();
+    let path = files.path(19);
+    let mut table = Table::load(&files, 19, 10);
+    table.number("a").expect("there is room");
+    table.save();
+    // What has the name of the new file cannot be removed.
+    fs::create_dir(path.with_extension("new")).expect("made");
+    let folder = path.parent().expect("a folder");
+    fs::hard_link(&path, folder.join("other")).expect("made");
+    let is_root = nix::unistd::geteuid().is_root();
+    for (name, mode, is_written) in [("b", 0o755, true), ("c", 0o775, !is_root)] {
+        fs::set_permissions(folder, fs::Permissions::from_mode(mode)).expect("ours");
+        table.number(name).expect("there is room");
+        table.save();
+        assert_eq!(
+            table.unsaved().count == 0,
+            is_written,
+            "{mode:o}: {:?}",
+            table.unsaved()
+        );
+        assert_eq!(fs::read(&path).expect("there") == whole(&table), is_written);
+    }
 }
 
 /// Numbers beside a file that can be neither read nor moved are not saved (OM-72).

@@ -228,7 +228,8 @@ fn what_ends_lateness() {
             if status.contains(words) {
                 let standing = pmcd.agent().source(1).expect("the first").standing;
                 assert_eq!(standing.lateness().is_some(), is_late, "{status}");
-                return;
+                let failures = pmcd.fetch("openmetrics.control.failures").expect("values");
+                return failures.value_of::<u64>("a").expect("a number");
             }
             assert!(Instant::now() < deadline, "{status}");
             thread::sleep(Duration::from_millis(100));
@@ -237,8 +238,9 @@ fn what_ends_lateness() {
             }
         }
     };
-    until("no answer since ", true, false);
-    until("no answer within 0.6 s for url: http://", true, false);
+    assert_eq!(until("no answer since ", true, false), 1);
+    // The same fetch, which is counted once.
+    assert_eq!(until("no answer within 0.6 s for url: http://", true, false), 1);
     mode.store(1, Ordering::SeqCst);
     until("500 Server Error", false, true);
 }
