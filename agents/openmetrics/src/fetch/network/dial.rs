@@ -151,7 +151,11 @@ async fn next_end(
 
 #[cfg(test)]
 mod tests {
+    use std::net::TcpListener;
+    use std::pin::pin;
+
     use super::*;
+    use crate::fetch::network::resolver::of_the_host;
 
     fn addresses(texts: &[&str]) -> Vec<SocketAddr> {
         texts.iter().map(|text| text.parse().expect("an address")).collect()
@@ -179,5 +183,33 @@ mod tests {
         many.iter().for_each(|address| unanswered.begin(*address));
         assert_eq!(unanswered.0.lock().len(), limits::ADDRESSES);
         assert_eq!(unanswered.order(many).len(), limits::ADDRESSES);
+    }
+
+    /// However many addresses take no connection, few are tried at one time: each is a descriptor.
+    #[tokio::test]
+    async fn few_addresses_at_a_time() {
+        let mut full = Vec::new();
+        let mute = |_| {
+            let mute = TcpListener::bind("127.0.0.1:0").expect("a port");
+            rustix::net::listen(&mute, 0).expect("ours");
+            let address = mute.local_addr().expect("bound");
+            while let Ok(stream) = std::net::TcpStream::connect_timeout(&address, Duration::from_millis(50)) {
+                full.push(stream);
+            }
+            (mute, address)
+        };
+        let (_listeners, addresses): (Vec<_>, Vec<_>) = (0..6).map(mute).unzip();
+        let permits = Arc::new(ConnectionPermits::new(20));
+        let dialer = Dialer {
+            resolver: Resolver::new(of_the_host),
+            permits: Arc::clone(&permits),
+        };
+        let way = Way::default();
+        let mut connecting = pin!(dialer.first_of(addresses, &way));
+        let connected = tokio::time::timeout(NEXT * 7, &mut connecting).await;
+        assert!(connected.is_err(), "no address takes a connection");
+        let free: Vec<_> = std::iter::from_fn(|| permits.one_more()).collect();
+        // The first one, with the permit of the connection, was given up.
+        assert_eq!(free.len(), 10 - AT_A_TIME);
     }
 }
