@@ -90,7 +90,7 @@ fn as_many_sources_as_the_hard_limit_allows() {
 
     let mut pmcd = Harness::<OpenMetrics>::builder()
         .folder(directory.path())
-        .option("timeout", "60")
+        .option("timeout", "4")
         .start()
         .expect("it starts");
     let names: Vec<String> = (0..SOURCES).map(|number| format!("openmetrics.s{number}.x")).collect();
