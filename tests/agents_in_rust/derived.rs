@@ -148,12 +148,12 @@ pub fn declare(m: &mut ::metrics::Metrics<Filled>) {
 }
 "#;
 
-/// Compiles an agent that has the crate `pmda` under this name. Returns what the compiler says.
-fn compile(name: &str, library: &str, source: &str) -> String {
+/// Compiles an agent that has the crate `pmda` under this name, and the crate `log`. Returns what the compiler says.
+pub fn compile(name: &str, library: &str, source: &str) -> String {
     let folder = tempfile::tempdir().expect("a directory");
     fs::create_dir(folder.path().join("src")).expect("ours");
     let manifest = format!(
-        "[package]\nname = \"{name}\"\nedition = \"2024\"\n[dependencies]\n{library} = {{ package = \"pmda\", path = {:?} }}\n[workspace]\n",
+        "[package]\nname = \"{name}\"\nedition = \"2024\"\n[dependencies]\n{library} = {{ package = \"pmda\", path = {:?} }}\nlog = \"0.4\"\n[workspace]\n",
         root().join("pmda")
     );
     fs::write(folder.path().join("Cargo.toml"), manifest).expect("ours");

@@ -11,6 +11,7 @@ use pcp_pmda_test::{root, scripts};
 use regex::Regex;
 
 use crate::agents::text;
+use crate::derived;
 
 /// The guide's text up to the next heading of the same rank.
 fn section(heading: &str) -> String {
@@ -90,6 +91,43 @@ fn from_an_empty_folder_to_pminfo() {
     assert!(!answer.contains(scripts::RESTARTED), "{answer}");
     let log = environment.directory.join("log/pmcd/traffic.log");
     assert!(log.exists(), "{}", log.display());
+}
+
+/// What the guide's pieces of agents leave out: their structures.
+const LEFT_OUT: &str = "
+    struct Sources { sources: Indom<Source>, metrics: BTreeMap<String, Metric> }
+    struct Source { calls: u64 }
+    struct Metric {
+        is_new: bool,
+        cluster: u32,
+        kind: Type,
+        semantics: Semantics,
+        unit: Unit,
+        help: String,
+        rows: Indom<Value>,
+    }
+    struct Value(f64);
+    impl Value {
+        fn atom(&self) -> Atom<'_> {
+            self.0.into()
+        }
+    }
+";
+
+/// The agents of which the guide shows a piece compile.
+#[test]
+fn pieces_of_agents_compile() {
+    let piece = |heading: &str| {
+        let pieces = blocks(&section(heading)).into_iter().filter(|(word, _)| word == "rust");
+        pieces.map(|(_, piece)| piece).collect::<String>()
+    };
+    let [dynamic, waking] = ["Metrics at run time", "What wakes an agent"].map(piece);
+    assert!(!dynamic.is_empty() && !waking.is_empty());
+    let uses = "use pmda::prelude::*;\nuse std::collections::BTreeMap;\n";
+    let source = format!(
+        "#![allow(dead_code, unused_imports)]\nmod dynamic {{\n{uses}{dynamic}{LEFT_OUT}}}\nmod waking {{\n{uses}{waking}}}\n"
+    );
+    assert_eq!(derived::compile("pieces", "pmda", &source), "");
 }
 
 /// The page of the published crate, which is read without the guide, has the same agent.
