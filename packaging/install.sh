@@ -160,7 +160,7 @@ install_library() {
     # What `enable` makes.
     note "$SYSCONFDIR/ld.so.conf.d"
     mapfile -t docs < <(
-        printf '%s\n' LICENSE THIRD-PARTY.txt ./*.md tests/README.md packaging/pairs.md agents/openmetrics/DIFFERENCES.md docs/*.md docs/*.csv docs/*.svg docs/spec/*.md pmda/interface.txt
+        printf '%s\n' LICENSE THIRD-PARTY.txt ./*.md tests/README.md packaging/pairs.md agents/openmetrics/DIFFERENCES.md docs/*.md docs/*.csv docs/*.svg docs/spec/*.md pmda/{README.md,interface.txt}
         find c-examples pmda/examples pmda/template -name target -prune -o -type f -print
     )
 
