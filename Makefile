@@ -43,7 +43,7 @@ check: setup ## format, lints, build, all tests; the last line is "N passed, N f
 
 # On a debug build, which is there in seconds; the tests of make check run on the library as `make` builds it: make try C=… TEST_LIBRARY=made
 TEST_LIBRARY ?= debug
-try: ## after an edit: the programs of tests/c named C on both libraries: make try C=cache_files; M=1: their memory, below valgrind
+try: ## after an edit: the programs of tests/c named C on both libraries: make try C=cache_files; M=1: under valgrind, for memory that they lose
 	@[ -n "$(C)" ] || { echo "make try: C= is missing, the name of a program of tests/c or a part of some: make try C=cache_files" >&2; exit 2; }
 	@echo "make try: compiling what has changed (the first time takes a minute or two), then running $(C) on the $(TEST_LIBRARY) library" >&2
 	@TEST_LIBRARY=$(TEST_LIBRARY) cargo run --quiet -p pcp-pmda-test -- $(if $(M),memcheck,differential) $(C)
