@@ -735,6 +735,9 @@ fn connections_of_sources_with_lines_of_their_own() {
         }
     }
     assert_eq!(server.connections.load(Ordering::SeqCst), 3);
+    // A source whose lines have changed begins anew: the old connection was made with the old ones.
+    assert!(all(&mut fetcher, &[trusting("/c")]).remove(0).is_ok());
+    assert_eq!(server.connections.load(Ordering::SeqCst), 4);
 }
 
 /// A proxy gets whole addresses for `http:` and CONNECT for `https:`, each with the login of the
