@@ -41,7 +41,7 @@ there() {
     inside env -C /src/pcp-pmda HOME=/root CARGO_HOME=/rust/cargo CARGO_TARGET_DIR=/src/target PATH=/usr/sbin:/usr/bin:/sbin:/bin \
         CARGO_BUILD_TARGET="$triple" "CARGO_TARGET_${variable}_LINKER=$gnu-gcc" ${runner:+"CARGO_TARGET_${variable}_RUNNER=$runner"} \
         PKG_CONFIG_ALLOW_CROSS=1 PKG_CONFIG_LIBDIR="/usr/lib/${gnu/i686/i386}/pkgconfig" \
-        TEST_CC="$gnu-gcc" TEST_RUNNER="$runner" ${runner:+PROPTEST_CASES=32} RUST_BACKTRACE=0 "$@"
+        CC="$gnu-gcc" TEST_CC="$gnu-gcc" TEST_RUNNER="$runner" ${runner:+PROPTEST_CASES=32} RUST_BACKTRACE=0 "$@"
 }
 echo "== PCP $(there pkg-config --modversion libpcp_pmda), $(there rustc --version), $triple in Debian trixie"
 if [ $# -gt 0 ]; then

@@ -24,7 +24,10 @@ trap 'rm -rf "$scratch"' EXIT
 sed -n 's/^ *\([_a-zA-Z0-9]*\);$/\1/p' capi/exports.map >"$scratch/names"
 mapfile -t wanted < <(sed 's/^/--undefined=/' "$scratch/names")
 # Groups are what linkers merge by their names: these become ours alone, too.
-"$ld" -r --gc-sections --force-group-allocation "${wanted[@]}" "$archive" -o "$scratch/all.o"
+"$ld" -r --gc-sections --force-group-allocation "${wanted[@]}" "$archive" -o "$scratch/all.o" || {
+    echo "static.sh: $ld cannot link $archive: CC has to be the C compiler of the target" >&2
+    exit 1
+}
 "$objcopy" --strip-debug --remove-section=.llvmbc --remove-section=.llvmcmd --keep-global-symbols="$scratch/names" \
     "$scratch/all.o" "$scratch/pcp_pmda.o"
 "$ar" rcsD "$scratch/libpcp_pmda.a" "$scratch/pcp_pmda.o"
