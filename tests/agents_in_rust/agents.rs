@@ -1,6 +1,7 @@
 //! The agents, built, and where they are.
 
-use std::path::PathBuf;
+use std::env;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
@@ -28,6 +29,26 @@ static BUILT: LazyLock<()> = LazyLock::new(|| {
     }
     assert!(cargo.status().expect("cargo is there").success());
 });
+
+/// Lets a command of an author run outside of the workspace: with the crates that cargo has
+/// downloaded, and a target folder of its own. What several authors need is compiled once for all
+/// (since Rust 1.91), and not optimized, as nothing is measured.
+pub fn as_author(command: &mut Command) {
+    let below_home = |folder| Some(Path::new(&env::var_os("HOME")?).join(folder));
+    // The author may have another home.
+    for (variable, folder) in [("CARGO_HOME", ".cargo"), ("RUSTUP_HOME", ".rustup")] {
+        let is_there = |folder: &PathBuf| folder.exists();
+        let found = env::var_os(variable).map(PathBuf::from);
+        if let Some(folder) = found.or_else(|| below_home(folder).filter(is_there)) {
+            command.env(variable, folder);
+        }
+    }
+    command
+        .env("CARGO_NET_OFFLINE", "true")
+        .env("CARGO_BUILD_BUILD_DIR", profile_dir().join("test-authors"))
+        .env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0")
+        .env_remove("CARGO_TARGET_DIR");
+}
 
 /// The daemon of an agent.
 pub fn daemon(name: &str) -> PathBuf {

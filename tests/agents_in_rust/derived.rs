@@ -6,6 +6,8 @@ use std::process::Command;
 use pcp_pmda_test::root;
 use regex::Regex;
 
+use crate::agents::as_author;
+
 /// An agent with several mistakes: behind each line the errors that the compiler is to show there.
 const MISTAKES: &str = r#"
 use pmda::prelude::*;
@@ -161,9 +163,8 @@ pub fn compile(name: &str, library: &str, source: &str) -> String {
     fs::write(folder.path().join("src/lib.rs"), source).expect("ours");
     let mut cargo = Command::new(env!("CARGO"));
     cargo.args(["check", "--quiet", "--offline", "--message-format=short"]);
-    cargo
-        .current_dir(folder.path())
-        .env("CARGO_TARGET_DIR", root().join("target/tmp/mistakes"));
+    as_author(&mut cargo);
+    cargo.current_dir(folder.path());
     let output = cargo.output().expect("cargo is there");
     String::from_utf8_lossy(&output.stderr).into_owned()
 }

@@ -1,16 +1,14 @@
 //! docs/RUST-AGENTS.md as it is written: from an empty folder to `pminfo`, and back.
 
 use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
 use pcp_pmda_test::{root, scripts};
 use regex::Regex;
 
-use crate::agents::text;
+use crate::agents::{as_author, text};
 use crate::derived;
 
 /// The guide's text up to the next heading of the same rank.
@@ -54,26 +52,13 @@ fn script() -> String {
     script
 }
 
-/// The folder of cargo, with the crates that it has downloaded.
-pub fn cargo_home() -> OsString {
-    let home = || Some(Path::new(&std::env::var_os("HOME")?).join(".cargo").into_os_string());
-    std::env::var_os("CARGO_HOME").or_else(home).expect("a home")
-}
-
 #[test]
 fn from_an_empty_folder_to_pminfo() {
     let environment = scripts::environment("agents_in_rust/guide");
     let home = tempfile::tempdir().expect("a directory");
     let prepare = |command: &mut Command| {
-        command
-            .current_dir(root())
-            .env("CARGO_HOME", cargo_home())
-            .env("CARGO_NET_OFFLINE", "true")
-            .env_remove("CARGO_TARGET_DIR")
-            .env("HOME", home.path());
-        if let Some(toolchains) = std::env::var_os("RUSTUP_HOME") {
-            command.env("RUSTUP_HOME", toolchains);
-        }
+        as_author(command);
+        command.current_dir(root()).env("HOME", home.path());
     };
     let Some(answer) = scripts::run(&environment, &script(), Duration::from_secs(1000), prepare) else {
         return;

@@ -9,8 +9,7 @@ use std::time::Duration;
 use pcp_pmda_test::run::bounded;
 use pcp_pmda_test::{Library, root, skipped};
 
-use crate::agents::{environment_on, text};
-use crate::guide::cargo_home;
+use crate::agents::{as_author, environment_on, text};
 
 /// Time for a compilation of the agent and the crates that it needs.
 const COMPILED: Duration = Duration::from_secs(550);
@@ -23,14 +22,8 @@ fn a_new_agent() {
     let folder = directory.path().join("net_traffic");
     let run_in = |place: &Path, program: &str, arguments: &[&str]| {
         let mut command: Command = environment.command(program);
-        command.args(arguments).current_dir(place);
-        command.env("CARGO_HOME", cargo_home()).env("CARGO_NET_OFFLINE", "true");
-        // Dependencies are compiled without optimization, as nothing is measured.
-        command.env("CARGO_PROFILE_RELEASE_OPT_LEVEL", "0");
-        command.env_remove("CARGO_TARGET_DIR").env_remove("PCP_PMDAS_DIR");
-        if let Some(toolchains) = std::env::var_os("RUSTUP_HOME").or_else(rustup_home) {
-            command.env("RUSTUP_HOME", toolchains);
-        }
+        as_author(&mut command);
+        command.args(arguments).current_dir(place).env_remove("PCP_PMDAS_DIR");
         text(&bounded(command, COMPILED))
     };
     let new = root().join("pmda/template/new").display().to_string();
@@ -146,10 +139,4 @@ fn check_rpm(run: &dyn Fn(&str, &[&str]) -> String, folder: &Path) {
             "{file}: {listed}"
         );
     }
-}
-
-/// The folder of rustup's toolchains, since the test has another home.
-fn rustup_home() -> Option<std::ffi::OsString> {
-    let home = Path::new(&std::env::var_os("HOME")?).join(".rustup");
-    home.exists().then(|| home.into_os_string())
 }
