@@ -2,6 +2,7 @@
 //! packaging release-check`.
 
 use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -68,19 +69,40 @@ fn pages(root: &Path) -> Vec<PathBuf> {
     pages
 }
 
-/// A guide that another one leads to is there.
+/// A guide that another one leads to is there, and so is the heading in it.
 #[test]
 #[ignore = "at a release: make -C packaging release-check"]
 fn links_lead_somewhere() {
-    let link = Regex::new(r"\]\(([^)#:]+)(#[^)]*)?\)").expect("valid");
+    let link = Regex::new(r"\]\(([^)#:\s]*)(?:#([^)]*))?\)").expect("valid");
     let root = root();
     for page in pages(root) {
         let text = fs::read_to_string(&page).expect("readable");
         for found in link.captures_iter(&text) {
-            let there = page.parent().expect("in a directory").join(&found[1]);
+            let there = match &found[1] {
+                "" => page.clone(),
+                other => page.parent().expect("in a directory").join(other),
+            };
             assert!(there.exists(), "{}: {} is not there", page.display(), &found[1]);
+            if let (Some(heading), Some("md")) = (found.get(2), there.extension().and_then(OsStr::to_str)) {
+                let is_there = anchors(&there).iter().any(|anchor| anchor == heading.as_str());
+                assert!(is_there, "{}: no heading for {}", page.display(), &found[0]);
+            }
         }
     }
+}
+
+/// The names by which links reach a page's headings.
+fn anchors(page: &Path) -> Vec<String> {
+    let text = fs::read_to_string(page).expect("readable");
+    let headings = text.lines().filter_map(|line| line.strip_prefix('#'));
+    let name = |heading: &str| -> String {
+        let heading = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+        heading
+            .chars()
+            .filter(|letter| letter.is_alphanumeric() || "-_".contains(*letter))
+            .collect()
+    };
+    headings.map(name).collect()
 }
 
 /// A file of the sources that a document names is there.
