@@ -221,7 +221,8 @@ impl Table {
         self.files.path(self.serial)
     }
 
-    fn leave_unread(&mut self, why: Full) {
+    /// Takes note that the file is not read: it stays as it is, and no name gets a number.
+    pub(crate) fn leave_unread(&mut self, why: Full) {
         (self.is_kept_out, self.unread) = (true, Some(why));
     }
 

@@ -117,6 +117,29 @@ fn old_values_of_a_slow_source_are_kept() {
     assert!(begun.elapsed() >= LIMIT);
 }
 
+/// The program of a source whose file has gone is ended at once: nobody waits for its document.
+#[test]
+fn a_program_whose_source_has_gone() {
+    let host = Host::new();
+    host.pcp("7.2.2");
+    let pid = host.at("pid");
+    let script = host.script(
+        "a.sh",
+        &format!("echo $$ > {0}.new; mv {0}.new {0}; sleep 60", pid.display()),
+    );
+    let mut pmcd = host.agent();
+    let pid = fs::read_to_string(pid).expect("it runs");
+    fs::remove_file(script).expect("ours");
+    pmcd.fetch("openmetrics.control.calls").expect("values");
+    let stat = format!("/proc/{}/stat", pid.trim());
+    let deadline = Instant::now() + Duration::from_secs(20);
+    // As a zombie it may be there for a moment.
+    while fs::read_to_string(&stat).is_ok_and(|stat| !stat.contains(") Z ")) {
+        assert!(Instant::now() < deadline, "it goes on");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
 /// A server whose replies take as many milliseconds as the number says; a source with its address;
 /// and an agent that waits half a second.
 fn delayed(host: &Host) -> (Arc<AtomicU64>, Harness<OpenMetrics>) {

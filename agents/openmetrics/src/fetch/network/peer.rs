@@ -179,7 +179,33 @@ async fn close_unused(peer: Weak<Peer>, side: Side) {
 
 #[cfg(test)]
 mod tests {
+    use tokio::net::{TcpListener, TcpStream};
+
     use super::*;
+    use crate::fetch::network::stream::{Counted, Stream};
+
+    /// A connection that nobody uses is closed after a time.
+    #[tokio::test]
+    async fn connections_are_kept_for_a_time() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let url = Url::new(&format!("http://{}/", listener.local_addr().expect("bound")));
+        let origin = url.address().expect("an address").origin.clone();
+        let trust = Arc::new(Trust::of_the_environment());
+        let peer = Arc::new(Peer::new(url, None, trust, Arc::default()));
+        let address = listener.local_addr().expect("bound");
+        let stream = Counted::new(TcpStream::connect(address).await.expect("it listens"), address);
+        let exchange = stream.exchange();
+        let permits = ConnectionPermits::new(2);
+        let permit = permits.take().await.expect("it is free");
+        let connection = Connection::start(&origin, Stream::new(stream, exchange), permit).await;
+        peer.keep(Side::Home, connection.expect("a connection"), &permits);
+        // Time is over as soon as all wait for it.
+        tokio::time::pause();
+        tokio::time::sleep(KEPT - Duration::from_secs(1)).await;
+        assert!(peer.keeps_open());
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert!(!peer.keeps_open() && peer.take(Side::Home, &origin).is_none());
+    }
 
     /// After two dead connections in a row none is kept for a hundred requests.
     #[test]

@@ -5,6 +5,7 @@ use super::super::instances::{instance_size, number_size, series_size};
 use pmda::{Atom, Labels, Semantics, Type, Unit};
 
 use super::*;
+use crate::cache::Full;
 
 /// The file may be another one by now than when it was found.
 #[test]
@@ -408,6 +409,26 @@ fn each_loss_is_told() {
         );
         assert_eq!(lost(&mut source, &files, good), (2, 0, None));
     }
+}
+
+/// Numbers for which there was no memory are read with the next document, which has no others for its names.
+#[test]
+fn numbers_that_are_read_later() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("a.url");
+    let files = Files::new(directory.path(), 144);
+    assert_eq!(lost(&mut source(&path, Kind::Url), &files, "a 1\nb 2\n").0, 2);
+    let mut again = source(&path, Kind::Url);
+    // A serial without a file.
+    again.numbers = Table::load(&files, limits::SOURCES, limits::METRICS);
+    again.numbers.leave_unread(Full::Memory);
+    assert_eq!(lost(&mut again, &files, "b 2\na 1\n").0, 2);
+    let numbers: Vec<_> = again
+        .metrics()
+        .iter()
+        .map(|metric| (&*metric.name, metric.item))
+        .collect();
+    assert_eq!(numbers, [("b", 1), ("a", 0)]);
 }
 
 /// A metric keeps its type whatever comes; the status says so, with its name (OM-57).
