@@ -213,10 +213,11 @@ fn a_late_source_is_waited_for_less_and_less() {
 fn a_late_source_that_is_cold() {
     let host = Host::new();
     let (delay, mut pmcd) = delayed(&host);
+    pmcd.agent().timeout = Duration::from_secs(2);
     assert!(has_value(&mut pmcd));
     delay.store(MUTE, Ordering::SeqCst);
     assert!(!has_value(&mut pmcd));
-    delay.store(300, Ordering::SeqCst);
+    delay.store(400, Ordering::SeqCst);
     for _ in 0..3 {
         assert!(has_value(&mut pmcd));
     }
