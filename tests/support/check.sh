@@ -54,7 +54,7 @@ step build ended build
 # The tests run on that library, and need not look whether it is built.
 [ -s target/built ] && TEST_BUILT=$(cat target/built) && export TEST_BUILT
 
-# Tests wait more than they work. So two halves of the test programs run at once, and the one with those that wait most has more threads.
+# Tests wait more than they work. So three thirds of the test programs run at once, and the one with those that wait most has more threads.
 meanwhile oldest nice -n 19 tests/support/oldest_rust.sh
 tests() { cargo test --workspace --no-fail-fast "$@"; }
 waiting() { RUST_TEST_THREADS=$((2 * $(nproc))) tests --test '[a-c]*'; }
@@ -63,10 +63,13 @@ printf '== tests\n'
 outcome=1
 if cargo test --workspace --no-run; then
     meanwhile waiting waiting
-    tests --lib --bins --examples --test '[!a-c]*' 2>&1 | tee "$log"
+    meanwhile middle tests --test '[d-l]*'
+    tests --lib --bins --examples --test '[m-z]*' 2>&1 | tee "$log"
     outcome=${PIPESTATUS[0]}
-    wait "${running[waiting]}" || outcome=1
-    tee -a "$log" <"${log%.log}-waiting.log"
+    for third in middle waiting; do
+        wait "${running[$third]}" || outcome=1
+        tee -a "$log" <"${log%.log}-$third.log"
+    done
     tests --doc 2>&1 | tee -a "$log"
     [ "${PIPESTATUS[0]}" = 0 ] || outcome=1
 fi
