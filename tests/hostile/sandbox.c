@@ -447,9 +447,6 @@ main(int argc, char **argv)
     snprintf(help_path, sizeof(help_path), "%s/help", var ? var : ".");
     mkdir(folder, 0755);
     help_write_good(help_path);
-    /* A user's name is read from the file alone: the module of systemd ends the process where a signal mask is refused. */
-    __nss_configure_lookup("passwd", "files");
-    __nss_configure_lookup("group", "files");
     if (strcmp(mode, "trace") == 0)
 	i = trace();
     else if (strcmp(mode, "kill") == 0)
