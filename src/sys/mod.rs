@@ -78,29 +78,19 @@ pub(crate) fn printed(byte: u8) -> u8 {
     }
 }
 
-/// Returns whether memory of less than a page can be read: asks the kernel, by a call that reads a set of signals and
-/// then refuses what it is to do with it. Where that call itself is refused, the answer is no.
-pub(crate) fn is_readable(start: *const u8, len: usize) -> bool {
-    /// Size of the kernel's set of signals in bytes.
-    const SET: usize = 8;
-    const NO_ACTION: c_int = -1;
-    let can_read = |address: *const u8| {
-        let set = address.map_addr(|address| address & !(SET - 1));
-        // SAFETY: the kernel checks the address, and changes nothing, as there is no such action.
-        let status = unsafe {
-            libc::syscall(
-                libc::SYS_rt_sigprocmask,
-                NO_ACTION,
-                set,
-                std::ptr::null_mut::<c_void>(),
-                SET,
-            )
-        };
-        status == -1 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL)
-    };
-    debug_assert!(len <= 4096, "both ends tell about less than a page");
-    let end = start.wrapping_add(len.saturating_sub(1));
-    keeping_errno(|| Ok(!start.is_null() && can_read(start) && can_read(end))).unwrap_or(false)
+/// Returns whether memory of less than a page is there: asks the kernel, which tells of each page
+/// whether it is mapped. Where that call is refused, the answer is no.
+pub(crate) fn is_mapped(start: *const u8, len: usize) -> bool {
+    // SAFETY: no condition.
+    let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
+    debug_assert!((1..=page).contains(&len), "two pages at most");
+    let first = start.map_addr(|address| address & !(page - 1));
+    let len = start.addr().saturating_add(len) - first.addr();
+    let mut pages = [0u8; 2];
+    let address = first.cast_mut().cast::<c_void>();
+    // SAFETY: the kernel checks the address, and writes a byte for each page: two at most.
+    let ask = || Ok(unsafe { libc::mincore(address, len, pages.as_mut_ptr()) } == 0);
+    !start.is_null() && keeping_errno(ask).unwrap_or(false)
 }
 
 /// Seconds since 1970.

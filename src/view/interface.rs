@@ -272,17 +272,17 @@ impl LastDispatch {
     /// The address of the `desc` method that is in the dispatch table now; `None` if there is no
     /// table of this agent any more.
     ///
-    /// The table of a DSO is read as bytes, from memory of which the kernel has said that it can be
-    /// read. It is the agent's if it leads to the agent's extension. After a move without notice it
+    /// The table of a DSO is read as bytes, from memory of which the kernel has said that it is
+    /// there. It is the agent's if it leads to the agent's extension. After a move without notice it
     /// is freed memory: what is left there is the old table, whose method is still right, or leads
     /// elsewhere.
     fn present_desc(&self, ext: Ext<'_>) -> Option<*mut c_void> {
         const LEN: usize = offset_of!(pmdaInterface, desc) + size_of::<usize>();
         let table = self.table.load(Ordering::Relaxed);
-        if !self.daemon && !sys::is_readable(table.cast(), LEN) {
+        if !self.daemon && !sys::is_mapped(table.cast(), LEN) {
             return None;
         }
-        // SAFETY: a daemon's table stays, see `table`. That of a DSO is memory that can be read. Any
+        // SAFETY: a daemon's table stays, see `table`. That of a DSO is memory that is mapped. Any
         // bytes are an address.
         unsafe {
             let is_this = (&raw const (*table).ext).read_unaligned() == ext.as_ptr();

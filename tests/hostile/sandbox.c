@@ -61,6 +61,7 @@ static const struct { const char *name; long number; int lost; } listed[] = {
     { "ftruncate", SYS_ftruncate, IN_PLACE },
     { "getdents64", SYS_getdents64, 0 },
     { "geteuid", SYS_geteuid, 0 },
+    { "mincore", SYS_mincore, 0 },
     { "mkdirat", SYS_mkdirat, 0 },
     { "poll", SYS_poll, 0 },
     { "pread64", SYS_pread64, HELPED },
