@@ -47,8 +47,9 @@ fn set_up(
     metrics: Lasting<pmdaMetric>,
     defaults: &pmdaInterface,
 ) -> Result<c_int, Reported> {
-    let ext = check(token, dispatch, indoms, metrics, defaults)?;
+    // Also where the set-up fails then: pmcd goes on with what is there.
     state::note_dispatch(token, dispatch);
+    let ext = check(token, dispatch, indoms, metrics, defaults)?;
     ext.set_indoms(indoms);
     ext.set_metrics(metrics);
     let domain = dispatch.domain() as u32;

@@ -78,21 +78,6 @@ pub(crate) fn printed(byte: u8) -> u8 {
     }
 }
 
-/// Returns whether memory of less than a page is there: asks the kernel, which tells of each page
-/// whether it is mapped. Where that call is refused, the answer is no.
-pub(crate) fn is_mapped(start: *const u8, len: usize) -> bool {
-    // SAFETY: no condition.
-    let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
-    debug_assert!((1..=page).contains(&len), "two pages at most");
-    let first = start.map_addr(|address| address & !(page - 1));
-    let len = start.addr().saturating_add(len) - first.addr();
-    let mut pages = [0u8; 2];
-    let address = first.cast_mut().cast::<c_void>();
-    // SAFETY: the kernel checks the address, and writes a byte for each page: two at most.
-    let ask = || Ok(unsafe { libc::mincore(address, len, pages.as_mut_ptr()) } == 0);
-    !start.is_null() && keeping_errno(ask).unwrap_or(false)
-}
-
 /// Seconds since 1970.
 pub(crate) fn now() -> i64 {
     // `time()` may have 32 bits only there.

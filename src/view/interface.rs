@@ -4,11 +4,9 @@
 
 use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::marker::PhantomData;
-use std::mem::offset_of;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-use crate::sys;
 use crate::sys::libpcp;
 use crate::sys::lock::Token;
 use crate::view::arg::{CText, MutableText, Out, view};
@@ -208,7 +206,7 @@ impl Dispatch<'_> {
 }
 
 /// The dispatch table of an agent, as its last call has shown it. A local context moves the table of
-/// a DSO without notice (MAIN-41), so there the address may be one of freed memory.
+/// a DSO without notice (MAIN-41), so the address is read through for daemons alone.
 #[repr(C)]
 #[derive(Debug)]
 pub struct LastDispatch {
@@ -258,35 +256,18 @@ impl LastDispatch {
         unsafe { Dispatch::new(self.table.load(Ordering::Relaxed)) }
     }
 
-    /// The `desc` method of an agent: the one that is in its dispatch table now, as agents exchange
-    /// it after `pmdaInit`. If the table has moved without notice, it is the method that the last
-    /// call with a table has shown.
+    /// The `desc` method of an agent. That of a daemon is read from its dispatch table at this
+    /// moment, as agents exchange it; that of a DSO is the one that its last call with a table has
+    /// shown, since the table may have moved (MAIN-56).
     pub(crate) fn desc(&self, ext: Ext<'_>) -> Option<DescMethod> {
-        let method = self.present_desc(ext).unwrap_or(self.desc.load(Ordering::Relaxed));
-        // SAFETY: NULL, which is `None`, or a method of this type: `note` alone stores one, and a
-        // table that leads to the agent's extension has one. An `Option` of a function is as large
-        // as a pointer, with NULL as `None`.
-        unsafe { std::mem::transmute::<*mut c_void, Option<DescMethod>>(method) }
-    }
-
-    /// The address of the `desc` method that is in the dispatch table now; `None` if there is no
-    /// table of this agent any more.
-    ///
-    /// The table of a DSO is read as bytes, from memory of which the kernel has said that it is
-    /// there. It is the agent's if it leads to the agent's extension. After a move without notice it
-    /// is freed memory: what is left there is the old table, whose method is still right, or leads
-    /// elsewhere.
-    fn present_desc(&self, ext: Ext<'_>) -> Option<*mut c_void> {
-        const LEN: usize = offset_of!(pmdaInterface, desc) + size_of::<usize>();
-        let table = self.table.load(Ordering::Relaxed);
-        if !self.daemon && !sys::is_mapped(table.cast(), LEN) {
-            return None;
-        }
-        // SAFETY: a daemon's table stays, see `table`. That of a DSO is memory that is mapped. Any
-        // bytes are an address.
-        unsafe {
-            let is_this = (&raw const (*table).ext).read_unaligned() == ext.as_ptr();
-            is_this.then(|| (&raw const (*table).desc).cast::<*mut c_void>().read_unaligned())
+        match self.table() {
+            Some(table) if ptr::eq(table.ext_ptr(), ext.as_ptr()) => table.desc(),
+            _ => {
+                let method = self.desc.load(Ordering::Relaxed);
+                // SAFETY: NULL, which is `None`, or a method of this type: `note` alone stores one. An
+                // `Option` of a function is as large as a pointer, with NULL as `None`.
+                unsafe { std::mem::transmute::<*mut c_void, Option<DescMethod>>(method) }
+            }
         }
     }
 }

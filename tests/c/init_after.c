@@ -1,6 +1,6 @@
 /*
  * What an agent sets after pmdaInit, in its dispatch table, its extension or its tables, counts from the next call on: of a
- * shared object as of a daemon. (The version of the interface does not: docs/COMPATIBILITY.md.) MAIN-56 FETCH-21 INIT-44 INIT-46 INST-51
+ * shared object as of a daemon. (Two exceptions: docs/COMPATIBILITY.md.) MAIN-56 FETCH-21 INIT-44 INIT-46 INST-51
  */
 #include "fetch.h"
 #include "show.h"
@@ -95,18 +95,27 @@ fetch_items(pmdaInterface *table, const char *when, int first, int last)
     fetch(table, n, pmids);
 }
 
+/* Exchanges the desc method. A shared object has to say so to ours: its table may have moved without notice. */
+static void
+exchange(pmdaInterface *table, int daemon, int (*desc)(pmID, pmDesc *, pmdaExt *))
+{
+    CALL(*table).desc = desc;
+    if (!daemon)
+	pmdaInterfaceMoved(table);
+}
+
 static void
 methods(int daemon)
 {
     pmdaInterface table;
     set_up(&table, daemon, DIRECT);
-    CALL(table).desc = late_desc;
+    exchange(&table, daemon, late_desc);
     fetch_items(&table, "another desc method", 39, 41);
-    CALL(table).desc = other_desc;
+    exchange(&table, daemon, other_desc);
     fetch_items(&table, "and another", 40, 40);
-    CALL(table).desc = NULL;
+    exchange(&table, daemon, NULL);
     fetch_items(&table, "none", 40, 40);
-    CALL(table).desc = late_desc;
+    exchange(&table, daemon, late_desc);
     fetch_items(&table, "and again one", 40, 40);
     CALL(table).ext->e_fetchCallBack = none;
     fetch_items(&table, "another fetch callback", 0, 1);
@@ -213,9 +222,9 @@ moved(void)
 
     set_up(&table, 0, DIRECT);
     memcpy(other, &table, sizeof(*other));
+    CALL(*other).desc = late_desc;
     pmdaInterfaceMoved(other);
     memset(&table, 0x5a, sizeof(table));
-    CALL(*other).desc = late_desc;
     fetch_items(other, "moved", 40, 40);
 }
 

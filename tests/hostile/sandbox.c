@@ -61,7 +61,6 @@ static const struct { const char *name; long number; int lost; } listed[] = {
     { "ftruncate", SYS_ftruncate, IN_PLACE },
     { "getdents64", SYS_getdents64, 0 },
     { "geteuid", SYS_geteuid, 0 },
-    { "mincore", SYS_mincore, 0 },
     { "mkdirat", SYS_mkdirat, 0 },
     { "poll", SYS_poll, 0 },
     { "pread64", SYS_pread64, HELPED },
@@ -69,7 +68,6 @@ static const struct { const char *name; long number; int lost; } listed[] = {
     { "readlinkat", SYS_readlinkat, LINKED },
     { "renameat", SYS_renameat, KEPT },
     { "renameat2", SYS_renameat2, 0 },
-    { "rt_sigprocmask", SYS_rt_sigprocmask, 0 },
     { "statx", SYS_statx, 0 },
     { "unlinkat", SYS_unlinkat, 0 },
 };
