@@ -6,14 +6,19 @@
  */
 #include "fetch.h"
 #include "event_dump.h"
+#include "instances.h"
 
 /* The C library casts the addresses as they are. */
 #define ODD(type, name) type *name = (type *)(memory() + 1)
 
+/* The blocks are kept: valgrind sees no pointer at an odd address. */
 static char *
 memory(void)
 {
-    return calloc(1, 4096);
+    static char *volatile kept[64];
+    static int n;
+
+    return kept[n++] = calloc(1, 4096);
 }
 
 static int
@@ -87,6 +92,7 @@ tables(void)
     memcpy(&instances_found, list, sizeof(instances_found));
     for (i = 0; i < instances_found->numinst; i++)
 	printf("%d %s\n", instances_found->instlist[i], instances_found->namelist[i]);
+    free_list(instances_found);
     SHOW(pmdaText(pmids[0], PM_TEXT_PMID | PM_TEXT_ONELINE, text, CALL(*table).ext));
     /* Looked up by a hash. */
     pmdaRehash(CALL(*table).ext, odd_metrics, 2);
@@ -95,6 +101,7 @@ tables(void)
     print_set(result->vset[0]);
     print_set(result->vset[1]);
     print_set(result->vset[2]);
+    free_sets(result);
 }
 
 /* The places that a cache fills. */
@@ -186,6 +193,7 @@ labels(void)
     SHOW(pmdaAddLabels(sets, "{\"b\":%d}", 2));
     memcpy(&set, sets, sizeof(set));
     printf("%.*s\n", (int)set->jsonlen, set->json);
+    pmFreeLabelSets(set, 1);
 }
 
 int
